@@ -1,0 +1,61 @@
+# Everything a person types. The virtual environment is made on first use and again when the pins change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help run install test check bench torture lock clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: $(VENV)/.run ## start the service on http://127.0.0.1:8080 with its store in data/
+	@exec $(BIN)/inbox quickstart
+
+install: $(VENV)/.dev ## only the .venv, with the development requirements
+
+test: $(VENV)/.dev ## the whole suite
+	$(BIN)/pytest
+
+check: $(VENV)/.dev ## lint, format, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## ratios against references in the same run, also in bench/results.json
+	$(BIN)/python -m bench
+
+torture: $(VENV)/.dev ## the long crash and concurrency runs
+	$(BIN)/pytest tests/e2e --torture -q
+
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header
+lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
+	$(COMPILE) pyproject.toml -o requirements.txt
+	$(COMPILE) pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
+	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
+
+clean: ## remove what was built; data/ stays
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Polling Inbox needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making $(VENV) …" >&2
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements.txt requirements-fast.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the pinned requirements …" >&2
+	@$(PIP) --require-hashes -r requirements.txt
+	@$(PIP) --no-deps -e .
+# The C parser behind gunicorn's extra `fast`, by its own name: the extra asks for a release that the package
+# index does not have, and gunicorn runs with this one. It has no wheel for Linux and needs a C compiler.
+	@$(PIP) --require-hashes -r requirements-fast.txt >/dev/null 2>&1 || \
+		echo "No C compiler here: gunicorn parses HTTP in Python, at about half the speed." >&2
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.run
+	@echo "Installing the development requirements …" >&2
+	@$(PIP) --require-hashes -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,36 @@
+"""Where a request carries its key: Bearer, X-API-Key, or either half of HTTP Basic."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from authorizer import apikey
+
+
+def find_key(authorization: str | None, x_api_key: str | None) -> str | None:
+    """The one key in these headers, going by its shape.
+
+    None where there is no such key, and where two different ones contradict each other: picking one would let
+    a proxy and this service disagree about who is calling.
+    """
+    found = {text for text in _candidates(authorization, x_api_key) if apikey.looks_like_key(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _candidates(authorization: str | None, x_api_key: str | None) -> Iterator[str]:
+    if x_api_key:
+        yield x_api_key.strip()
+    scheme, _, value = (authorization or "").strip().partition(" ")
+    if scheme.lower() == "bearer":
+        yield value.strip()
+    elif scheme.lower() == "basic":
+        yield from _basic_halves(value.strip())
+
+
+def _basic_halves(encoded: str) -> Iterator[str]:
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return
+    yield user
+    yield password

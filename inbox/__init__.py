@@ -1,0 +1,1 @@
+"""Polling Inbox: events in by POST, out by poll, in order, once."""

@@ -1,0 +1,20 @@
+"""HTTP: Flask blueprints, one file per resource."""
+
+from flask import Flask
+
+from inbox.api import events, inbox, pages, problems, request_trail, service_info
+from inbox.api.openapi import create_api
+from inbox.api.services import Services, attach
+
+
+def install(app: Flask, services: Services) -> None:
+    """Puts every route of the API into the app."""
+    # `/events//batch` is not `/events/batch`: a redirect would let a proxy and this service disagree about the path.
+    app.url_map.merge_slashes = False
+    attach(app, services)
+    request_trail.install(app)
+    api = create_api(app)
+    for blueprint in (events.blueprint, inbox.blueprint, service_info.blueprint):
+        api.register_blueprint(blueprint)
+    app.register_blueprint(pages.blueprint)
+    problems.install(app)

@@ -1,0 +1,53 @@
+"""How answers are written. By hand and not by a schema: this is the hot path, and a test holds the two together."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from flask import Response
+
+from inbox.events import Event, Status, Stored
+from inbox.strict_json import splice
+
+
+def json_answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(
+        orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE),
+        status,
+        headers,
+        content_type="application/json",
+    )
+
+
+def stored_document(stored: Stored) -> dict[str, Any]:
+    """What a sender gets. A repeat gets the first answer again, whatever has become of the event since."""
+    return {
+        "id": stored.event_id,
+        "event_type": stored.event_type,
+        "timestamp": stored.timestamp_ms,
+        "created_at": _iso(stored.timestamp_ms),
+        "status": Status.UNDELIVERED,
+        "deliveries": 0,
+    }
+
+
+def event_document(event: Event) -> dict[str, Any]:
+    document = {
+        "id": event.event_id,
+        "event_type": event.event_type,
+        "timestamp": event.timestamp_ms,
+        "created_at": _iso(event.timestamp_ms),
+        "status": event.status,
+        "deliveries": event.deliveries,
+        # The stored text as it is: parsing it again could only change it.
+        "payload": splice(event.payload),
+    }
+    if event.delivered_at_ms is not None:
+        document["delivered_at"] = _iso(event.delivered_at_ms)
+    return document
+
+
+def _iso(timestamp_ms: int) -> str:
+    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,51 @@
+"""Who is calling: the key in the headers, resolved, and checked against the scope that a view needs."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from flask import g, request
+
+from authorizer import credentials
+from authorizer.resolver import Principal
+from inbox.api.problems import MISSING_SCOPE, TENANT_INACTIVE, UNAUTHORIZED, Refusal
+from inbox.api.services import services
+from inbox.tenants import Scope
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Bearer alone: a Basic challenge would make browsers ask for a password over the console.
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
+
+
+def requires(scope: Scope | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Lets a view run only for a key with this scope; None takes any valid key."""
+
+    def decorate(view: Callable[P, R]) -> Callable[P, R]:
+        @wraps(view)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            _admit(scope)
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+def principal() -> Principal:
+    found: Principal = g.principal
+    return found
+
+
+def _admit(scope: Scope | None) -> None:
+    key = credentials.find_key(request.headers.get("Authorization"), request.headers.get("X-API-Key"))
+    caller = services().resolver.resolve(key) if key else None
+    if caller is None:
+        raise Refusal(UNAUTHORIZED, "This call needs a valid API key.", _CHALLENGE)
+    g.principal = caller
+    g.tenant_id = caller.tenant_id
+    if not caller.tenant_active:
+        raise Refusal(TENANT_INACTIVE, "The tenant of this key is not active.")
+    if scope is not None and scope not in caller.scopes:
+        raise Refusal(MISSING_SCOPE, f"This call needs a key with the scope {scope}.")

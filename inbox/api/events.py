@@ -1,0 +1,89 @@
+"""/events: sending, and looking one up."""
+
+from dataclasses import replace
+from typing import Any
+
+from flask import Response
+
+from inbox.api.answers import event_document, json_answer, stored_document
+from inbox.api.auth import principal, requires
+from inbox.api.openapi import Blueprint
+from inbox.api.schemas import RAW_EVENT, Envelope, PolledEvent, SendHeaders, SendParameters, StoredEvent
+from inbox.api.services import services
+from inbox.errors import Fault, InvalidRequest, NotFound
+from inbox.ingest import Submission
+from inbox.tenants import Scope
+
+blueprint = Blueprint("events", __name__, description="Events go in.")
+
+_REPLAYED = {"Idempotency-Replayed": "true"}
+_EVENT = {"anyOf": [Envelope, RAW_EVENT]}
+_ONE = {"content": {"application/json": {"schema": _EVENT}}}
+_MANY = {
+    "content": {"application/json": {"schema": {"type": "array", "minItems": 1, "maxItems": 500, "items": _EVENT}}}
+}
+_REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
+
+
+@blueprint.route("/events", methods=["POST"])
+@requires(Scope.EVENTS_WRITE)
+@blueprint.doc(requestBody=_ONE)
+@blueprint.arguments(SendHeaders(), location="headers")
+@blueprint.arguments(SendParameters(), location="query")
+@blueprint.arguments(Envelope())
+@blueprint.response(201, StoredEvent, description="Stored: it is on disk.")
+@blueprint.response(200, StoredEvent, description="It was stored before under this idempotency key.")
+@blueprint.refusals(*_REFUSED)
+def send_event(headers: dict[str, str], parameters: dict[str, str], submission: Submission) -> Response:
+    """Send one event"""
+    submission = _keyed(_typed(submission, parameters), headers.get("idempotency_key"))
+    stored = services().ingest.send(principal().tenant_id, submission)
+    location = {"Location": f"/events/{stored.event_id}"}
+    if stored.replayed:
+        return json_answer(stored_document(stored), 200, location | _REPLAYED)
+    return json_answer(stored_document(stored), 201, location)
+
+
+@blueprint.route("/events/batch", methods=["POST"])
+@requires(Scope.EVENTS_WRITE)
+@blueprint.doc(requestBody=_MANY)
+@blueprint.arguments(SendHeaders(), location="headers")
+@blueprint.arguments(SendParameters(), location="query")
+@blueprint.arguments(Envelope(many=True))
+@blueprint.response(201, StoredEvent(many=True), description="Stored, all of them, in the same order.")
+@blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.")
+@blueprint.refusals(*_REFUSED)
+def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions: list[Submission]) -> Response:
+    """Send up to 500 events, all or none"""
+    typed = [_typed(submission, parameters) for submission in submissions]
+    stored = services().ingest.send_batch(principal().tenant_id, typed, headers.get("idempotency_key"))
+    documents = [stored_document(each) for each in stored]
+    if all(each.replayed for each in stored):
+        return json_answer(documents, 200, _REPLAYED)
+    return json_answer(documents, 201)
+
+
+@blueprint.route("/events/<uuid:event_id>", methods=["GET"])
+@requires(Scope.INBOX_READ)
+@blueprint.response(200, PolledEvent)
+@blueprint.refusals(401, 403, 404, 503)
+def get_event(event_id: Any) -> Response:
+    """Look at one event"""
+    event = services().polling.look_up(principal().tenant_id, str(event_id))
+    if event is None:
+        raise NotFound("There is no event of that id.")
+    return json_answer(event_document(event))
+
+
+def _typed(submission: Submission, parameters: dict[str, str]) -> Submission:
+    if submission.event_type is None and "event_type" in parameters:
+        return replace(submission, event_type=parameters["event_type"])
+    return submission
+
+
+def _keyed(submission: Submission, header: str | None) -> Submission:
+    if header is None:
+        return submission
+    if submission.idempotency_key not in (None, header):
+        raise InvalidRequest([Fault("/idempotency_key", "Differs from the header Idempotency-Key.")])
+    return replace(submission, idempotency_key=header)

@@ -1,0 +1,47 @@
+"""/inbox: polling."""
+
+from typing import Any
+
+from flask import Response, request
+from werkzeug.exceptions import MethodNotAllowed
+
+from inbox.api.answers import event_document, json_answer
+from inbox.api.auth import principal, requires
+from inbox.api.openapi import Blueprint
+from inbox.api.problems import PREFETCH_REFUSED, Refusal
+from inbox.api.schemas import PolledEvent, PollParameters
+from inbox.api.services import services
+from inbox.events import Order
+from inbox.tenants import Scope
+
+blueprint = Blueprint("inbox", __name__, description="Events come out.")
+
+_MORE = {"Inbox-More": {"description": "Whether undelivered events remain.", "schema": {"type": "boolean"}}}
+_PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+
+
+def refuse_what_is_no_poll() -> None:
+    """A poll changes things although it is a GET, so nothing but a real one may cause it."""
+    if request.method == "HEAD":
+        raise MethodNotAllowed(["GET", "OPTIONS"])
+    if any("prefetch" in request.headers.get(name, "").lower() for name in _PREFETCH_HEADERS):
+        raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
+
+
+blueprint.before_request(refuse_what_is_no_poll)
+
+
+@blueprint.route("/inbox", methods=["GET"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(PollParameters(), location="query")
+@blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
+@blueprint.refusals(401, 403, 422, 503)
+def poll(parameters: dict[str, Any]) -> Response:
+    """Take the undelivered events, or peek at them"""
+    tenant_id, limit = principal().tenant_id, parameters["limit"]
+    if parameters["mode"] == "peek":
+        page = services().polling.peek(tenant_id, limit, Order(parameters["order"]))
+    else:
+        page = services().polling.consume(tenant_id, limit)
+    documents = [event_document(event) for event in page.events]
+    return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})

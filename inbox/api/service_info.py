@@ -1,0 +1,46 @@
+"""/me, /healthz, /readyz: who is calling, and how the service is."""
+
+from flask import Response
+
+from inbox.api.answers import json_answer
+from inbox.api.auth import principal, requires
+from inbox.api.openapi import Blueprint
+from inbox.api.schemas import Caller, Health
+from inbox.api.services import services
+
+blueprint = Blueprint("service", __name__, description="Who is calling, and how the service is.")
+
+
+@blueprint.route("/me", methods=["GET"])
+@requires(None)
+@blueprint.response(200, Caller)
+@blueprint.refusals(401, 403, 503)
+def me() -> Response:
+    """Who this key is"""
+    caller = principal()
+    return json_answer(
+        {
+            "tenant_id": caller.tenant_id,
+            "tenant_name": caller.tenant_name,
+            "key_id": caller.key_id,
+            "scopes": sorted(caller.scopes),
+        }
+    )
+
+
+@blueprint.route("/healthz", methods=["GET"])
+@blueprint.doc(security=[])
+@blueprint.response(200, Health)
+def healthz() -> Response:
+    """Whether the process is alive"""
+    return json_answer({"status": "ok"})
+
+
+@blueprint.route("/readyz", methods=["GET"])
+@blueprint.doc(security=[])
+@blueprint.response(200, Health)
+@blueprint.refusals(503)
+def readyz() -> Response:
+    """Whether the store answers"""
+    services().check_store()
+    return json_answer({"status": "ok"})

@@ -1,0 +1,44 @@
+"""The composition root: settings → store → services → Flask. The only place that wires."""
+
+import time
+
+from flask import Flask
+
+from authorizer.resolver import Resolver
+from inbox import api, console
+from inbox.api.services import Services
+from inbox.ingest import Ingest
+from inbox.polling import Polling
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.port import Store
+from inbox.store.sqlite import SQLiteStore
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def open_store(settings: Settings) -> Store:
+    return SQLiteStore(settings.sqlite_path)
+
+
+def create_registry(store: Store) -> Registry:
+    return Registry(store.tenants, store.keys, now_ms)
+
+
+def create_app(settings: Settings, store: Store) -> Flask:
+    """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
+    app = Flask("inbox", static_folder=None)
+    api.install(
+        app,
+        Services(
+            resolver=Resolver(store.keys.find, settings.key_cache_seconds, now_ms),
+            ingest=Ingest(store.events, now_ms, settings.max_event_bytes),
+            polling=Polling(store.events, now_ms),
+            check_store=store.check,
+            max_event_bytes=settings.max_event_bytes,
+        ),
+    )
+    console.install(app)
+    return app

@@ -1,0 +1,24 @@
+"""Times as the commands take and print them."""
+
+import re
+from datetime import UTC, datetime
+
+import click
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType[int]):
+    """90d, 24h, 15m or 30s, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", str(value), re.ASCII)
+        if match is None:
+            self.fail(f"{value!r} is not a duration such as 90d, 24h, 15m or 30s.", param, ctx)
+        return int(match[1]) * _SECONDS[match[2]]
+
+
+def iso(timestamp_ms: int) -> str:
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,93 @@
+"""Commands that start and set up the service: serve, quickstart, init, config."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from inbox.app import create_registry, open_store
+from inbox.cli.environment import settings_in_force
+from inbox.logs import configure_logs
+from inbox.server import host_and_port
+from inbox.server import serve as run_server
+from inbox.settings import Settings
+
+_DEMO = "demo"
+
+_FIRST_START = """
+  Polling Inbox is running.
+
+  Console   {url}/
+  API       {url}/docs
+  API key   {key}
+            (tenant {tenant}; shown this once. Another one: .venv/bin/inbox keys create {tenant})
+
+  Send an event:
+
+curl -sS {url}/events -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"event_type": "order.created", "payload": {{"order": 1001}}}}'
+
+  Poll it back:
+
+curl -sS {url}/inbox -H 'Authorization: Bearer {key}'
+"""
+
+_LATER_START = """
+  Polling Inbox is running.
+
+  Console   {url}/
+  API       {url}/docs
+            (tenant {tenant} is there already. Another key for it: .venv/bin/inbox keys create {tenant})
+"""
+
+
+@click.command()
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Threads in each process.")
+def serve(**options: Any) -> None:
+    """Run the service."""
+    given = {name: value for name, value in options.items() if value is not None}
+    settings = replace(settings_in_force(), **given)
+    configure_logs(settings.log_format)
+    run_server(settings)
+
+
+@click.command()
+def quickstart() -> None:
+    """Run the service, with a tenant and a key to try it."""
+    settings = settings_in_force()
+    configure_logs(settings.log_format)
+    welcome = _welcome(settings)
+    # Printed when the server listens, so that the lines work as soon as they can be read.
+    run_server(settings, when_ready=lambda: click.echo(welcome))
+
+
+@click.command()
+def init() -> None:
+    """Make the database, or bring it up to date. Safe to repeat."""
+    settings = settings_in_force()
+    open_store(settings).close()
+    click.echo(f"{settings.store} is ready.", err=True)
+
+
+@click.command()
+def config() -> None:
+    """Show every setting in force, secrets hidden."""
+    for name, value in settings_in_force().shown().items():
+        click.echo(f"{name}={value}")
+
+
+def _welcome(settings: Settings) -> str:
+    store = open_store(settings)
+    try:
+        registry = create_registry(store)
+        first = not registry.has_tenant(_DEMO)
+        key = ""
+        if first:
+            registry.create_tenant(_DEMO, "Demo")
+            key = registry.create_key(_DEMO, "quickstart")
+    finally:
+        store.close()
+    text = _FIRST_START if first else _LATER_START
+    return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

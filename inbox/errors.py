@@ -1,0 +1,68 @@
+"""What can go wrong, as classes. They know no HTTP: `inbox.api.problems` says what each becomes there.
+
+InboxError
+├── InvalidRequest          members or parameters that break the contract, each with a pointer
+├── EventTooLarge           an event above the limit
+├── IdempotencyConflict     a key that already stands for another event
+├── NotFound                no such thing, or another tenant's
+├── AlreadyExists           a tenant of that id
+├── NotAllowed              a request that makes no sense for this tenant
+├── StoreUnavailable        the store did not answer in time; trying again may work
+└── SettingsError           the environment does not make sense
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class InboxError(Exception):
+    """The message is for the person who caused it, and quotes neither a key nor a payload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a request: where (a JSON pointer, or a parameter's name) and why."""
+
+    pointer: str
+    detail: str
+
+
+class InvalidRequest(InboxError):
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("The request does not have the form that this call takes.")
+        self.faults = tuple(faults)
+
+
+class EventTooLarge(InboxError):
+    def __init__(self, detail: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(detail)
+        self.faults = tuple(faults)
+
+
+class IdempotencyConflict(InboxError):
+    """`positions` says which of the events sent together met another event under their key."""
+
+    def __init__(self, positions: Sequence[int]) -> None:
+        super().__init__("The idempotency key was used for a different event before. Nothing was stored.")
+        self.positions = tuple(positions)
+        self.faults: tuple[Fault, ...] = ()
+
+
+class NotFound(InboxError):
+    pass
+
+
+class AlreadyExists(InboxError):
+    pass
+
+
+class NotAllowed(InboxError):
+    pass
+
+
+class StoreUnavailable(InboxError):
+    pass
+
+
+class SettingsError(InboxError):
+    pass

@@ -1,0 +1,85 @@
+"""Events and their life. Pure.
+
+POST /events ─▶ undelivered ──consume──▶ delivered
+"""
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+
+_NAMESPACE = uuid.UUID("6f7dd7a3-6f0c-5c1e-9a53-0d7b1f0c6a55")
+
+
+class Status(StrEnum):
+    UNDELIVERED = "undelivered"
+    DELIVERED = "delivered"
+
+
+class Order(StrEnum):
+    OLDEST = "oldest"
+    NEWEST = "newest"
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event on its way into a store.
+
+    `payload` is its JSON text. `fingerprint` is there where the sender gave an idempotency key, and tells the same
+    event, sent again, from another one.
+    """
+
+    event_id: str
+    event_type: str | None
+    payload: bytes
+    fingerprint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event as a store keeps it. `payload` is its JSON text."""
+
+    event_id: str
+    event_type: str | None
+    timestamp_ms: int
+    status: Status
+    deliveries: int
+    delivered_at_ms: int | None
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a store did with a new event: kept it, or found that it has it already."""
+
+    event_id: str
+    event_type: str | None
+    timestamp_ms: int
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events in order, and whether there are more behind them."""
+
+    events: list[Event]
+    more: bool
+
+
+def random_event_id() -> str:
+    return str(uuid.uuid4())
+
+
+def keyed_event_id(tenant_id: str, idempotency_key: str) -> str:
+    """The same id for the same tenant and key, so that a store finds the first event by its primary key."""
+    return str(uuid.uuid5(uuid.uuid5(_NAMESPACE, tenant_id), idempotency_key))
+
+
+def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
+    """The id of one event of a batch that was sent with one key for the whole."""
+    return str(uuid.uuid5(uuid.UUID(keyed_event_id(tenant_id, idempotency_key)), str(position)))
+
+
+def fingerprint(event_type: str | None, canonical_payload: bytes) -> bytes:
+    """Equal for equal events. A type holds no newline, so type and payload cannot run into each other."""
+    return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload).digest()

@@ -1,0 +1,52 @@
+"""Structured logs on stderr: ours, and gunicorn's in the same form."""
+
+import logging
+import re
+import sys
+from typing import Any
+
+import orjson
+import structlog
+from gunicorn import glogging
+from structlog.typing import EventDict, WrappedLogger
+
+_KEY = re.compile(r"ibx_[0-9A-Za-z]+")
+
+
+def configure_logs(log_format: str) -> None:
+    render: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if log_format == "text"
+        else structlog.processors.JSONRenderer(serializer=lambda event, **_: orjson.dumps(event).decode())
+    )
+    shared: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, render],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide_keys, render],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+
+
+class GunicornLogger(glogging.Logger):  # type: ignore[misc]
+    """Leaves gunicorn's messages to the root logger. Its access log stays off: `request_trail` writes one line."""
+
+    def setup(self, _cfg: Any) -> None:
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
+def _hide_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # gunicorn quotes a header that it could not read, and a key may be in it.
+    return {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}

@@ -1,0 +1,24 @@
+"""Polling: events come out."""
+
+from collections.abc import Callable
+
+from inbox.events import Event, Order, Page, Status
+from inbox.store.port import EventStore
+
+
+class Polling:
+    def __init__(self, store: EventStore, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._now_ms = now_ms
+
+    def consume(self, tenant_id: str, limit: int) -> Page:
+        """Hands out the oldest undelivered events, which are delivered from then on."""
+        return self._store.claim(tenant_id, limit, self._now_ms())
+
+    def peek(self, tenant_id: str, limit: int, order: Order) -> Page:
+        """Shows undelivered events and changes nothing."""
+        return self._store.page(tenant_id, Status.UNDELIVERED, order, limit)
+
+    def look_up(self, tenant_id: str, event_id: str) -> Event | None:
+        """One event, in whatever status."""
+        return self._store.get(tenant_id, event_id)

@@ -1,0 +1,53 @@
+"""gunicorn, set up for this service."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+
+from inbox.app import create_app, open_store
+from inbox.logs import GunicornLogger
+from inbox.settings import Settings
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory never waits for a disk
+
+
+def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
+    """Runs until it is told to stop."""
+    # Opened once before the workers are, so that a store that cannot be opened is one clear error.
+    open_store(settings).close()
+    _Server(settings, when_ready).run()
+
+
+def host_and_port(settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{host}:{settings.port}"
+
+
+class _Server(BaseApplication):  # type: ignore[misc]
+    def __init__(self, settings: Settings, when_ready: Callable[[], None]) -> None:
+        self._settings = settings
+        self._when_ready = when_ready
+        super().__init__()
+
+    def load_config(self) -> None:
+        options: dict[str, Any] = {
+            "bind": host_and_port(self._settings),
+            "workers": self._settings.workers,
+            "threads": self._settings.threads,
+            "worker_class": "gthread",
+            "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
+            # Longer than a load balancer's 60 s, so that it is never we who close first.
+            "keepalive": 75,
+            "graceful_timeout": 8,
+            "control_socket_disable": True,
+            "proc_name": "inbox",
+            "logger_class": GunicornLogger,
+            "when_ready": lambda _server: self._when_ready(),
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Any:
+        return create_app(self._settings, open_store(self._settings))

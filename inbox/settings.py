@@ -1,0 +1,108 @@
+"""The environment, read once and strictly, into one frozen Settings."""
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from inbox.errors import SettingsError
+
+PREFIX = "INBOX_"
+_SQLITE = "sqlite:///"
+_TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not least <= int(text) <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def _store(text: str) -> str:
+    if not text.startswith(_SQLITE) or text == _SQLITE:
+        raise ValueError(f"{_SQLITE}PATH")
+    return text
+
+
+def _table_prefix(text: str) -> str:
+    if not _TABLE_PREFIX.fullmatch(text):
+        raise ValueError("at most 100 letters, digits, dots, underscores and hyphens")
+    return text
+
+
+def _log_format(text: str) -> str:
+    if text not in ("text", "json"):
+        raise ValueError("text or json")
+    return text
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("not empty")
+    return text.strip()
+
+
+def _setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"parse": parse, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Each field is the variable INBOX_<NAME>. What they mean is in docs/settings.md."""
+
+    store: str = _setting("sqlite:///data/inbox.db", _store)
+    table_prefix: str = _setting("", _table_prefix)
+    host: str = _setting("127.0.0.1", _words)
+    port: int = _setting(8080, _whole(0, 65535))
+    workers: int = _setting(min(os.cpu_count() or 1, 4), _whole(1, 256))
+    threads: int = _setting(16, _whole(1, 1024))
+    retention_days: int = _setting(30, _whole(1, 36500))
+    max_event_bytes: int = _setting(262_144, _whole(1, 64 * 1024 * 1024))
+    lease_seconds: int = _setting(60, _whole(1, 43200))
+    max_deliveries: int = _setting(10, _whole(1, 1_000_000))
+    key_cache_seconds: int = _setting(30, _whole(0, 86400))
+    rate_limit: int = _setting(0, _whole(0, 1_000_000))
+    log_format: str = _setting("json", _log_format)
+    api_key: str = _setting("", _words, secret=True)
+    url: str = _setting("http://127.0.0.1:8080", _words)
+
+    @property
+    def sqlite_path(self) -> Path:
+        return Path(self.store.removeprefix(_SQLITE))
+
+    def shown(self) -> dict[str, str]:
+        """Every setting by the name of its variable, secrets hidden."""
+        return {
+            variable_of(each.name): "(hidden)"
+            if each.metadata["secret"] and getattr(self, each.name)
+            else str(getattr(self, each.name))
+            for each in fields(self)
+        }
+
+
+def variable_of(name: str) -> str:
+    return PREFIX + name.upper()
+
+
+def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Settings:
+    """Settings from environment variables; SettingsError, in one line, at the first that makes no sense."""
+    known = {variable_of(each.name): each for each in fields(Settings)}
+    for variable in sorted(environment):
+        if variable.startswith(PREFIX) and variable not in known:
+            nearest = difflib.get_close_matches(variable, known, n=1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise SettingsError(f"{variable} is not a setting{hint}")
+    values: dict[str, Any] = {} if not on_terminal else {"log_format": "text"}
+    for variable, each in known.items():
+        if variable in environment:
+            try:
+                values[each.name] = each.metadata["parse"](environment[variable])
+            except ValueError as error:
+                raise SettingsError(f"{variable} is not valid: it has to be {error}") from None
+    return Settings(**values)

@@ -1,0 +1,1 @@
+"""Where events, keys and tenants are kept: one port, one package per engine."""

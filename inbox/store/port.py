@@ -1,0 +1,79 @@
+"""The written contract of a store. Every engine passes `tests/contract`; nothing here is shared code.
+
+`tenant_id` comes first and is never optional: no call sees two tenants. The clock is the caller's: `now_ms` is passed
+in. A call that raises StoreUnavailable may or may not have happened; every other failure changed nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from authorizer.resolver import KeyRecord
+from inbox.events import Event, NewEvent, Order, Page, Status, Stored
+from inbox.tenants import ApiKey, Tenant
+
+
+class EventStore(Protocol):
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int) -> list[Stored]:
+        """Keeps the events, all or none, and answers one outcome for each, in their order.
+
+        When it returns they are on disk. Events put one after the other, by whichever process, stand in the inbox in
+        that order, and timestamps never fall along it: where `now_ms` lies behind the newest event, the event takes
+        over its timestamp.
+
+        An event with a fingerprint whose id is there already is not kept again: with the same fingerprint its outcome
+        is the first event, `replayed`; with another one the call raises IdempotencyConflict and keeps nothing.
+        """
+
+    def get(self, tenant_id: str, event_id: str) -> Event | None:
+        """The event, or None where this tenant has none of that id."""
+
+    def page(self, tenant_id: str, status: Status, order: Order, limit: int) -> Page:
+        """At most `limit` events in that status. Changes nothing."""
+
+    def claim(self, tenant_id: str, limit: int, now_ms: int) -> Page:
+        """Takes at most `limit` undelivered events, the oldest first, and marks them delivered.
+
+        Eligible is every undelivered event of the tenant. No event is ever in two answers: claims that run at the same
+        time, in any process, share the events out between them.
+        """
+
+
+class KeyStore(Protocol):
+    def add(self, key: ApiKey) -> None:
+        """Keeps a new key of an existing tenant; NotFound where there is no such tenant."""
+
+    def find(self, key_hash: str) -> KeyRecord | None:
+        """The key and its tenant in one look-up; None for an unknown or revoked key."""
+
+    def of_tenant(self, tenant_id: str) -> list[ApiKey]:
+        """Every key of the tenant, revoked ones too, the oldest first."""
+
+    def revoke(self, key_id: str) -> bool:
+        """Whether there is such a key; from now on it is revoked. Repeating it changes nothing."""
+
+
+class TenantStore(Protocol):
+    def create(self, tenant: Tenant) -> None:
+        """Keeps a new tenant; AlreadyExists where the id is taken."""
+
+    def get(self, tenant_id: str) -> Tenant | None: ...
+
+    def all(self) -> list[Tenant]:
+        """Every tenant, in the order of their ids."""
+
+
+class Store(Protocol):
+    @property
+    def events(self) -> EventStore: ...
+
+    @property
+    def keys(self) -> KeyStore: ...
+
+    @property
+    def tenants(self) -> TenantStore: ...
+
+    def check(self) -> None:
+        """Raises StoreUnavailable unless the store answers and can be written to."""
+
+    def close(self) -> None:
+        """Lets go of files and connections. The store is not used afterwards."""

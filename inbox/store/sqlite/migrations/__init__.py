@@ -1,0 +1,35 @@
+"""Numbered SQL files, run once each and in order. A file that was released is never changed, only followed."""
+
+from importlib import resources
+
+import apsw
+
+from inbox.errors import StoreUnavailable
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Brings the database to this release's schema; safe to repeat, and to run in many processes at once."""
+    scripts = _scripts()
+    if _version(connection) == len(scripts):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        done = _version(connection)
+        if done > len(scripts):
+            raise StoreUnavailable("The database was made by a newer release of Polling Inbox.")
+        for script in scripts[done:]:
+            connection.execute(script)
+        connection.execute(f"PRAGMA user_version = {len(scripts)}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _scripts() -> list[str]:
+    files = [file for file in resources.files(__name__).iterdir() if file.name.endswith(".sql")]
+    return [file.read_text("utf-8") for file in sorted(files, key=lambda file: file.name)]
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(connection.pragma("user_version"))

@@ -1,0 +1,88 @@
+"""The app on a real store, called in this process."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from inbox.app import create_app, create_registry, open_store
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.port import Store
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls with one tenant's key."""
+
+    client: FlaskClient
+    key: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def get(self, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
+        return self.client.get(path, headers=self.headers | (headers or {}), **options)
+
+    def post(self, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
+        return self.client.post(path, headers=self.headers | (headers or {}), **options)
+
+    def send(self, payload: dict[str, Any], **members: Any) -> dict[str, Any]:
+        answer = self.post("/events", json={"payload": payload} | members)
+        assert answer.status_code == 201, answer.text
+        event: dict[str, Any] = answer.get_json()
+        return event
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """What a peek shows, so that a test sees what is stored without taking it."""
+        events: list[dict[str, Any]] = self.get("/inbox?mode=peek&limit=500").get_json()
+        return events
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(store=f"sqlite:///{tmp_path}/inbox.db")
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = open_store(settings)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def registry(store: Store) -> Registry:
+    return create_registry(store)
+
+
+@pytest.fixture
+def app(settings: Settings, store: Store) -> Flask:
+    return create_app(settings, store)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture
+def acme(client: FlaskClient, registry: Registry) -> Caller:
+    registry.create_tenant("acme", "Acme Corp.")
+    return Caller(client, registry.create_key("acme"))
+
+
+@pytest.fixture
+def globex(client: FlaskClient, registry: Registry) -> Caller:
+    registry.create_tenant("globex")
+    return Caller(client, registry.create_key("globex"))
+
+
+def pointers(answer: TestResponse) -> list[str]:
+    return [fault["pointer"] for fault in answer.get_json()["errors"]]

@@ -1,0 +1,74 @@
+"""/openapi.json says what the service does."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from openapi_schema_validator import OAS31Validator
+from openapi_spec_validator import validate
+
+from tests.api.conftest import Caller
+
+EVENTS: list[Any] = [{}, {"a": 1}, {"payload": {}}, {"payload": 1}, {"payload": {}, "x": 1}, {"event_type": 7}, 7]
+PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
+
+
+@pytest.fixture
+def spec(client: FlaskClient) -> dict[str, Any]:
+    document: dict[str, Any] = client.get("/openapi.json").get_json()
+    return document
+
+
+def test_it_is_valid_openapi_31(spec: dict[str, Any]) -> None:
+    assert spec["openapi"] == "3.1.0"
+    validate(spec)
+
+
+def test_every_route_is_in_it(app: Flask, spec: dict[str, Any]) -> None:
+    routes = {
+        (rule.rule.replace("<uuid:", "{").replace("<path:", "{").replace("<", "{").replace(">", "}"), method.lower())
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    described = {(path, method) for path, item in spec["paths"].items() for method in item if method != "parameters"}
+    assert {route for route in routes if route[0] not in PAGES} == described
+
+
+def _check(spec: dict[str, Any], path: str, method: str, status: int, document: Any) -> None:
+    content = spec["paths"][path][method]["responses"][str(status)]["content"]
+    schema = content["application/json"]["schema"] | {"components": spec["components"]}
+    OAS31Validator(schema).validate(document)
+
+
+def test_answers_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
+    body = {"payload": {"n": 1}, "event_type": "t", "idempotency_key": "k"}
+    _check(spec, "/events", "post", 201, acme.post("/events", json=body).get_json())
+    _check(spec, "/events", "post", 200, acme.post("/events", json=body).get_json())
+    _check(spec, "/events/batch", "post", 201, acme.post("/events/batch", json=[{}, {"a": 1}]).get_json())
+    _check(spec, "/inbox", "get", 200, acme.get("/inbox?mode=peek").get_json())
+    delivered = acme.get("/inbox").get_json()
+    assert len(delivered) == 3
+    _check(spec, "/inbox", "get", 200, delivered)
+    _check(spec, "/events/{event_id}", "get", 200, acme.get(f"/events/{delivered[0]['id']}").get_json())
+    _check(spec, "/me", "get", 200, acme.get("/me").get_json())
+    _check(spec, "/healthz", "get", 200, acme.get("/healthz").get_json())
+
+
+def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
+    reference = spec["paths"]["/inbox"]["get"]["responses"]["422"]["$ref"]
+    response = spec["components"]["responses"][reference.rsplit("/", 1)[1]]
+    schema = response["content"]["application/problem+json"]["schema"] | {"components": spec["components"]}
+    OAS31Validator(schema).validate(acme.get("/inbox?limit=0").get_json())
+    with pytest.raises(Exception, match="required"):
+        OAS31Validator(schema).validate({})
+
+
+def test_bodies_are_described_as_they_are_taken(spec: dict[str, Any], acme: Caller) -> None:
+    for path in ("/events", "/events/batch"):
+        content = spec["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+        schema = content["schema"] | {"components": spec["components"]}
+        for event in EVENTS:
+            body = [event] if path == "/events/batch" else event
+            taken = acme.post(path, json=body).status_code == 201
+            assert OAS31Validator(schema).is_valid(body) == taken, (path, body)

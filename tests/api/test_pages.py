@@ -1,0 +1,26 @@
+"""What a browser gets."""
+
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/problems", "/problems/not-json"])
+def test_pages_allow_nothing_from_another_host(client: FlaskClient, path: str) -> None:
+    page = client.get(path, buffered=True)
+
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "http" not in policy
+    assert re.findall(r'(?:src|href)="(?:https?:)?//', page.text) == []
+    assert not re.search(r"<script(?![^>]*\ssrc=)", page.text)
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/problems"])
+def test_what_a_page_refers_to_is_there(client: FlaskClient, path: str) -> None:
+    targets = re.findall(r'(?:src|href)="(/[^"]*)"', client.get(path, buffered=True).text)
+    assert targets
+    for target in targets:
+        assert client.get(target, buffered=True).status_code == 200, target

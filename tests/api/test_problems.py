@@ -1,0 +1,113 @@
+"""Errors as people and programs see them."""
+
+import re
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from structlog.testing import capture_logs
+
+from inbox.api.problems import PROBLEMS
+from inbox.errors import StoreUnavailable
+from tests.api.conftest import Caller
+
+
+def test_a_problem_has_the_members_of_the_standard(client: FlaskClient) -> None:
+    answer = client.get("/nowhere", headers={"X-Request-Id": "abc-1"})
+
+    assert answer.content_type == "application/problem+json"
+    assert answer.get_json() == {
+        "type": "/problems/not-found",
+        "title": PROBLEMS["not-found"].title,
+        "status": 404,
+        "detail": PROBLEMS["not-found"].meaning,
+        "request_id": "abc-1",
+    }
+
+
+@pytest.mark.parametrize("slug", PROBLEMS)
+def test_every_problem_has_a_page(client: FlaskClient, slug: str) -> None:
+    page = client.get(f"/problems/{slug}")
+
+    assert (page.status_code, page.mimetype) == (200, "text/html")
+    assert PROBLEMS[slug].title in page.text
+    assert f'href="/problems/{slug}"' in client.get("/problems").text
+
+
+def test_an_unknown_problem_has_none(client: FlaskClient) -> None:
+    assert client.get("/problems/none").status_code == 404
+
+
+def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
+    answer = client.delete("/events")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "OPTIONS, POST")
+
+
+def test_a_store_that_does_not_answer_is_a_503_with_retry_after(
+    app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreUnavailable("The database did not answer.")
+
+    monkeypatch.setattr(app.extensions["inbox"].ingest._store, "put", fail)
+    answer = acme.post("/events", json={})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.get_json()["type"] == "/problems/unavailable"
+
+
+def test_every_answer_carries_a_request_id(client: FlaskClient, acme: Caller) -> None:
+    answers = [
+        client.get("/", buffered=True),
+        client.get("/nowhere"),
+        client.get("/me"),
+        acme.get("/me"),
+        acme.post("/events"),
+    ]
+    given = [answer.headers["X-Request-Id"] for answer in answers]
+    assert len(set(given)) == len(given)
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in given)
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "é", '"><script>'])
+def test_a_strange_request_id_is_not_repeated(client: FlaskClient, bad: str) -> None:
+    assert client.get("/healthz", headers={"X-Request-Id": bad}).headers["X-Request-Id"] != bad
+
+
+def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: FlaskClient, app: Flask) -> None:
+    assert (client.get("/healthz").get_json(), client.get("/readyz").get_json()) == ({"status": "ok"}, {"status": "ok"})
+
+    def fail() -> None:
+        raise StoreUnavailable("The database did not answer.")
+
+    object.__setattr__(app.extensions["inbox"], "check_store", fail)
+    assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)
+
+
+def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("my-payload " + acme.key)
+
+    monkeypatch.setattr(app.extensions["inbox"].polling._store, "claim", fail)
+    with capture_logs() as log:
+        answer = acme.get("/inbox")
+
+    assert (answer.status_code, answer.get_json()["type"]) == (500, "/problems/internal-error")
+    bug = next(entry for entry in log if entry["event"] == "bug")
+    assert (bug["error"], bug["request_id"]) == ("ValueError", answer.get_json()["request_id"])
+    assert any(Path(__file__).name in frame for frame in bug["frames"])
+    assert "my-payload" not in str(log) + answer.text
+    assert acme.key not in str(log) + answer.text
+
+
+def test_a_request_leaves_one_line(client: FlaskClient, acme: Caller) -> None:
+    with capture_logs() as log:
+        acme.get(f"/inbox?mode={acme.key}", headers={"X-Request-Id": "abc"})
+        client.get(f"/{acme.key}")
+
+    assert [(line["method"], line["route"], line["status"], line["tenant_id"]) for line in log] == [
+        ("GET", "/inbox", 422, "acme"),
+        ("GET", None, 404, None),
+    ]
+    assert log[0]["request_id"] == "abc"
+    assert acme.key not in str(log)

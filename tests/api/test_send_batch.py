@@ -1,0 +1,118 @@
+"""POST /events/batch."""
+
+import json
+from typing import Any
+
+import pytest
+
+from inbox.settings import Settings
+from tests.api.conftest import Caller, pointers
+
+
+def test_a_batch_is_stored_in_its_order(acme: Caller) -> None:
+    batch = [{"payload": {"n": 0}, "event_type": "a"}, {"n": 1}, {"payload": {"n": 2}}]
+    answer = acme.post("/events/batch", json=batch)
+
+    assert answer.status_code == 201
+    waiting = acme.waiting()
+    assert [event["payload"] for event in waiting] == [{"n": 0}, {"n": 1}, {"n": 2}]
+    assert [event | {"payload": None} for event in waiting] == [
+        event | {"payload": None} for event in answer.get_json()
+    ]
+
+
+def test_the_parameter_types_those_without_a_type(acme: Caller) -> None:
+    answer = acme.post("/events/batch?event_type=b", json=[{"payload": {}, "event_type": "a"}, {"n": 1}])
+    assert [event["event_type"] for event in answer.get_json()] == ["a", "b"]
+
+
+def test_five_hundred_are_taken(acme: Caller) -> None:
+    assert len(acme.post("/events/batch", json=[{"n": n} for n in range(500)]).get_json()) == 500
+    assert [event["payload"]["n"] for event in acme.waiting()] == list(range(500))
+
+
+@pytest.mark.parametrize("body", [[], [{}] * 501, {}, {"payload": {}}, "text", None])
+def test_another_number_or_form_is_refused(acme: Caller, body: Any) -> None:
+    answer = acme.post("/events/batch", data=json.dumps(body), content_type="application/json")
+
+    assert (answer.status_code, pointers(answer)) == (422, [""])
+    assert acme.waiting() == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "pointer"),
+    [
+        ({"payload": 1}, "/2/payload"),
+        ({"payload": {}, "x": 1}, "/2/x"),
+        ({"payload": {}, "event_type": ""}, "/2/event_type"),
+        ([], "/2"),
+        (None, "/2"),
+        (7, "/2"),
+    ],
+)
+def test_one_bad_event_refuses_the_whole_batch(acme: Caller, bad: Any, pointer: str) -> None:
+    answer = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}, bad, {"n": 3}])
+
+    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+    assert acme.waiting() == []
+
+
+def test_many_faults_are_cut_short(acme: Caller) -> None:
+    assert len(pointers(acme.post("/events/batch", json=[7] * 500))) == 20
+
+
+class TestIdempotency:
+    def test_events_bring_their_own_keys(self, acme: Caller) -> None:
+        batch = [{"payload": {"n": 0}, "idempotency_key": "k0"}, {"payload": {"n": 1}, "idempotency_key": "k1"}]
+        first = acme.post("/events/batch", json=batch)
+        again = acme.post("/events/batch", json=batch)
+
+        assert (first.status_code, again.status_code) == (201, 200)
+        assert again.headers["Idempotency-Replayed"] == "true"
+        assert first.get_json() == again.get_json()
+        assert len(acme.waiting()) == 2
+
+    def test_a_batch_that_is_new_in_part_stores_that_part(self, acme: Caller) -> None:
+        acme.send({"n": 0}, idempotency_key="k0")
+        answer = acme.post("/events/batch", json=[{"payload": {"n": 0}, "idempotency_key": "k0"}, {"n": 1}])
+
+        assert answer.status_code == 201
+        assert "Idempotency-Replayed" not in answer.headers
+        assert [event["payload"]["n"] for event in acme.waiting()] == [0, 1]
+
+    def test_the_header_makes_the_whole_batch_repeatable(self, acme: Caller) -> None:
+        header = {"Idempotency-Key": "batch-1"}
+        first = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
+        again = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
+
+        assert (first.status_code, again.status_code) == (201, 200)
+        assert first.get_json() == again.get_json()
+        assert len(acme.waiting()) == 2
+
+    def test_the_key_of_a_batch_is_not_the_key_of_an_event(self, acme: Caller) -> None:
+        header = {"Idempotency-Key": "k"}
+        acme.post("/events", json={"payload": {"n": 0}}, headers=header)
+        assert acme.post("/events/batch", json=[{"n": 1}], headers=header).status_code == 201
+
+    def test_a_conflict_points_at_its_event_and_stores_nothing(self, acme: Caller) -> None:
+        acme.send({"n": 0}, idempotency_key="k0")
+        answer = acme.post("/events/batch", json=[{"n": 1}, {"payload": {"n": 2}, "idempotency_key": "k0"}])
+
+        assert (answer.status_code, pointers(answer)) == (409, ["/1/idempotency_key"])
+        assert [event["payload"]["n"] for event in acme.waiting()] == [0]
+
+
+class TestLimits:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return Settings(store=settings.store, max_event_bytes=100)
+
+    def test_one_event_too_large_refuses_the_batch(self, acme: Caller) -> None:
+        answer = acme.post("/events/batch", json=[{"n": 1}, {"n": "x" * 100}])
+
+        assert (answer.status_code, pointers(answer)) == (413, ["/1"])
+        assert acme.waiting() == []
+
+    def test_a_batch_may_be_64_times_the_largest_event(self, acme: Caller) -> None:
+        assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 65).status_code == 201
+        assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 75).status_code == 413

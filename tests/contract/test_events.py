@@ -1,0 +1,254 @@
+"""What a store promises about events: `inbox.store.port.EventStore`, sentence by sentence."""
+
+import threading
+import uuid
+from collections.abc import Sequence
+
+import pytest
+
+from inbox.errors import IdempotencyConflict
+from inbox.events import Event, NewEvent, Order, Status
+from inbox.store.port import Store
+from tests.contract.conftest import Harness
+
+NOW = 1_732_140_249_123
+
+
+def new_event(payload: bytes = b'{"n":1}', event_type: str | None = "order.created") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), event_type, payload)
+
+
+def keyed_event(event_id: str, fingerprint: bytes = b"first", payload: bytes = b"{}") -> NewEvent:
+    return NewEvent(event_id, None, payload, fingerprint)
+
+
+def numbered(count: int) -> list[NewEvent]:
+    return [new_event(b'{"n":%d}' % number) for number in range(count)]
+
+
+def ids(events: Sequence[Event] | Sequence[NewEvent]) -> list[str]:
+    return [event.event_id for event in events]
+
+
+def test_what_is_put_can_be_got(store: Store) -> None:
+    event = new_event(b'{"text":"\xc3\xa9\xf0\x9f\x8e\x89","n":1.0}')
+    store.events.put("acme", [event], NOW)
+
+    assert store.events.get("acme", event.event_id) == Event(
+        event.event_id, "order.created", NOW, Status.UNDELIVERED, 0, None, event.payload
+    )
+
+
+def test_put_answers_one_outcome_for_each_in_order(store: Store) -> None:
+    events = numbered(3)
+    stored = store.events.put("acme", events, NOW)
+
+    assert [each.event_id for each in stored] == ids(events)
+    assert [(each.event_type, each.timestamp_ms, each.replayed) for each in stored] == [
+        ("order.created", NOW, False)
+    ] * 3
+
+
+def test_an_event_may_have_no_type(store: Store) -> None:
+    event = new_event(event_type=None)
+    store.events.put("acme", [event], NOW)
+
+    found = store.events.get("acme", event.event_id)
+    assert found is not None
+    assert found.event_type is None
+
+
+def test_what_was_put_survives_a_restart(harness: Harness) -> None:
+    events = numbered(3)
+    harness.store.events.put("acme", events, NOW)
+    harness.reopen()
+    harness.settle()
+
+    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events)
+
+
+def test_what_was_claimed_stays_claimed_after_a_restart(harness: Harness) -> None:
+    events = numbered(3)
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+    harness.store.events.claim("acme", 2, NOW)
+    harness.reopen()
+    harness.settle()
+
+    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events[2:])
+
+
+def test_events_of_one_millisecond_come_out_in_the_order_they_went_in(harness: Harness) -> None:
+    events = numbered(50)
+    stores = [harness.store, harness.another()]
+    for position, event in enumerate(events):
+        stores[position % 2].events.put("acme", [event], NOW)
+    harness.settle()
+
+    assert ids(harness.store.events.claim("acme", 100, NOW).events) == ids(events)
+
+
+def test_a_clock_that_steps_back_changes_no_order(harness: Harness) -> None:
+    events = numbered(3)
+    for event, now_ms in zip(events, (NOW, NOW - 3_600_000, NOW + 1), strict=True):
+        harness.store.events.put("acme", [event], now_ms)
+    harness.settle()
+
+    claimed = harness.store.events.claim("acme", 10, NOW).events
+    assert ids(claimed) == ids(events)
+    assert [event.timestamp_ms for event in claimed] == [NOW, NOW, NOW + 1]
+
+
+def test_a_claim_marks_events_delivered(harness: Harness) -> None:
+    event = new_event()
+    harness.store.events.put("acme", [event], NOW)
+    harness.settle()
+
+    claimed = harness.store.events.claim("acme", 10, NOW + 5).events
+    delivered = Event(event.event_id, "order.created", NOW, Status.DELIVERED, 1, NOW + 5, event.payload)
+    assert claimed == [delivered]
+    assert harness.store.events.get("acme", event.event_id) == delivered
+
+
+def test_a_claim_takes_the_oldest_and_says_whether_more_remain(harness: Harness) -> None:
+    events = numbered(5)
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+
+    taken = [harness.store.events.claim("acme", 2, NOW) for _ in range(4)]
+    assert [ids(page.events) for page in taken] == [ids(events[0:2]), ids(events[2:4]), ids(events[4:]), []]
+    assert [page.more for page in taken] == [True, True, False, False]
+
+
+def test_a_claim_that_takes_the_last_says_that_none_remain(harness: Harness) -> None:
+    harness.store.events.put("acme", numbered(2), NOW)
+    harness.settle()
+
+    assert harness.store.events.claim("acme", 2, NOW).more is False
+
+
+def test_a_page_changes_nothing_and_turns_round(harness: Harness) -> None:
+    events = numbered(3)
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+
+    oldest = harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 2)
+    newest = harness.store.events.page("acme", Status.UNDELIVERED, Order.NEWEST, 2)
+    assert (ids(oldest.events), oldest.more) == (ids(events[:2]), True)
+    assert (ids(newest.events), newest.more) == (ids(events[:0:-1]), True)
+    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events)
+
+
+def test_a_page_is_of_one_status(harness: Harness) -> None:
+    events = numbered(3)
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+    harness.store.events.claim("acme", 1, NOW)
+    harness.settle()
+
+    assert ids(harness.store.events.page("acme", Status.DELIVERED, Order.OLDEST, 9).events) == ids(events[:1])
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 9).events) == ids(events[1:])
+
+
+def test_no_call_sees_another_tenant(harness: Harness) -> None:
+    theirs, ours = new_event(b'{"whose":"theirs"}'), new_event(b'{"whose":"ours"}')
+    harness.store.events.put("globex", [theirs], NOW)
+    harness.store.events.put("acme", [ours], NOW)
+    harness.settle()
+
+    assert harness.store.events.get("acme", theirs.event_id) is None
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 9).events) == [ours.event_id]
+    claimed = harness.store.events.claim("acme", 9, NOW)
+    assert (ids(claimed.events), claimed.more) == ([ours.event_id], False)
+    assert ids(harness.store.events.claim("globex", 9, NOW).events) == [theirs.event_id]
+
+
+def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
+    event = keyed_event(str(uuid.uuid4()))
+    first = harness.store.events.put("acme", [event], NOW)[0]
+    again = harness.store.events.put("acme", [event], NOW + 1000)[0]
+    harness.settle()
+
+    assert (first.replayed, again.replayed) == (False, True)
+    assert (again.event_id, again.timestamp_ms) == (first.event_id, NOW)
+    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1
+
+
+def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) -> None:
+    event = keyed_event(str(uuid.uuid4()))
+    harness.store.events.put("acme", [event], NOW)
+    harness.settle()
+    harness.store.events.claim("acme", 9, NOW)
+
+    assert harness.store.events.put("acme", [event], NOW)[0].replayed
+    harness.settle()
+    assert harness.store.events.claim("acme", 9, NOW).events == []
+
+
+def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
+    taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
+    harness.store.events.put("acme", [taken], NOW)
+    fresh = new_event()
+    with pytest.raises(IdempotencyConflict) as refused:
+        harness.store.events.put("acme", [fresh, keyed_event(taken.event_id, b"second", b'{"n":2}')], NOW)
+    harness.settle()
+
+    assert refused.value.positions == (1,)
+    claimed = harness.store.events.claim("acme", 9, NOW).events
+    assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
+
+
+def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
+    event = keyed_event(str(uuid.uuid4()))
+    stored = harness.store.events.put("acme", [event, event], NOW)
+    harness.settle()
+
+    assert [each.replayed for each in stored] == [False, True]
+    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1
+
+
+def test_two_tenants_may_use_the_same_id(harness: Harness) -> None:
+    event_id = str(uuid.uuid4())
+    harness.store.events.put("acme", [keyed_event(event_id, b"a")], NOW)
+    assert harness.store.events.put("globex", [keyed_event(event_id, b"b")], NOW)[0].replayed is False
+
+
+def test_claims_at_the_same_time_share_the_events_out(harness: Harness) -> None:
+    events = numbered(300)
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+    stores = [harness.store, harness.another()]
+    taken: list[list[str]] = [[] for _ in range(6)]
+
+    def take(worker: int) -> None:
+        while page := stores[worker % 2].events.claim("acme", 7, NOW).events:
+            taken[worker].extend(ids(page))
+
+    threads = [threading.Thread(target=take, args=(worker,)) for worker in range(len(taken))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(event_id for each in taken for event_id in each) == sorted(ids(events))
+    place = {event_id: position for position, event_id in enumerate(ids(events))}
+    assert all([place[one] for one in each] == sorted(place[one] for one in each) for each in taken)
+
+
+def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> None:
+    event = keyed_event(str(uuid.uuid4()))
+    stores = [harness.store, harness.another()]
+    outcomes: list[bool] = []
+
+    def put(worker: int) -> None:
+        outcomes.append(stores[worker % 2].events.put("acme", [event], NOW)[0].replayed)
+
+    threads = [threading.Thread(target=put, args=(worker,)) for worker in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    harness.settle()
+
+    assert sorted(outcomes) == [False] + [True] * 7
+    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1

@@ -1,0 +1,126 @@
+"""The real command, in processes of its own, on a free port."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+INBOX = Path(sys.executable).with_name("inbox")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Service:
+    """`inbox`, with its store in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("INBOX_")}
+        return clean | {
+            "INBOX_STORE": f"sqlite:///{self.folder}/inbox.db",
+            "INBOX_PORT": str(self.port),
+            "INBOX_WORKERS": "2",
+            "INBOX_URL": self.url,
+        }
+
+    def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        """One command, to its end."""
+        return subprocess.run(
+            [INBOX, *arguments],
+            input=stdin,
+            env=self.environment | variables,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def create_key(self, tenant_id: str, *options: str) -> str:
+        self.run("tenants", "create", tenant_id)
+        created = self.run("keys", "create", tenant_id, *options)
+        assert created.returncode == 0, created.stderr
+        return created.stdout.strip()
+
+    def start(self, *arguments: str) -> None:
+        """`inbox serve` unless told otherwise; returns when it answers."""
+        with self.log.open("ab") as log:
+            # A session of its own, so that the whole family can be ended by one number.
+            self._process = subprocess.Popen(
+                [INBOX, *(arguments or ("serve",))],
+                env=self.environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._wait_until_ready(self._process)
+
+    def kill(self) -> None:
+        """kill -9 for every process of the service, at once."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, with_signal: signal.Signals) -> None:
+        if self._process is None:
+            return
+        os.killpg(self._process.pid, with_signal)
+        self._process.wait(15)
+        self._process = None
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            assert process.poll() is None, self.log.read_text()
+            try:
+                if requests.get(f"{self.url}/readyz", timeout=5).ok:
+                    return
+            except requests.ConnectionError:
+                time.sleep(0.02)
+        raise AssertionError(f"The service did not start:\n{self.log.read_text()}")
+
+
+@pytest.fixture
+def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
+    services: list[Service] = []
+
+    def create() -> Service:
+        folder = tmp_path / f"service-{len(services)}"
+        folder.mkdir()
+        services.append(Service(folder))
+        return services[-1]
+
+    yield create
+    for service in services:
+        service.kill()
+
+
+@pytest.fixture
+def service(new_service: Callable[[], Service]) -> Service:
+    """Not started yet."""
+    return new_service()
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}

@@ -1,0 +1,166 @@
+"""The command `inbox`, as a person or a script types it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from authorizer import apikey
+from tests.e2e.conftest import Service
+
+
+def test_the_first_start_prints_lines_that_work_as_they_stand(service: Service) -> None:
+    service.start("quickstart")
+    lines = [line for line in service.log.read_text().splitlines() if line.startswith("curl ")]
+    assert len(lines) == 2
+    sent, polled = (
+        json.loads(subprocess.run(["bash", "-c", line], capture_output=True, check=True, timeout=30).stdout)
+        for line in lines
+    )
+    assert [event["id"] for event in polled] == [sent["id"]]
+    assert polled[0]["payload"] == {"order": 1001}
+    assert f"{service.url}/" in service.log.read_text()
+
+
+def test_the_key_is_printed_once(service: Service) -> None:
+    service.start("quickstart")
+    assert service.log.read_text().count("API key   ibx_") == 1
+    service.stop()
+    service.log.unlink()
+    service.start("quickstart")
+    assert "ibx_" not in service.log.read_text()
+
+
+def test_init_makes_the_database_and_may_be_repeated(service: Service) -> None:
+    for _ in range(2):
+        done = service.run("init")
+        assert (done.returncode, done.stdout) == (0, "")
+    assert (service.folder / "inbox.db").exists()
+
+
+def test_tenants_are_created_and_listed(service: Service) -> None:
+    created = service.run("tenants", "create", "acme", "--name", "Acme Corp.", "--email", "ops@acme.example")
+    assert (created.returncode, created.stdout) == (0, "acme\n")
+    row = json.loads(service.run("tenants", "list", "--json").stdout)
+    assert row["created_at"].endswith("Z")
+    assert row | {"created_at": ""} == {
+        "tenant_id": "acme",
+        "name": "Acme Corp.",
+        "email": "ops@acme.example",
+        "status": "active",
+        "created_at": "",
+    }
+    table = service.run("tenants", "list").stdout.splitlines()
+    assert table[0].split() == ["tenant_id", "name", "email", "status", "created_at"]
+    assert table[1].startswith("acme  ")
+
+
+def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
+    service.run("tenants", "create", "acme")
+    created = service.run("keys", "create", "acme", "--name", "zap", "--scope", "inbox:read", "--expires-in", "90d")
+    key = created.stdout.removesuffix("\n")
+    assert apikey.is_well_formed(key)
+
+    listed = service.run("keys", "list", "acme", "--json").stdout
+    row = json.loads(listed)
+    assert (row["name"], row["scopes"], row["status"]) == ("zap", ["inbox:read"], "active")
+    assert row["expires_at"] > row["created_at"]
+    assert key not in listed + service.run("keys", "list", "acme").stdout
+    for file in service.folder.iterdir():
+        assert key.encode() not in file.read_bytes()
+
+
+def test_a_revoked_key_is_listed_as_such(service: Service) -> None:
+    service.create_key("acme")
+    key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
+    assert service.run("keys", "revoke", key_id).returncode == 0
+    assert json.loads(service.run("keys", "list", "acme", "--json").stdout)["status"] == "revoked"
+
+
+def test_events_are_sent_and_polled(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    sent = service.run("send", "--type", "order.created", '{"n": 1.0}', INBOX_API_KEY=key)
+    assert (sent.returncode, json.loads(sent.stdout)["event_type"]) == (0, "order.created")
+    assert service.run("send", "--key", key, "-", stdin='{"n": 123456789012345678901234567890}').returncode == 0
+
+    assert service.run("poll", "--peek", "--key", key).stdout.count("\n") == 2
+    polled = service.run("poll", "--key", key).stdout.splitlines()
+    assert ['"payload":{"n":1.0}' in polled[0], '"payload":{"n":123456789012345678901234567890}' in polled[1]] == [
+        True,
+        True,
+    ]
+    empty = service.run("poll", "--key", key)
+    assert (empty.returncode, empty.stdout) == (0, "")
+
+
+def test_config_shows_every_setting_and_hides_secrets(service: Service) -> None:
+    shown = service.run("config", INBOX_API_KEY="ibx_secret", INBOX_PORT="9999").stdout
+    assert "INBOX_PORT=9999\n" in shown
+    assert "INBOX_RETENTION_DAYS=30\n" in shown
+    assert "INBOX_API_KEY=(hidden)\n" in shown
+    assert "ibx_secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["serve", "--port", "http"],
+        ["serve", "--port", "70000"],
+        ["tenants", "create"],
+        ["keys", "create", "acme", "--scope", "everything"],
+        ["keys", "create", "acme", "--expires-in", "soon"],
+        ["send", "{not json"],
+        ["send", "{}"],
+        ["poll", "--limit", "501"],
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_why(service: Service, arguments: list[str]) -> None:
+    done = service.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tenants", "create", "bad id"],
+        ["tenants", "create", "taken"],
+        ["keys", "create", "nobody"],
+        ["keys", "create", "taken", "--scope", "admin"],
+        ["keys", "list", "nobody"],
+        ["keys", "revoke", "key_none"],
+        ["poll", "--key", "nonsense", "--url", "http://127.0.0.1:1"],
+    ],
+)
+def test_any_other_failure_ends_with_1_and_one_line(service: Service, arguments: list[str]) -> None:
+    service.run("tenants", "create", "taken")
+    done = service.run(*arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["init"], ["config"], ["tenants", "list"]])
+@pytest.mark.parametrize(("name", "value"), [("INBOX_PORT", "x"), ("INBOX_SOMETHING", "1")])
+def test_a_bad_setting_stops_the_start_with_one_line(
+    service: Service, arguments: list[str], name: str, value: str
+) -> None:
+    done = service.run(*arguments, **{name: value})
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert name in done.stderr
+
+
+def test_a_store_that_cannot_be_opened_is_one_line(service: Service, tmp_path: Path) -> None:
+    done = service.run("serve", INBOX_STORE=f"sqlite:///{tmp_path}")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_a_refusal_by_the_service_is_told(service: Service) -> None:
+    service.create_key("acme")
+    service.start()
+    refused = service.run("poll", "--key", apikey.mint())
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "401" in refused.stderr

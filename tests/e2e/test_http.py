@@ -1,0 +1,106 @@
+"""What only a real server shows: chunked bodies, broken requests, its log."""
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from tests.e2e.conftest import Service, bearer
+
+
+def test_chunked_bodies_are_taken_and_bounded(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+
+    def post(pieces: Iterator[bytes]) -> requests.Response:
+        headers = bearer(key) | {"Content-Type": "application/json"}
+        return requests.post(f"{service.url}/events", data=pieces, headers=headers, timeout=30)
+
+    assert post(iter([b'{"payload": ', b'{"a": 1}}'])).status_code == 201
+    assert post(iter([b'{"payload": {"a": "', *[b"x" * 1000] * 300, b'"}}'])).status_code == 413
+    # Not cut short to something that happens to be JSON.
+    assert post(iter([b'{"a": 1}', *[b" " * 1000] * 300, b"x"])).status_code == 413
+    waiting = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30).json()
+    assert [event["payload"] for event in waiting] == [{"a": 1}]
+
+
+def test_a_body_far_above_the_limit_is_answered(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    body = b'{"a": "' + b"x" * 5_000_000 + b'"}'
+    headers = bearer(key) | {"Content-Type": "application/json"}
+    try:
+        status = requests.post(f"{service.url}/events", data=body, headers=headers, timeout=30).status_code
+    except requests.ConnectionError:
+        # The server need not read five megabytes to the end before it hangs up.
+        status = 413
+    assert status == 413
+    assert requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "POST /events HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{{}}",
+        "POST /events HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n5\r\n{{}}",
+        "POST /events HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\n"
+        "Transfer-Encoding: chunked\r\n\r\nZZ\r\n{{}}\r\n0\r\n\r\n",
+        "POST /events HTTP/1.1\r\nHost: x\r\n{auth}Content-Type: application/json\r\nContent-Length: x\r\n\r\n{{}}",
+        "NONSENSE\r\n\r\n",
+    ],
+)
+def test_a_request_that_breaks_off_stores_nothing(service: Service, request_text: str) -> None:
+    key = service.create_key("acme")
+    service.start()
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(request_text.format(auth=f"Authorization: Bearer {key}\r\n").encode())
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := connection.recv(4096):
+            answer += piece
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    assert requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+def test_the_log_holds_neither_keys_nor_payloads(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    requests.post(f"{service.url}/events", json={"secret": "my-payload"}, headers=bearer(key), timeout=30)
+    requests.post(f"{service.url}/events", data=b'{"my-payload": ', headers=bearer(key), timeout=30)
+    requests.get(f"{service.url}/inbox?mode={key}", headers={"X-API-Key": key}, timeout=30)
+    requests.get(f"{service.url}/{key}", timeout=30)
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(f"GET / HTTP/1.1\r\nX Bad Header: {key}\r\nHost: x\r\n\r\n".encode())
+        connection.recv(4096)
+    service.stop()
+
+    log = service.log.read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    statuses = [line["status"] for line in lines if line["event"] == "request" and line["route"] != "/readyz"]
+    assert statuses == [201, 415, 422, 404]
+    assert "my-payload" not in log
+    assert key[4:20] not in log
+
+
+def test_two_tenants_see_only_their_own_events(service: Service) -> None:
+    keys = {tenant: service.create_key(tenant) for tenant in ("acme", "globex")}
+    service.start()
+    for tenant, key in keys.items():
+        requests.post(f"{service.url}/events", json={"whose": tenant}, headers=bearer(key), timeout=30)
+    for tenant, key in keys.items():
+        events = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30).json()
+        assert [event["payload"]["whose"] for event in events] == [tenant]
+
+
+def test_a_revoked_key_stops_working_within_the_cache_time(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    assert requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).ok
+    key_id = requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).json()["key_id"]
+    service.run("keys", "revoke", key_id)
+    service.stop()
+    service.start()
+    assert requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).status_code == 401

@@ -1,0 +1,69 @@
+"""The environment, read strictly."""
+
+from pathlib import Path
+
+import pytest
+
+from inbox.errors import SettingsError
+from inbox.settings import Settings, read_settings
+
+
+def read(**environment: str) -> Settings:
+    return read_settings({"PATH": "/bin", **environment}, on_terminal=False)
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    settings = read()
+    assert (settings.store, settings.host, settings.port) == ("sqlite:///data/inbox.db", "127.0.0.1", 8080)
+    assert (settings.retention_days, settings.max_event_bytes, settings.key_cache_seconds) == (30, 262_144, 30)
+    assert (settings.lease_seconds, settings.max_deliveries, settings.rate_limit) == (60, 10, 0)
+
+
+def test_variables_are_taken() -> None:
+    settings = read(INBOX_PORT="9000", INBOX_STORE="sqlite:////srv/x.db", INBOX_MAX_EVENT_BYTES="10")
+    assert (settings.port, settings.max_event_bytes) == (9000, 10)
+    assert settings.sqlite_path == Path("/srv/x.db")
+
+
+def test_three_slashes_are_a_relative_path() -> None:
+    assert read(INBOX_STORE="sqlite:///data/x.db").sqlite_path == Path("data/x.db")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("INBOX_PORT", "http"),
+        ("INBOX_PORT", ""),
+        ("INBOX_PORT", "65536"),
+        ("INBOX_PORT", "-1"),
+        ("INBOX_PORT", "٣"),
+        ("INBOX_WORKERS", "0"),
+        ("INBOX_MAX_EVENT_BYTES", "1e6"),
+        ("INBOX_STORE", "postgres://x"),
+        ("INBOX_STORE", "sqlite:///"),
+        ("INBOX_LOG_FORMAT", "xml"),
+        ("INBOX_HOST", " "),
+        ("INBOX_TABLE_PREFIX", "a b"),
+    ],
+)
+def test_a_value_that_makes_no_sense_stops_with_one_line(name: str, value: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        read(**{name: value})
+    assert str(refused.value).startswith(f"{name} is not valid: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_name_stops_with_a_hint() -> None:
+    with pytest.raises(SettingsError, match="INBOX_PROT is not a setting; did you mean INBOX_PORT"):
+        read(INBOX_PROT="1")
+
+
+def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
+    assert read_settings({}, on_terminal=True).log_format == "text"
+    assert read_settings({}, on_terminal=False).log_format == "json"
+    assert read_settings({"INBOX_LOG_FORMAT": "json"}, on_terminal=True).log_format == "json"
+
+
+def test_secrets_are_hidden() -> None:
+    assert read(INBOX_API_KEY="ibx_secret").shown()["INBOX_API_KEY"] == "(hidden)"
+    assert read().shown()["INBOX_API_KEY"] == ""

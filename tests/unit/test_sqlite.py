@@ -1,0 +1,180 @@
+"""What only the embedded store owns: durability settings, migrations, group commit, trouble with the disk."""
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from inbox.errors import StoreUnavailable
+from inbox.events import NewEvent
+from inbox.store.sqlite import SQLiteStore, database
+from inbox.store.sqlite.database import Database
+
+NOW = 1_732_140_249_123
+
+
+def new_event(payload: bytes = b"{}") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), None, payload)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new" / "inbox.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(path)
+    yield store
+    store.close()
+
+
+def test_sqlite_is_new_enough_for_two_writers() -> None:
+    assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
+
+
+def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
+    store.tenants.all()
+    connections = store._database._open
+    assert len(connections) == 2
+    for connection in connections:
+        assert connection.pragma("journal_mode") == "wal"
+        assert connection.pragma("synchronous") == 2
+
+
+def test_the_inbox_is_read_from_its_index(store: SQLiteStore) -> None:
+    plan = store._database.read(
+        "EXPLAIN QUERY PLAN SELECT seq FROM events WHERE tenant_id = ? AND status = 'undelivered' ORDER BY seq LIMIT ?",
+        ("acme", 10),
+    )
+    assert [row[3] for row in plan] == [
+        "SEARCH events USING COVERING INDEX events_by_status (tenant_id=? AND status=?)"
+    ]
+
+
+def test_opening_again_changes_nothing(path: Path, store: SQLiteStore) -> None:
+    store.events.put("acme", [new_event()], NOW)
+    again = SQLiteStore(path)
+    assert len(again.events.claim("acme", 9, NOW).events) == 1
+    again.close()
+
+
+def test_many_may_open_a_new_database_at_once(path: Path) -> None:
+    opened: list[SQLiteStore] = []
+    threads = [threading.Thread(target=lambda: opened.append(SQLiteStore(path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    for store in opened:
+        store.close()
+
+
+def test_a_database_of_a_newer_release_is_left_alone(path: Path, store: SQLiteStore) -> None:
+    store._database.write(lambda connection: connection.execute("PRAGMA user_version = 999"))
+    with pytest.raises(StoreUnavailable, match="newer release"):
+        SQLiteStore(path)
+
+
+def test_writers_that_wait_share_a_commit(store: SQLiteStore) -> None:
+    commits: list[int] = []
+    started, released = threading.Event(), threading.Event()
+
+    def on_commit() -> bool:
+        commits.append(1)
+        return False
+
+    def hold(connection: apsw.Connection) -> None:
+        connection.set_commit_hook(on_commit)
+        started.set()
+        released.wait(10)
+
+    leader = threading.Thread(target=store._database.write, args=(hold,))
+    leader.start()
+    started.wait(10)
+    waiting = [threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)) for _ in range(10)]
+    for thread in waiting:
+        thread.start()
+    while len(store._database._writer._queue) < len(waiting):
+        time.sleep(0.001)
+    released.set()
+    for thread in (leader, *waiting):
+        thread.join()
+
+    assert len(commits) == 2  # the one that held them up, and one for all ten
+    assert len(store.events.claim("acme", 99, NOW).events) == 10
+
+
+def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) -> None:
+    started, released = threading.Event(), threading.Event()
+
+    def hold(_connection: apsw.Connection) -> None:
+        started.set()
+        released.wait(10)
+
+    def fail(connection: apsw.Connection) -> None:
+        connection.execute("DELETE FROM events")
+        raise ZeroDivisionError
+
+    failures: list[Exception] = []
+
+    def run_failing() -> None:
+        try:
+            store._database.write(fail)
+        except ZeroDivisionError as error:
+            failures.append(error)
+
+    store.events.put("acme", [new_event()], NOW)
+    threads = [
+        threading.Thread(target=store._database.write, args=(hold,)),
+        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)),
+        threading.Thread(target=run_failing),
+        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)),
+    ]
+    threads[0].start()
+    started.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    released.set()
+    for thread in threads:
+        thread.join()
+
+    assert len(failures) == 1
+    assert len(store.events.claim("acme", 9, NOW).events) == 3
+
+
+def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None:
+    writer = store._database._writer._connection
+    store.events.put("acme", [new_event()], NOW)
+    writer.pragma("max_page_count", writer.pragma("page_count") + 1)
+    with pytest.raises(StoreUnavailable):
+        store.events.put("acme", [new_event(b'{"a":"' + b"x" * 50_000 + b'"}')], NOW)
+    writer.pragma("max_page_count", 1_000_000)
+
+    store.events.put("acme", [new_event()], NOW)
+    assert len(store.events.claim("acme", 9, NOW).events) == 2
+
+
+def test_a_lock_that_never_comes_is_unavailable(
+    path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    for call in (store.check, lambda: store.events.put("acme", [new_event()], NOW)):
+        with pytest.raises(StoreUnavailable):
+            call()
+    assert store.events.claim("acme", 9, NOW).events == []
+    other.close()
+    store.check()
+
+
+def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "inbox.db").mkdir()
+    with pytest.raises(StoreUnavailable):
+        Database(tmp_path / "inbox.db")

@@ -1,0 +1,126 @@
+"""What counts as JSON here, and that it stays exact."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inbox.strict_json import MAX_DEPTH, NotJSON, dump, dump_canonical, parse
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=15,
+)
+
+
+def exact(text: bytes) -> Any:
+    """As Python reads it, numbers by their text."""
+    return json.loads(text, parse_float=lambda number: ("number", number), parse_int=lambda number: ("number", number))
+
+
+@given(DOCUMENTS, st.booleans())
+def test_what_goes_in_comes_out(document: Any, ascii_only: bool) -> None:
+    text = json.dumps(document, ensure_ascii=ascii_only, indent=1).encode()
+    assert exact(dump(parse(text))) == exact(text)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "1.0",
+        "-0",
+        "-0.0",
+        "1e999",
+        "1E+2",
+        "0.1000",
+        "123456789012345678901234567890",
+        "0." + "1" * 50,
+        "9" * 5000,
+        "5e-324",
+    ],
+)
+def test_a_number_stays_the_text_it_came_as(number: str) -> None:
+    assert dump(parse(f'{{"n": [{number}]}}'.encode())) == f'{{"n":[{number}]}}'.encode()
+    assert Decimal(number) == Decimal(dump(parse(number.encode())).decode())
+
+
+def test_members_keep_their_order_and_the_canonical_form_sorts_them() -> None:
+    document = parse(b'{"b": 1, "a": {"d": 2, "c": 3}}')
+    assert dump(document) == b'{"b":1,"a":{"d":2,"c":3}}'
+    assert dump_canonical(document) == b'{"a":{"c":3,"d":2},"b":1}'
+
+
+def test_a_surrogate_pair_is_one_character() -> None:
+    assert dump(parse(b'"\\ud83c\\udf89"')) == '"🎉"'.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b" ",
+        b"nul",
+        b"[1,]",
+        b'{"a":1,}',
+        b"{a:1}",
+        b"'a'",
+        b"+1",
+        b".5",
+        b"1.",
+        b"01",
+        b"0x1",
+        b"NaN",
+        b"[Infinity]",
+        b'{"a":-Infinity}',
+        b'{"a":1,"a":1}',
+        b'{"a":1,"\\u0061":1}',
+        b'"\\ud800"',
+        b'"\\udc00\\ud800"',
+        b'{"\\ud800":1}',
+        b'"\xff"',
+        b'"\xed\xa0\x80"',
+        b'"\n"',
+        b'"\\x"',
+        b"// comment\n1",
+        b"1 2",
+        b"\xef\xbb\xbf1",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+    ],
+)
+def test_what_is_not_json_is_refused(text: bytes) -> None:
+    with pytest.raises(NotJSON):
+        parse(text)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_32_levels_are_the_most(opening: bytes, closing: bytes) -> None:
+    parse(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
+    with pytest.raises(NotJSON, match="32 levels"):
+        parse(opening * (MAX_DEPTH + 1) + b"1" + closing * (MAX_DEPTH + 1))
+
+
+def test_brackets_in_strings_and_side_by_side_make_no_depth() -> None:
+    parse(b'["' + b"[{" * 50 + b'", "\\"' + b"[" * 50 + b'"]')
+    parse(b"[" + b"[],{}," * 100 + b"1]")
+
+
+def test_the_reason_quotes_nothing_of_the_text() -> None:
+    for text in (b'{"secret": nope}', b'{"secret": 1, "secret": 2}', b'"secret\\ud800"', b'"secret'):
+        with pytest.raises(NotJSON) as refused:
+            parse(text)
+        assert "secret" not in str(refused.value)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_json_or_refused(text: bytes) -> None:
+    try:
+        document = parse(text)
+    except NotJSON:
+        return
+    assert exact(dump(document)) == exact(text)

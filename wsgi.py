@@ -1,0 +1,12 @@
+"""What gunicorn imports: `gunicorn --worker-class gthread --threads 16 wsgi:app`."""
+
+import os
+import sys
+
+from inbox.app import create_app, open_store
+from inbox.logs import configure_logs
+from inbox.settings import read_settings
+
+settings = read_settings(os.environ, on_terminal=sys.stderr.isatty())
+configure_logs(settings.log_format)
+app = create_app(settings, open_store(settings))
