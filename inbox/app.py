@@ -1,30 +1,15 @@
-"""The composition root: settings → store → services → Flask. The only place that wires."""
-
-import time
+"""The composition root: settings and store → services → Flask. The only place that wires a service."""
 
 from flask import Flask
 
 from authorizer.resolver import Resolver
 from inbox import api, console
 from inbox.api.services import Services
+from inbox.clock import now_ms
 from inbox.ingest import Ingest
 from inbox.polling import Polling
-from inbox.registry import Registry
 from inbox.settings import Settings
 from inbox.store.port import Store
-from inbox.store.sqlite import SQLiteStore
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def open_store(settings: Settings) -> Store:
-    return SQLiteStore(settings.sqlite_path)
-
-
-def create_registry(store: Store) -> Registry:
-    return Registry(store.tenants, store.keys, now_ms)
 
 
 def create_app(settings: Settings, store: Store) -> Flask:

@@ -6,9 +6,10 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from inbox.app import create_app, open_store
+from inbox.app import create_app
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
+from inbox.store.opening import open_store
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory never waits for a disk
 

@@ -1,29 +1,40 @@
 """The command `inbox`. Results go to stdout, words for people to stderr; 0 is success, 2 wrong usage, 1 all else."""
 
 import sys
+from importlib import import_module
 
 import click
 
-from inbox.cli import client, keys, serving, tenants
 from inbox.errors import InboxError
 
+_COMMANDS = {
+    "serve": "serving",
+    "quickstart": "serving",
+    "init": "setup",
+    "config": "setup",
+    "tenants": "tenants",
+    "keys": "keys",
+    "send": "client",
+    "poll": "client",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _OnDemand(click.Group):
+    """Imports a command when it is used: making a key should not wait for a web framework."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"inbox.cli.{_COMMANDS[name]}"), name)
+        return command
+
+
+@click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})
 def inbox() -> None:
     """Polling Inbox: events in by POST, out by poll."""
-
-
-for command in (
-    serving.serve,
-    serving.quickstart,
-    serving.init,
-    serving.config,
-    tenants.tenants,
-    keys.keys,
-    client.send,
-    client.poll,
-):
-    inbox.add_command(command)
 
 
 def main() -> None:

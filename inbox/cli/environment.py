@@ -1,13 +1,14 @@
-"""What the commands share: the settings in force, and the store they name."""
+"""What the commands share: the settings in force, and the registry of the store they name."""
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inbox.app import create_registry, open_store
+from inbox.clock import now_ms
 from inbox.registry import Registry
 from inbox.settings import Settings, read_settings
+from inbox.store.opening import open_store
 
 
 def settings_in_force() -> Settings:
@@ -18,6 +19,6 @@ def settings_in_force() -> Settings:
 def open_registry() -> Iterator[Registry]:
     store = open_store(settings_in_force())
     try:
-        yield create_registry(store)
+        yield Registry(store.tenants, store.keys, now_ms)
     finally:
         store.close()

@@ -1,12 +1,11 @@
-"""Commands that start and set up the service: serve, quickstart, init, config."""
+"""Commands that run the service: serve, quickstart."""
 
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from inbox.app import create_registry, open_store
-from inbox.cli.environment import settings_in_force
+from inbox.cli.environment import open_registry, settings_in_force
 from inbox.logs import configure_logs
 from inbox.server import host_and_port
 from inbox.server import serve as run_server
@@ -63,31 +62,12 @@ def quickstart() -> None:
     run_server(settings, when_ready=lambda: click.echo(welcome))
 
 
-@click.command()
-def init() -> None:
-    """Make the database, or bring it up to date. Safe to repeat."""
-    settings = settings_in_force()
-    open_store(settings).close()
-    click.echo(f"{settings.store} is ready.", err=True)
-
-
-@click.command()
-def config() -> None:
-    """Show every setting in force, secrets hidden."""
-    for name, value in settings_in_force().shown().items():
-        click.echo(f"{name}={value}")
-
-
 def _welcome(settings: Settings) -> str:
-    store = open_store(settings)
-    try:
-        registry = create_registry(store)
+    with open_registry() as registry:
         first = not registry.has_tenant(_DEMO)
         key = ""
         if first:
             registry.create_tenant(_DEMO, "Demo")
             key = registry.create_key(_DEMO, "quickstart")
-    finally:
-        store.close()
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

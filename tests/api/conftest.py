@@ -10,9 +10,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from inbox.app import create_app, create_registry, open_store
+from inbox.app import create_app
+from inbox.clock import now_ms
 from inbox.registry import Registry
 from inbox.settings import Settings
+from inbox.store.opening import open_store
 from inbox.store.port import Store
 
 
@@ -59,7 +61,7 @@ def store(settings: Settings) -> Iterator[Store]:
 
 @pytest.fixture
 def registry(store: Store) -> Registry:
-    return create_registry(store)
+    return Registry(store.tenants, store.keys, now_ms)
 
 
 @pytest.fixture

@@ -9,21 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inbox.strict_json import MAX_DEPTH, NotJSON, dump, dump_canonical, parse
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
-DOCUMENTS = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
-    max_leaves=15,
-)
+from tests.json_documents import VALUES, exact
 
 
-def exact(text: bytes) -> Any:
-    """As Python reads it, numbers by their text."""
-    return json.loads(text, parse_float=lambda number: ("number", number), parse_int=lambda number: ("number", number))
-
-
-@given(DOCUMENTS, st.booleans())
+@given(VALUES, st.booleans())
 def test_what_goes_in_comes_out(document: Any, ascii_only: bool) -> None:
     text = json.dumps(document, ensure_ascii=ascii_only, indent=1).encode()
     assert exact(dump(parse(text))) == exact(text)

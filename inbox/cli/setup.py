@@ -1,0 +1,21 @@
+"""Commands that set the service up: init, config."""
+
+import click
+
+from inbox.cli.environment import settings_in_force
+from inbox.store.opening import open_store
+
+
+@click.command()
+def init() -> None:
+    """Make the database, or bring it up to date. Safe to repeat."""
+    settings = settings_in_force()
+    open_store(settings).close()
+    click.echo(f"{settings.store} is ready.", err=True)
+
+
+@click.command()
+def config() -> None:
+    """Show every setting in force, secrets hidden."""
+    for name, value in settings_in_force().shown().items():
+        click.echo(f"{name}={value}")

@@ -1,0 +1,111 @@
+"""Bodies that nobody thought of: what is taken comes back exactly, and what is not gets a 4xx of the contract."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inbox.app import create_app
+from inbox.clock import now_ms
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.opening import open_store
+from tests.api.conftest import Caller
+from tests.json_documents import OBJECTS, VALUES, exact
+
+REFUSALS = {400, 409, 413, 415, 422}
+EVENTS = st.fixed_dictionaries(
+    {"payload": OBJECTS}, optional={"event_type": st.sampled_from(["a", "order.created", None])}
+)
+
+
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
+    in_use = Settings(store=f"sqlite:///{tmp_path_factory.mktemp('made-up')}/inbox.db", max_event_bytes=20_000)
+    store = open_store(in_use)
+    registry = Registry(store.tenants, store.keys, now_ms)
+    registry.create_tenant("acme")
+    yield Caller(create_app(in_use, store).test_client(), registry.create_key("acme"))
+    store.close()
+
+
+def post(caller: Caller, path: str, body: bytes, content_type: str = "application/json") -> Any:
+    answer = caller.post(path, data=body, content_type=content_type)
+    assert answer.status_code in {200, 201} | REFUSALS, answer.text
+    return answer
+
+
+@settings(max_examples=300, deadline=None)
+@given(OBJECTS, st.booleans())
+def test_a_payload_comes_back_number_for_number_and_character_for_character(
+    caller: Caller, payload: dict[str, Any], ascii_only: bool
+) -> None:
+    text = json.dumps({"payload": payload}, ensure_ascii=ascii_only)
+    location = post(caller, "/events", text.encode()).headers["Location"]
+    polled = next(
+        event for event in exact(caller.get("/inbox").get_data()) if event["id"] == location.removeprefix("/events/")
+    )
+    assert polled["payload"] == exact(text)["payload"]
+    assert exact(caller.get(location).get_data())["payload"] == exact(text)["payload"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["/events", "/events/batch"]), st.binary(max_size=300))
+def test_any_bytes_are_taken_or_refused(caller: Caller, path: str, body: bytes) -> None:
+    post(caller, path, body)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["/events", "/events/batch"]), VALUES | st.lists(VALUES) | OBJECTS)
+def test_any_json_is_taken_or_refused(caller: Caller, path: str, document: Any) -> None:
+    answer = post(caller, path, json.dumps(document).encode())
+    if path == "/events" and not isinstance(document, dict):
+        assert answer.status_code == 422
+    if path == "/events/batch" and not isinstance(document, list):
+        assert answer.status_code == 422
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVENTS, st.data())
+def test_a_body_cut_short_is_refused(caller: Caller, event: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(event).encode()
+    cut = data.draw(st.integers(0, len(text) - 1))
+    assert post(caller, "/events", text[:cut]).status_code == 400
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVENTS, st.data())
+def test_a_body_with_one_byte_changed_is_taken_or_refused(
+    caller: Caller, event: dict[str, Any], data: st.DataObject
+) -> None:
+    text = bytearray(json.dumps([event], ensure_ascii=False).encode())
+    text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
+    post(caller, "/events/batch", bytes(text))
+
+
+@settings(max_examples=100, deadline=None)
+@given(EVENTS, st.sampled_from(["utf-16", "utf-32", "utf-7", "cp037", "latin-1"]), st.text(max_size=30))
+def test_other_encodings_and_media_types_are_taken_or_refused(
+    caller: Caller, event: dict[str, Any], encoding: str, content_type: str
+) -> None:
+    post(caller, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
+    header = content_type.encode().decode("latin-1").replace("\r", "").replace("\n", "")
+    post(caller, "/events", json.dumps(event).encode(), header)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 1_000_000,
+        b'{"a":' * 100_000,
+        b'{"a": "' + b"x" * 30_000 + b'"}',
+        b"9" * 19_000,
+        b'{"a": ' + b"9" * 19_000 + b"}",
+    ],
+)
+def test_deep_and_huge_bodies_are_taken_or_refused(caller: Caller, body: bytes) -> None:
+    for path in ("/events", "/events/batch"):
+        post(caller, path, body)
