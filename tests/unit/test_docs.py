@@ -1,0 +1,111 @@
+"""The docs keep up: every setting, command, problem, route and dependency is in them, and nothing that is not there."""
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from inbox.api.problems import PROBLEMS
+from inbox.api.schemas import DEFAULT_POLL, MAX_BATCH, MAX_POLL
+from inbox.app import create_app
+from inbox.cli import inbox
+from inbox.settings import Settings, variable_of
+from inbox.store.opening import open_store
+
+ROOT = Path(__file__).parents[2]
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def first_cells(text: str) -> list[str]:
+    """What stands in code in the first column of its tables."""
+    return re.findall(r"^\| `([^`]+)`", text, re.MULTILINE)
+
+
+def test_every_setting_is_described_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", page("settings.md"), re.MULTILINE))
+    assert set(rows) == {variable_of(each.name) for each in fields(Settings)}
+    for each in fields(Settings):
+        if each.name not in ("workers", "log_format", "api_key", "table_prefix"):
+            assert f"`{each.default}`" in rows[variable_of(each.name)], each.name
+
+
+def _commands(command: click.Command, words: str) -> dict[str, click.Command]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        found: dict[str, click.Command] = {}
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            found |= _commands(inner, f"{words} {name}")
+        return found
+    return {words: command}
+
+
+def test_every_command_is_described_with_its_options() -> None:
+    described = {
+        " ".join(re.findall(r"^inbox(?: [a-z]+)+", usage)): usage
+        for usage in first_cells(page("commands.md"))
+        if usage.startswith("inbox ")
+    }
+    commands = _commands(inbox, "inbox")
+    assert set(described) == set(commands)
+    for words, command in commands.items():
+        options = {name for each in command.params for name in each.opts if name.startswith("--")}
+        assert options == set(re.findall(r"--[a-z-]+", described[words])), words
+
+
+def test_every_make_target_is_described() -> None:
+    targets = set(re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"help"}
+    described = {usage.removeprefix("make ") for usage in first_cells(page("commands.md")) if usage.startswith("make ")}
+    assert targets == described
+
+
+def test_every_problem_is_described_with_its_status() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| `/problems/([a-z-]+)` \|", page("http.md"), re.MULTILINE)
+    assert {(int(status), slug) for status, slug in rows} == {(each.status, each.slug) for each in PROBLEMS.values()}
+
+
+def test_every_route_is_described(tmp_path: Path) -> None:
+    settings = Settings(store=f"sqlite:///{tmp_path}/inbox.db")
+    store = open_store(settings)
+    text = page("http.md")
+    for rule in create_app(settings, store).url_map.iter_rules():
+        path = re.sub(r"<(?:\w+:)?(?:event_)?(\w+)>", r"{\1}", rule.rule)
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            if "filename" not in path:
+                assert f"{method} {path}" in text, f"{method} {path}"
+    store.close()
+
+
+def test_the_limits_are_the_documented_ones() -> None:
+    assert f"1 to {MAX_POLL}, default {DEFAULT_POLL}" in page("http.md")
+    assert f"array of 1 to {MAX_BATCH} events" in page("http.md")
+
+
+def test_every_dependency_earns_its_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split("[<>=]", each)[0] for each in project["dependencies"]}
+    described = set(re.findall(r"^\| ([a-z0-9_-]+)(?: \([a-z]+\))? \|", page("architecture.md"), re.MULTILINE))
+    assert described - {"package"} == needed | {"gunicorn_h1c", "swagger-ui"}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for file in [ROOT / "README.md", ROOT / "deploy" / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
+            assert (file.parent / target).exists(), f"{file.name}: {target}"
+
+
+def test_the_readme_shows_the_lines_that_a_first_start_prints() -> None:
+    from inbox.cli.serving import _FIRST_START
+
+    printed = _FIRST_START.format(url="http://127.0.0.1:8080", tenant="demo", key="ibx_…")
+    readme = (ROOT / "README.md").read_text()
+    lines = [line for line in printed.splitlines() if line.startswith("curl ")]
+    assert len(lines) == 2
+    for line in lines:
+        assert f"$ {line}\n" in readme
