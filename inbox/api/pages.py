@@ -3,13 +3,13 @@
 from flask import Blueprint, Response, make_response, render_template
 
 from inbox.api.problems import PROBLEMS
+from inbox.content_policy import OWN_ONLY
 from inbox.errors import NotFound
 
 blueprint = Blueprint("pages", __name__, static_folder="static", template_folder="templates")
 
-_OWN_ONLY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
 # Swagger UI sets style attributes from its scripts.
-_SWAGGER = _OWN_ONLY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+_SWAGGER = OWN_ONLY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
 
 @blueprint.get("/docs")
@@ -29,7 +29,7 @@ def one_problem(slug: str) -> Response:
     return _page(render_template("problem.html", problem=PROBLEMS[slug]))
 
 
-def _page(html: str, policy: str = _OWN_ONLY) -> Response:
+def _page(html: str, policy: str = OWN_ONLY) -> Response:
     response = make_response(html)
     response.headers["Content-Security-Policy"] = policy
     return response

@@ -2,9 +2,9 @@
 
 from flask import Blueprint, Flask, Response
 
-blueprint = Blueprint("console", __name__, static_folder="static", static_url_path="/console")
+from inbox.content_policy import OWN_ONLY
 
-_OWN_ONLY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
+blueprint = Blueprint("console", __name__, static_folder="static", static_url_path="/console")
 
 
 def install(app: Flask) -> None:
@@ -14,5 +14,5 @@ def install(app: Flask) -> None:
 @blueprint.get("/")
 def index() -> Response:
     response = blueprint.send_static_file("index.html")
-    response.headers["Content-Security-Policy"] = _OWN_ONLY
+    response.headers["Content-Security-Policy"] = OWN_ONLY
     return response
