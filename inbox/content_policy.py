@@ -1,0 +1,3 @@
+"""What a page of ours may load: its own files, and nothing from another host."""
+
+OWN_ONLY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:"
