@@ -11,6 +11,7 @@ from gunicorn import glogging
 from structlog.typing import EventDict, WrappedLogger
 
 _KEY = re.compile(r"ibx_[0-9A-Za-z]+")
+_QUOTED = re.compile(r"['\"].*", re.DOTALL)
 
 
 def configure_logs(log_format: str) -> None:
@@ -33,7 +34,7 @@ def configure_logs(log_format: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide_keys, render],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide_what_was_sent, render],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
@@ -47,6 +48,9 @@ class GunicornLogger(glogging.Logger):  # type: ignore[misc]
         self.error_log.propagate = True
 
 
-def _hide_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    # gunicorn quotes a header that it could not read, and a key may be in it.
-    return {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}
+def _hide_what_was_sent(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # gunicorn quotes what it could not read, and that may be a key or the end of a payload.
+    hidden = {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}
+    if hidden["event"].startswith("Invalid request"):
+        hidden["event"] = _QUOTED.sub("…", hidden["event"])
+    return hidden

@@ -1,5 +1,6 @@
 """gunicorn, set up for this service."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 
 from inbox.app import create_app
+from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
 from inbox.store.opening import open_store
@@ -16,7 +18,8 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory nev
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
     """Runs until it is told to stop."""
-    # Opened once before the workers are, so that a store that cannot be opened is one clear error.
+    # Both tried once before gunicorn starts, so that what cannot work is one clear line.
+    _try_to_listen(settings)
     open_store(settings).close()
     _Server(settings, when_ready).run()
 
@@ -24,6 +27,14 @@ def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> 
 def host_and_port(settings: Settings) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"{host}:{settings.port}"
+
+
+def _try_to_listen(settings: Settings) -> None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        socket.create_server((settings.host, settings.port), family=family).close()
+    except OSError as error:
+        raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror})") from None
 
 
 class _Server(BaseApplication):  # type: ignore[misc]

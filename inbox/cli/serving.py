@@ -57,9 +57,9 @@ def quickstart() -> None:
     """Run the service, with a tenant and a key to try it."""
     settings = settings_in_force()
     configure_logs(settings.log_format)
-    welcome = _welcome(settings)
-    # Printed when the server listens, so that the lines work as soon as they can be read.
-    run_server(settings, when_ready=lambda: click.echo(welcome))
+    # Made and printed once the server listens: the lines work as soon as they can be read, and a start that fails
+    # uses up no key.
+    run_server(settings, when_ready=lambda: click.echo(_welcome(settings)))
 
 
 def _welcome(settings: Settings) -> str:

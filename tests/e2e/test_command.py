@@ -1,6 +1,7 @@
 """The command `inbox`, as a person or a script types it."""
 
 import json
+import socket
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,15 @@ def test_the_key_is_printed_once(service: Service) -> None:
     service.log.unlink()
     service.start("quickstart")
     assert "ibx_" not in service.log.read_text()
+
+
+def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:
+    with socket.create_server(("127.0.0.1", service.port)):
+        failed = service.run("quickstart")
+    assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
+    assert f"127.0.0.1:{service.port}" in failed.stderr
+    service.start("quickstart")
+    assert "API key   ibx_" in service.log.read_text()
 
 
 def test_init_makes_the_database_and_may_be_repeated(service: Service) -> None:

@@ -73,7 +73,7 @@ def test_the_log_holds_neither_keys_nor_payloads(service: Service) -> None:
     requests.get(f"{service.url}/inbox?mode={key}", headers={"X-API-Key": key}, timeout=30)
     requests.get(f"{service.url}/{key}", timeout=30)
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        connection.sendall(f"GET / HTTP/1.1\r\nX Bad Header: {key}\r\nHost: x\r\n\r\n".encode())
+        connection.sendall(f"GET / HTTP/1.1\r\nHost: x\r\nExpect: my-payload {key}\r\n\r\n".encode())
         connection.recv(4096)
     service.stop()
 
@@ -81,6 +81,7 @@ def test_the_log_holds_neither_keys_nor_payloads(service: Service) -> None:
     lines = [json.loads(line) for line in log.splitlines()]
     statuses = [line["status"] for line in lines if line["event"] == "request" and line["route"] != "/readyz"]
     assert statuses == [201, 415, 422, 404]
+    assert "Invalid request from ip=127.0.0.1" in log
     assert "my-payload" not in log
     assert key[4:20] not in log
 
