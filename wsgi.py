@@ -1,13 +1,20 @@
-"""What gunicorn imports: `gunicorn --worker-class gthread --threads 16 wsgi:app`."""
+"""What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 16 wsgi:app`."""
 
 import os
 import sys
 
+from gunicorn.errors import AppImportError
+
 from inbox.app import create_app
+from inbox.errors import InboxError
 from inbox.logs import configure_logs
 from inbox.settings import read_settings
 from inbox.store.opening import open_store
 
-settings = read_settings(os.environ, on_terminal=sys.stderr.isatty())
-configure_logs(settings.log_format)
-app = create_app(settings, open_store(settings))
+try:
+    settings = read_settings(os.environ, on_terminal=sys.stderr.isatty())
+    configure_logs(settings.log_format)
+    app = create_app(settings, open_store(settings))
+except InboxError as error:
+    # The one error that gunicorn prints in a line and does not try again.
+    raise AppImportError(f"inbox: {error}") from None

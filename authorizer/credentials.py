@@ -1,7 +1,6 @@
 """Where a request carries its key: Bearer, X-API-Key, or either half of HTTP Basic."""
 
 import base64
-import binascii
 from collections.abc import Iterator
 
 from authorizer import apikey
@@ -20,17 +19,18 @@ def find_key(authorization: str | None, x_api_key: str | None) -> str | None:
 def _candidates(authorization: str | None, x_api_key: str | None) -> Iterator[str]:
     if x_api_key:
         yield x_api_key.strip()
-    scheme, _, value = (authorization or "").strip().partition(" ")
-    if scheme.lower() == "bearer":
-        yield value.strip()
-    elif scheme.lower() == "basic":
-        yield from _basic_halves(value.strip())
+    match (authorization or "").split(maxsplit=1):
+        case [scheme, value] if scheme.lower() == "bearer":
+            yield value.strip()
+        case [scheme, value] if scheme.lower() == "basic":
+            yield from _basic_halves(value.strip())
 
 
 def _basic_halves(encoded: str) -> Iterator[str]:
     try:
-        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
+        # Latin-1 reads any bytes, and a key is ASCII whatever stands beside it.
+        user, _, password = base64.b64decode(encoded, validate=True).decode("latin-1").partition(":")
+    except ValueError:
         return
     yield user
     yield password

@@ -33,7 +33,8 @@ class Ingest:
     ) -> list[events.Stored]:
         """Stores all of them or none. `batch_key` makes those repeatable that bring no key of their own."""
         new_events = [
-            _new_event(tenant_id, submission, batch_key, position) for position, submission in enumerate(submissions)
+            _in_batch(tenant_id, submission, batch_key, position, len(submissions))
+            for position, submission in enumerate(submissions)
         ]
         too_large = [
             Fault(f"/{position}", f"The event is larger than {self._max_event_bytes} bytes.")
@@ -46,21 +47,37 @@ class Ingest:
             return self._store.put(tenant_id, new_events, self._now_ms())
         except IdempotencyConflict as conflict:
             conflict.faults = tuple(
-                Fault(f"/{position}/idempotency_key", "It stands for another event.") for position in conflict.positions
+                Fault(_key_pointer(submissions, position), "The key stands for another event.")
+                for position in conflict.positions
             )
             raise
 
 
-def _new_event(
-    tenant_id: str, submission: Submission, batch_key: str | None = None, position: int = 0
+def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:
+    if submission.idempotency_key is None:
+        return _event(submission, events.random_event_id())
+    return _event(submission, events.keyed_event_id(tenant_id, submission.idempotency_key), _canonical(submission))
+
+
+def _in_batch(
+    tenant_id: str, submission: Submission, batch_key: str | None, position: int, size: int
 ) -> events.NewEvent:
-    event_type = submission.event_type
-    payload = strict_json.dump(submission.payload)
-    if submission.idempotency_key is not None:
-        event_id = events.keyed_event_id(tenant_id, submission.idempotency_key)
-    elif batch_key is not None:
-        event_id = events.batch_event_id(tenant_id, batch_key, position)
-    else:
-        return events.NewEvent(events.random_event_id(), event_type, payload)
-    fingerprint = events.fingerprint(event_type, strict_json.dump_canonical(submission.payload))
-    return events.NewEvent(event_id, event_type, payload, fingerprint)
+    if batch_key is None or submission.idempotency_key is not None:
+        return _new_event(tenant_id, submission)
+    # The size makes a longer or shorter batch under the same key another one.
+    canonical = _canonical(submission) + b"%d" % size
+    return _event(submission, events.batch_event_id(tenant_id, batch_key, position), canonical)
+
+
+def _event(submission: Submission, event_id: str, canonical: bytes | None = None) -> events.NewEvent:
+    fingerprint = None if canonical is None else events.fingerprint(submission.event_type, canonical)
+    return events.NewEvent(event_id, submission.event_type, strict_json.dump(submission.payload), fingerprint)
+
+
+def _canonical(submission: Submission) -> bytes:
+    return strict_json.dump_canonical(submission.payload)
+
+
+def _key_pointer(submissions: Sequence[Submission], position: int) -> str:
+    own_key = submissions[position].idempotency_key is not None
+    return f"/{position}/idempotency_key" if own_key else f"/{position}"

@@ -11,7 +11,6 @@ from gunicorn import glogging
 from structlog.typing import EventDict, WrappedLogger
 
 _KEY = re.compile(r"ibx_[0-9A-Za-z]+")
-_QUOTED = re.compile(r"['\"].*", re.DOTALL)
 
 
 def configure_logs(log_format: str) -> None:
@@ -34,7 +33,7 @@ def configure_logs(log_format: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide_what_was_sent, render],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, _hide_keys, render],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
@@ -48,9 +47,6 @@ class GunicornLogger(glogging.Logger):  # type: ignore[misc]
         self.error_log.propagate = True
 
 
-def _hide_what_was_sent(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    # gunicorn quotes what it could not read, and that may be a key or the end of a payload.
-    hidden = {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}
-    if hidden["event"].startswith("Invalid request"):
-        hidden["event"] = _QUOTED.sub("…", hidden["event"])
-    return hidden
+def _hide_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # Words of gunicorn's and of other libraries, which know nothing of keys: the path of a request may hold one.
+    return {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}

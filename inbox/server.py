@@ -12,6 +12,7 @@ from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
 from inbox.store.opening import open_store
+from inbox.worker import InboxWorker
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory never waits for a disk
 
@@ -48,12 +49,15 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "bind": host_and_port(self._settings),
             "workers": self._settings.workers,
             "threads": self._settings.threads,
-            "worker_class": "gthread",
+            "worker_class": InboxWorker,
             "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
             # Longer than a load balancer's 60 s, so that it is never we who close first.
             "keepalive": 75,
             "graceful_timeout": 8,
             "control_socket_disable": True,
+            # A proxy on this machine passes on what its clients send: none of it may choose the path or the scheme.
+            "forwarder_headers": "",
+            "secure_scheme_headers": {},
             "proc_name": "inbox",
             "logger_class": GunicornLogger,
             "when_ready": lambda _server: self._when_ready(),

@@ -25,8 +25,8 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def _store(text: str) -> str:
-    if not text.startswith(_SQLITE) or text == _SQLITE:
-        raise ValueError(f"{_SQLITE}PATH")
+    if not text.startswith(_SQLITE) or text.removeprefix(_SQLITE) in ("", ":memory:"):
+        raise ValueError(f"{_SQLITE}PATH, the path of a file")
     return text
 
 
@@ -59,7 +59,7 @@ class Settings:
     store: str = _setting("sqlite:///data/inbox.db", _store)
     table_prefix: str = _setting("", _table_prefix)
     host: str = _setting("127.0.0.1", _words)
-    port: int = _setting(8080, _whole(0, 65535))
+    port: int = _setting(8080, _whole(1, 65535))
     workers: int = _setting(min(os.cpu_count() or 1, 4), _whole(1, 256))
     threads: int = _setting(16, _whole(1, 1024))
     retention_days: int = _setting(30, _whole(1, 36500))
@@ -69,7 +69,7 @@ class Settings:
     key_cache_seconds: int = _setting(30, _whole(0, 86400))
     rate_limit: int = _setting(0, _whole(0, 1_000_000))
     log_format: str = _setting("json", _log_format)
-    api_key: str = _setting("", _words, secret=True)
+    api_key: str = _setting("", str.strip, secret=True)
     url: str = _setting("http://127.0.0.1:8080", _words)
 
     @property
@@ -95,7 +95,7 @@ def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Setti
     known = {variable_of(each.name): each for each in fields(Settings)}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in known:
-            nearest = difflib.get_close_matches(variable, known, n=1)
+            nearest = difflib.get_close_matches(variable, known, n=1, cutoff=0.8)
             hint = f"; did you mean {nearest[0]}?" if nearest else ""
             raise SettingsError(f"{variable} is not a setting{hint}")
     values: dict[str, Any] = {} if not on_terminal else {"log_format": "text"}

@@ -4,34 +4,34 @@ Stricter than most parsers: NaN, Infinity, a member name given twice, a lone sur
 not JSON. Numbers are never computed with, so they stay the text they came as: 1.0, 1e999 and 40 digits survive.
 """
 
-import re
-from itertools import accumulate
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
 
 import orjson
 
 MAX_DEPTH = 32
-
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+_TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
 class NotJSON(ValueError):
     """The text is not JSON as this service takes it; the message says why and quotes nothing of it."""
 
 
-def parse(body: bytes) -> Any:
+def parse(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
     """The document in `body`, each number in it an `orjson.Fragment` of its own text."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
         raise NotJSON(f"The body is not UTF-8 (byte {error.start}).") from None
-    _refuse_depth(text)
     try:
         document = _DECODER.decode(text)
     except JSONDecodeError as error:
         raise NotJSON(f"{error.msg} (line {error.lineno}, column {error.colno}).") from None
+    except RecursionError:
+        raise NotJSON(_TOO_DEEP) from None
+    # The opening brackets bound the depth from above, which settles nearly every body with two quick counts.
+    if text.count("{") + text.count("[") > max_depth and _is_deeper(document, max_depth):
+        raise NotJSON(_TOO_DEEP)
     if "\\u" in text:
         _refuse_lone_surrogates(document)
     return document
@@ -52,13 +52,16 @@ def splice(text: bytes | str) -> orjson.Fragment:
     return orjson.Fragment(text)
 
 
-def _refuse_depth(text: str) -> None:
-    # The opening brackets bound the depth from above, which settles nearly every body with two quick counts.
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
-        return
-    brackets = _BRACKET.findall(_STRING.sub("", text))
-    if max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0) > MAX_DEPTH:
-        raise NotJSON(f"The body is nested more than {MAX_DEPTH} levels deep.")
+def _is_deeper(document: Any, levels: int) -> bool:
+    layer = [document] if isinstance(document, dict | list) else []
+    for _ in range(levels):
+        layer = [
+            inner
+            for outer in layer
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(layer)
 
 
 def _refuse_lone_surrogates(document: Any) -> None:

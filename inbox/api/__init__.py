@@ -16,5 +16,6 @@ def install(app: Flask, services: Services) -> None:
     api = create_api(app)
     for blueprint in (events.blueprint, inbox.blueprint, service_info.blueprint):
         api.register_blueprint(blueprint)
+    inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)
     problems.install(app)

@@ -50,7 +50,7 @@ def _refuse_other_media(req: Request) -> None:
         raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The Content-Type has to be application/json.")
     if req.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
         raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The charset has to be UTF-8.")
-    if req.headers.get("Content-Encoding", "identity").lower() != "identity":
+    if (req.headers.get("Content-Encoding") or "identity").lower() != "identity":
         raise Refusal(UNSUPPORTED_MEDIA_TYPE, "A compressed body is not taken.")
 
 

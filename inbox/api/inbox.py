@@ -1,9 +1,9 @@
 """/inbox: polling."""
 
+import re
 from typing import Any
 
-from flask import Response, request
-from werkzeug.exceptions import MethodNotAllowed
+from flask import Flask, Response, request
 
 from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import principal, requires
@@ -17,18 +17,24 @@ from inbox.tenants import Scope
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 
 _MORE = {"Inbox-More": {"description": "Whether undelivered events remain.", "schema": {"type": "boolean"}}}
-_PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+_PURPOSE_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+_NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 
-def refuse_what_is_no_poll() -> None:
+def _refuse_prefetch() -> None:
     """A poll changes things although it is a GET, so nothing but a real one may cause it."""
-    if request.method == "HEAD":
-        raise MethodNotAllowed(["GET", "OPTIONS"])
-    if any("prefetch" in request.headers.get(name, "").lower() for name in _PREFETCH_HEADERS):
+    if any(_NOBODY_READS.search(request.headers.get(name, "")) for name in _PURPOSE_HEADERS):
         raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
 
 
-blueprint.before_request(refuse_what_is_no_poll)
+blueprint.before_request(_refuse_prefetch)
+
+
+def refuse_head(app: Flask) -> None:
+    """Flask answers HEAD wherever it answers GET, by running the view: here that would be a poll."""
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint.startswith(f"{blueprint.name}.") and rule.methods:
+            rule.methods.discard("HEAD")
 
 
 @blueprint.route("/inbox", methods=["GET"])

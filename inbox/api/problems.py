@@ -38,7 +38,7 @@ BAD_REQUEST = Problem(
     "bad-request",
     400,
     "Bad request",
-    "The request broke off or is not valid HTTP.",
+    "The request broke off, is not valid HTTP, or has an overlong path or header.",
     "Send it again; if it keeps failing, look at what stands between the client and this service.",
 )
 NOT_JSON = Problem(
@@ -201,14 +201,18 @@ def _on_bug(error: Exception) -> Response:
 def _answer(
     problem: Problem, detail: str, headers: Mapping[str, str] | None = None, faults: Sequence[Fault] = ()
 ) -> Response:
+    body = problem_document(problem, detail, request_id(), faults)
+    return Response(body, problem.status, headers, content_type=CONTENT_TYPE)
+
+
+def problem_document(problem: Problem, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
     document: dict[str, Any] = {
         "type": problem.path,
         "title": problem.title,
         "status": problem.status,
         "detail": detail,
-        "request_id": request_id(),
+        "request_id": request_id,
     }
     if faults:
         document["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in faults[:_SHOWN_FAULTS]]
-    body = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-    return Response(body, problem.status, headers, content_type=CONTENT_TYPE)
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,5 +1,6 @@
 """The forms of requests and answers: they validate what comes in, and become the OpenAPI of what goes out."""
 
+import re
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load, pre_load
@@ -74,13 +75,22 @@ class SendHeaders(Schema):
     )
 
 
+class WholeNumber(Integer):
+    """Plain digits: what else Python takes for a number (1_0, ٣, +5) was meant as something else."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        if not re.fullmatch("[0-9]{1,9}", str(value), re.ASCII):
+            raise self.make_error("invalid")
+        return int(value)
+
+
 class PollParameters(Schema):
     mode = String(
         load_default="consume",
         validate=OneOf(["consume", "peek"]),
         metadata={"description": "`consume` marks the events delivered, `peek` changes nothing."},
     )
-    limit = Integer(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata={"example": 100})
+    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata={"example": 100})
     order = String(
         load_default=Order.OLDEST,
         validate=OneOf([str(order) for order in Order]),

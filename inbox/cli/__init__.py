@@ -39,7 +39,12 @@ def inbox() -> None:
 
 def main() -> None:
     try:
+        " ".join(sys.argv).encode()
+    except UnicodeEncodeError:
+        click.echo("inbox: An argument is not UTF-8.", err=True)
+        sys.exit(2)
+    try:
         inbox()
-    except InboxError as error:
+    except (InboxError, OSError) as error:
         click.echo(f"inbox: {error}", err=True)
         sys.exit(1)

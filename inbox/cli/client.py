@@ -42,19 +42,26 @@ def send(payload: str, event_type: str | None, key: str | None, url: str | None)
 def poll(limit: int, peek: bool, key: str | None, url: str | None) -> None:
     """Take the undelivered events and print them, one JSON object a line."""
     parameters = {"limit": limit, "mode": "peek" if peek else "consume"}
-    for event in strict_json.parse(_call("GET", "/inbox", key, url, params=parameters)):
+    answer = _call("GET", "/inbox", key, url, params=parameters)
+    # A payload may itself be as deep as can be, and stands two levels down: in an array, in an event.
+    for event in strict_json.parse(answer, strict_json.MAX_DEPTH + 2):
         click.echo(strict_json.dump(event))
 
 
-def _call(method: str, path: str, key: str | None, url: str | None, headers: Any = None, **content: Any) -> bytes:
+def _call(method: str, path: str, key: str | None, url: str | None, **content: Any) -> bytes:
     settings = settings_in_force()
     key = key or settings.api_key
     if not key:
         raise click.UsageError("An API key is needed: --key, or INBOX_API_KEY.")
     target = (url or settings.url).rstrip("/") + path
-    headers = {**(headers or {}), "Authorization": f"Bearer {key}"}
+
+    def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {key}"
+        return request
+
     try:
-        answer = requests.request(method, target, headers=headers, timeout=_TIMEOUT_SECONDS, **content)
+        # As `auth`, because requests puts what it finds in ~/.netrc above a header.
+        answer = requests.request(method, target, auth=authorize, timeout=_TIMEOUT_SECONDS, **content)
     except (requests.RequestException, UnicodeError) as error:
         raise click.ClickException(f"{target} could not be called ({type(error).__name__}).") from None
     if not answer.ok:

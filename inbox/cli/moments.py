@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import click
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_MOST_SECONDS = 100 * 365 * 86400
 
 
 class Duration(click.ParamType[int]):
@@ -15,9 +16,12 @@ class Duration(click.ParamType[int]):
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", str(value), re.ASCII)
-        if match is None:
-            self.fail(f"{value!r} is not a duration such as 90d, 24h, 15m or 30s.", param, ctx)
-        return int(match[1]) * _SECONDS[match[2]]
+        seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+        if not 0 < seconds <= _MOST_SECONDS:
+            self.fail(
+                f"{value!r} is not a duration such as 90d, 24h, 15m or 30s, of a hundred years at most.", param, ctx
+            )
+        return seconds
 
 
 def iso(timestamp_ms: int) -> str:

@@ -41,7 +41,7 @@ _LATER_START = """
 
 @click.command()
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads in each process.")
 def serve(**options: Any) -> None:

@@ -25,4 +25,6 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_
 
 
 def _text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, list) else str(value)
+    text = ",".join(value) if isinstance(value, list) else str(value)
+    # A name may hold anything, and must not steer the terminal.
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -29,6 +29,8 @@ def test_the_key_is_taken_in_each_of_its_places(client: FlaskClient, acme: Calle
     for headers in (
         {"Authorization": f"Bearer {acme.key}"},
         {"Authorization": f"bearer  {acme.key}"},
+        {"Authorization": f"BEARER\t{acme.key}"},
+        {"Authorization": "Basic " + base64.b64encode(b"\xff:" + acme.key.encode()).decode()},
         {"X-API-Key": acme.key},
         {"Authorization": basic(acme.key, "")},
         {"Authorization": basic("", acme.key)},

@@ -71,6 +71,11 @@ def test_a_peek_turns_round(acme: Caller) -> None:
         ("limit=1.5", "/limit"),
         ("limit=", "/limit"),
         ("limit=1&limit=2", "/limit"),
+        ("limit=1_0", "/limit"),
+        ("limit=%2B5", "/limit"),
+        ("limit=%201", "/limit"),
+        ("limit=5%0A", "/limit"),
+        ("limit=%D9%A3", "/limit"),
         ("mode=take", "/mode"),
         ("mode=", "/mode"),
         ("order=newest", "/order"),
@@ -91,12 +96,20 @@ def test_head_is_no_poll(acme: Caller) -> None:
     answer = acme.client.head("/inbox", headers=acme.headers)
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, OPTIONS")
+    assert acme.client.delete("/inbox").headers["Allow"] == "GET, OPTIONS"
+    assert "HEAD" not in acme.client.options("/inbox").headers["Allow"]
     assert numbers(acme) == [0]
 
 
 @pytest.mark.parametrize(
     ("header", "value"),
-    [("Sec-Purpose", "prefetch;prerender"), ("Purpose", "prefetch"), ("X-Purpose", "Prefetch"), ("X-Moz", "prefetch")],
+    [
+        ("Sec-Purpose", "prefetch;prerender"),
+        ("Sec-Purpose", "prerender"),
+        ("Purpose", "prefetch"),
+        ("X-Purpose", "preview"),
+        ("X-Moz", "Prefetch"),
+    ],
 )
 def test_a_prefetch_is_no_poll(acme: Caller, header: str, value: str) -> None:
     fill(acme, 1)

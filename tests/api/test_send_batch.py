@@ -89,6 +89,15 @@ class TestIdempotency:
         assert first.get_json() == again.get_json()
         assert len(acme.waiting()) == 2
 
+    @pytest.mark.parametrize("other", [[{"n": 0}], [{"n": 0}, {"n": 1}, {"n": 2}], [{"n": 1}, {"n": 0}]])
+    def test_another_batch_under_the_header_is_a_conflict(self, acme: Caller, other: list[Any]) -> None:
+        header = {"Idempotency-Key": "batch-1"}
+        acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
+        answer = acme.post("/events/batch", json=other, headers=header)
+
+        assert (answer.status_code, pointers(answer)[0]) == (409, "/0")
+        assert [event["payload"]["n"] for event in acme.waiting()] == [0, 1]
+
     def test_the_key_of_a_batch_is_not_the_key_of_an_event(self, acme: Caller) -> None:
         header = {"Idempotency-Key": "k"}
         acme.post("/events", json={"payload": {"n": 0}}, headers=header)

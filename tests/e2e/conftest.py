@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -61,14 +61,17 @@ class Service:
         assert created.returncode == 0, created.stderr
         return created.stdout.strip()
 
-    def start(self, *arguments: str) -> None:
-        """`inbox serve` unless told otherwise; returns when it answers."""
+    def start(self, command: str = "serve") -> None:
+        """Returns when it answers."""
+        self.start_process([INBOX, command], self.folder)
+
+    def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
         with self.log.open("ab") as log:
             # A session of its own, so that the whole family can be ended by one number.
             self._process = subprocess.Popen(
-                [INBOX, *(arguments or ("serve",))],
+                command,
                 env=self.environment,
-                cwd=self.folder,
+                cwd=folder,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import requests
 
 from authorizer import apikey
-from tests.e2e.conftest import Service
+from tests.e2e.conftest import INBOX, Service, bearer
 
 
 def test_the_first_start_prints_lines_that_work_as_they_stand(service: Service) -> None:
@@ -105,6 +106,40 @@ def test_events_are_sent_and_polled(service: Service) -> None:
     assert (empty.returncode, empty.stdout) == (0, "")
 
 
+def test_the_deepest_event_can_be_polled(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    deepest = '{"a":' * 31 + "{}" + "}" * 31
+    headers = bearer(key) | {"Content-Type": "application/json"}
+    assert requests.post(f"{service.url}/events", data=deepest, headers=headers, timeout=30).status_code == 201
+    polled = service.run("poll", "--key", key)
+    assert (polled.returncode, deepest in polled.stdout) == (0, True)
+
+
+def test_a_netrc_does_not_get_in_the_way(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    (service.folder / ".netrc").write_text("machine 127.0.0.1 login somebody password else\n")
+    (service.folder / ".netrc").chmod(0o600)
+    assert service.run("poll", "--key", key, HOME=str(service.folder)).returncode == 0
+
+
+def test_a_name_does_not_steer_the_terminal(service: Service) -> None:
+    service.run("tenants", "create", "acme", "--name", "\x1b[31mred\nnew line")
+    assert service.run("tenants", "list").stdout.count("\n") == 2
+    assert "\x1b" not in service.run("tenants", "list").stdout
+
+
+def test_the_database_is_for_its_owner_only(service: Service) -> None:
+    service.create_key("acme")
+    service.start()
+    assert {file.name: file.stat().st_mode & 0o077 for file in service.folder.glob("inbox.db*")} == {
+        "inbox.db": 0,
+        "inbox.db-wal": 0,
+        "inbox.db-shm": 0,
+    }
+
+
 def test_config_shows_every_setting_and_hides_secrets(service: Service) -> None:
     shown = service.run("config", INBOX_API_KEY="ibx_secret", INBOX_PORT="9999").stdout
     assert "INBOX_PORT=9999\n" in shown
@@ -122,6 +157,7 @@ def test_config_shows_every_setting_and_hides_secrets(service: Service) -> None:
         ["tenants", "create"],
         ["keys", "create", "acme", "--scope", "everything"],
         ["keys", "create", "acme", "--expires-in", "soon"],
+        ["keys", "create", "acme", "--expires-in", "36501d"],
         ["send", "{not json"],
         ["send", "{}"],
         ["poll", "--limit", "501"],
@@ -163,9 +199,41 @@ def test_a_bad_setting_stops_the_start_with_one_line(
     assert name in done.stderr
 
 
-def test_a_store_that_cannot_be_opened_is_one_line(service: Service, tmp_path: Path) -> None:
-    done = service.run("serve", INBOX_STORE=f"sqlite:///{tmp_path}")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+@pytest.mark.parametrize("command", ["serve", "init", "quickstart"])
+@pytest.mark.parametrize("path", ["folder", "garbage", "garbage/inbox.db"])
+def test_a_store_that_cannot_be_opened_is_one_line(service: Service, command: str, path: str) -> None:
+    (service.folder / "folder").mkdir()
+    (service.folder / "garbage").write_text("This is not a database. " * 100)
+    done = service.run(command, INBOX_STORE=f"sqlite:///{path}")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f" {path} " in done.stderr
+
+
+def test_an_argument_that_is_not_utf8_is_one_line(service: Service) -> None:
+    done = service.run("tenants", "create", "acme", "--name", "\udcff")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_full_stdout_is_one_line(service: Service) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [INBOX, "config"], env=service.environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+
+
+def test_gunicorn_can_start_it_too(service: Service) -> None:
+    gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
+    gunicorn += ["--worker-class", "inbox.worker.InboxWorker", "wsgi:app"]
+    root = Path(__file__).parents[2]
+    refused = subprocess.run(
+        gunicorn, cwd=root, env=service.environment | {"INBOX_PORT": "x"}, capture_output=True, timeout=30, check=False
+    )
+    assert refused.returncode != 0
+    assert b"inbox: INBOX_PORT is not valid" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+    service.start_process(gunicorn, root)
+    assert requests.get(f"{service.url}/healthz", timeout=30).ok
 
 
 def test_a_refusal_by_the_service_is_told(service: Service) -> None:

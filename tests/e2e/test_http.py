@@ -10,6 +10,19 @@ import requests
 from tests.e2e.conftest import Service, bearer
 
 
+def raw(service: Service, text: str) -> tuple[str, dict[str, str], bytes]:
+    """Status line, headers and body of the answer to these bytes."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(text.encode("latin-1"))
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := connection.recv(4096):
+            answer += piece
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode("latin-1").split("\r\n")
+    return status, dict(line.split(": ", 1) for line in lines), body
+
+
 def test_chunked_bodies_are_taken_and_bounded(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
@@ -55,14 +68,40 @@ def test_a_body_far_above_the_limit_is_answered(service: Service) -> None:
 def test_a_request_that_breaks_off_stores_nothing(service: Service, request_text: str) -> None:
     key = service.create_key("acme")
     service.start()
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        connection.sendall(request_text.format(auth=f"Authorization: Bearer {key}\r\n").encode())
-        connection.shutdown(socket.SHUT_WR)
-        answer = b""
-        while piece := connection.recv(4096):
-            answer += piece
-    assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    status, headers, _ = raw(service, request_text.format(auth=f"Authorization: Bearer {key}\r\n"))
+    assert status.startswith("HTTP/1.1 400 ")
+    assert headers["Content-Type"] == "application/problem+json"
     assert requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+def test_what_never_reaches_the_app_gets_a_problem_document_too(service: Service) -> None:
+    service.start()
+    for text in (
+        "NONSENSE\r\n\r\n",
+        "GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nBad Header: my-secret\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: my-secret\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: my-secret\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        f"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: {'x' * 20_000}\r\n\r\n",
+        f"GET /{'x' * 9_000} HTTP/1.1\r\nHost: x\r\n\r\n",
+    ):
+        status, headers, body = raw(service, text)
+        assert status.startswith("HTTP/1.1 400 "), text
+        assert headers["Content-Type"] == "application/problem+json"
+        problem = json.loads(body)
+        assert (problem["type"], problem["request_id"]) == ("/problems/bad-request", headers["X-Request-Id"])
+        assert b"my-secret" not in body
+        assert problem["request_id"] in service.log.read_text()
+    assert "my-secret" not in service.log.read_text()
+
+
+def test_a_client_cannot_choose_the_path_or_the_scheme(service: Service) -> None:
+    service.start()
+    for header in ("SCRIPT_NAME: /x", "PATH_INFO: /inbox", "X-Forwarded-Proto: https", "X-Forwarded-Ssl: on"):
+        for path, status in (("/healthz", "200"), ("/x/healthz", "404")):
+            request = f"GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\nConnection: close\r\n\r\n"
+            assert raw(service, request)[0].split()[1] == status, (header, path)
 
 
 def test_the_log_holds_neither_keys_nor_payloads(service: Service) -> None:
@@ -71,17 +110,15 @@ def test_the_log_holds_neither_keys_nor_payloads(service: Service) -> None:
     requests.post(f"{service.url}/events", json={"secret": "my-payload"}, headers=bearer(key), timeout=30)
     requests.post(f"{service.url}/events", data=b'{"my-payload": ', headers=bearer(key), timeout=30)
     requests.get(f"{service.url}/inbox?mode={key}", headers={"X-API-Key": key}, timeout=30)
-    requests.get(f"{service.url}/{key}", timeout=30)
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        connection.sendall(f"GET / HTTP/1.1\r\nHost: x\r\nExpect: my-payload {key}\r\n\r\n".encode())
-        connection.recv(4096)
+    requests.get(f"{service.url}/{key}", headers={"X-Request-Id": key}, timeout=30)
+    raw(service, f"GET / HTTP/1.1\r\nHost: x\r\nExpect: my-payload {key}\r\n\r\n")
     service.stop()
 
     log = service.log.read_text()
     lines = [json.loads(line) for line in log.splitlines()]
     statuses = [line["status"] for line in lines if line["event"] == "request" and line["route"] != "/readyz"]
     assert statuses == [201, 415, 422, 404]
-    assert "Invalid request from ip=127.0.0.1" in log
+    assert "ExpectationFailed" in log
     assert "my-payload" not in log
     assert key[4:20] not in log
 

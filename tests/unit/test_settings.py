@@ -35,12 +35,14 @@ def test_three_slashes_are_a_relative_path() -> None:
         ("INBOX_PORT", "http"),
         ("INBOX_PORT", ""),
         ("INBOX_PORT", "65536"),
+        ("INBOX_PORT", "0"),
         ("INBOX_PORT", "-1"),
         ("INBOX_PORT", "٣"),
         ("INBOX_WORKERS", "0"),
         ("INBOX_MAX_EVENT_BYTES", "1e6"),
         ("INBOX_STORE", "postgres://x"),
         ("INBOX_STORE", "sqlite:///"),
+        ("INBOX_STORE", "sqlite:///:memory:"),
         ("INBOX_LOG_FORMAT", "xml"),
         ("INBOX_HOST", " "),
         ("INBOX_TABLE_PREFIX", "a b"),
@@ -58,6 +60,11 @@ def test_an_unknown_name_stops_with_a_hint() -> None:
         read(INBOX_PROT="1")
 
 
+def test_a_name_that_resembles_none_stops_without_a_hint() -> None:
+    with pytest.raises(SettingsError, match=r"^INBOX_FOO is not a setting$"):
+        read(INBOX_FOO="1")
+
+
 def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
     assert read_settings({}, on_terminal=True).log_format == "text"
     assert read_settings({}, on_terminal=False).log_format == "json"
@@ -66,4 +73,4 @@ def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
 
 def test_secrets_are_hidden() -> None:
     assert read(INBOX_API_KEY="ibx_secret").shown()["INBOX_API_KEY"] == "(hidden)"
-    assert read().shown()["INBOX_API_KEY"] == ""
+    assert read(INBOX_API_KEY="").shown()["INBOX_API_KEY"] == ""

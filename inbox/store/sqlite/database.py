@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from inbox.errors import StoreUnavailable
 from inbox.store.sqlite.faults import as_store_fault
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import migrate
@@ -28,11 +29,13 @@ class Database:
         self._reader = threading.local()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
+            path.touch(mode=0o600)
             writer = self._connect()
             _retrying(lambda: writer.pragma("journal_mode", "wal"))
             migrate(writer)
-        except apsw.Error as error:
-            raise as_store_fault(error) from error
+        except (apsw.Error, OSError) as error:
+            raise StoreUnavailable(f"{path} cannot be opened as a database ({type(error).__name__}).") from error
         self._writer = GroupCommit(writer)
 
     def read(self, sql: str, parameters: Row = ()) -> list[Row]:
