@@ -20,5 +20,5 @@ ENV PATH=/opt/inbox/bin:$PATH \
 USER inbox
 VOLUME /data
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8080/healthz', timeout=2)"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ.get(\"INBOX_PORT\", \"8080\")}/healthz', timeout=2)"]
 CMD ["inbox", "serve"]

@@ -43,7 +43,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Polling Inbox needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "Making $(VENV) …" >&2
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.run: requirements.txt requirements-fast.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing the pinned requirements …" >&2
@@ -52,7 +52,7 @@ $(VENV)/.run: requirements.txt requirements-fast.txt pyproject.toml | $(VENV)/bi
 # The C parser behind gunicorn's extra `fast`, by its own name: the extra asks for a release that the package
 # index does not have, and gunicorn runs with this one. It has no wheel for Linux and needs a C compiler.
 	@$(PIP) --require-hashes -r requirements-fast.txt >/dev/null 2>&1 || \
-		echo "No C compiler here: gunicorn parses HTTP in Python, at about half the speed." >&2
+		echo "gunicorn's C parser could not be built (is there a C compiler?): it parses HTTP in Python, at half the speed." >&2
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run

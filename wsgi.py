@@ -1,4 +1,7 @@
-"""What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 16 wsgi:app`."""
+"""What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 16 wsgi:app`.
+
+Not with --preload: the store would be opened before the fork.
+"""
 
 import os
 import sys

@@ -1,6 +1,7 @@
 """Resolves an API key into a principal, through a cache bounded in size and in time."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -39,13 +40,19 @@ class Resolver:
     Nothing is remembered for longer than `cache_seconds`, so that is how long a revoked key may still work.
     """
 
-    def __init__(self, find: FindKey, cache_seconds: float, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        find: FindKey,
+        cache_seconds: float,
+        now_ms: Callable[[], int],
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._find = find
         self._now_ms = now_ms
         self._lock = threading.Lock()
-        self._known: TTLCache[str, KeyRecord] = TTLCache(_CACHED_KEYS, cache_seconds)
+        self._known: TTLCache[str, KeyRecord] = TTLCache(_CACHED_KEYS, cache_seconds, timer)
         # Apart from the known ones, so that a flood of made-up keys cannot push real ones out.
-        self._unknown: TTLCache[str, bool] = TTLCache(_CACHED_KEYS, cache_seconds)
+        self._unknown: TTLCache[str, bool] = TTLCache(_CACHED_KEYS, cache_seconds, timer)
 
     def resolve(self, key: str) -> Principal | None:
         """The principal, or None for a key that is malformed, unknown, revoked or expired."""

@@ -8,7 +8,7 @@ InboxError
 ├── AlreadyExists           a tenant of that id
 ├── NotAllowed              a request that makes no sense for this tenant
 ├── StoreUnavailable        the store did not answer in time; trying again may work
-└── SettingsError           the environment does not make sense
+└── SettingsError           settings that make no sense, or not on this machine
 """
 
 from collections.abc import Sequence

@@ -59,6 +59,14 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSize:
+    """At most `events` of them, and no further one once their payloads come to `payload_bytes`."""
+
+    events: int
+    payload_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Events in order, and whether there are more behind them."""
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
-from inbox.events import Event, Order, Page, Status
+from inbox.events import Event, Order, Page, PageSize, Status
 from inbox.store.port import EventStore
+
+# 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.
+_MOST_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 
 class Polling:
@@ -13,11 +16,11 @@ class Polling:
 
     def consume(self, tenant_id: str, limit: int) -> Page:
         """Hands out the oldest undelivered events, which are delivered from then on."""
-        return self._store.claim(tenant_id, limit, self._now_ms())
+        return self._store.claim(tenant_id, PageSize(limit, _MOST_PAYLOAD_BYTES), self._now_ms())
 
     def peek(self, tenant_id: str, limit: int, order: Order) -> Page:
         """Shows undelivered events and changes nothing."""
-        return self._store.page(tenant_id, Status.UNDELIVERED, order, limit)
+        return self._store.page(tenant_id, Status.UNDELIVERED, order, PageSize(limit, _MOST_PAYLOAD_BYTES))
 
     def look_up(self, tenant_id: str, event_id: str) -> Event | None:
         """One event, in whatever status."""

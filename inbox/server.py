@@ -33,7 +33,9 @@ def host_and_port(settings: Settings) -> str:
 def _try_to_listen(settings: Settings) -> None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        socket.create_server((settings.host, settings.port), family=family).close()
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((settings.host, settings.port))
     except OSError as error:
         raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror})") from None
 

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import orjson
 
 MAX_DEPTH = 32
-_TOO_DEEP = f"The body is nested more than {MAX_DEPTH} levels deep."
 
 
 class NotJSON(ValueError):
@@ -28,10 +27,10 @@ def parse(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
     except JSONDecodeError as error:
         raise NotJSON(f"{error.msg} (line {error.lineno}, column {error.colno}).") from None
     except RecursionError:
-        raise NotJSON(_TOO_DEEP) from None
+        raise NotJSON(_too_deep(max_depth)) from None
     # The opening brackets bound the depth from above, which settles nearly every body with two quick counts.
     if text.count("{") + text.count("[") > max_depth and _is_deeper(document, max_depth):
-        raise NotJSON(_TOO_DEEP)
+        raise NotJSON(_too_deep(max_depth))
     if "\\u" in text:
         _refuse_lone_surrogates(document)
     return document
@@ -50,6 +49,10 @@ def dump_canonical(document: Any) -> bytes:
 def splice(text: bytes | str) -> orjson.Fragment:
     """A piece of finished JSON, to be put into a document as it is."""
     return orjson.Fragment(text)
+
+
+def _too_deep(levels: int) -> str:
+    return f"The body is nested more than {levels} levels deep."
 
 
 def _is_deeper(document: Any, levels: int) -> bool:

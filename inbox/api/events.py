@@ -8,7 +8,7 @@ from flask import Response
 from inbox.api.answers import event_document, json_answer, stored_document
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.schemas import RAW_EVENT, Envelope, PolledEvent, SendHeaders, SendParameters, StoredEvent
+from inbox.api.schemas import MAX_BATCH, RAW_EVENT, Envelope, PolledEvent, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest, NotFound
 from inbox.ingest import Submission
@@ -20,7 +20,9 @@ _REPLAYED = {"Idempotency-Replayed": "true"}
 _EVENT = {"anyOf": [Envelope, RAW_EVENT]}
 _ONE = {"content": {"application/json": {"schema": _EVENT}}}
 _MANY = {
-    "content": {"application/json": {"schema": {"type": "array", "minItems": 1, "maxItems": 500, "items": _EVENT}}}
+    "content": {
+        "application/json": {"schema": {"type": "array", "minItems": 1, "maxItems": MAX_BATCH, "items": _EVENT}}
+    }
 }
 _REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
 

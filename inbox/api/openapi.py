@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
+from importlib.metadata import version
 from typing import Any, Protocol, TypeVar, cast
 
 import flask_smorest
@@ -19,8 +20,6 @@ View = TypeVar("View", bound=Callable[..., Any])
 class Decorator(Protocol):
     def __call__(self, view: View, /) -> View: ...
 
-
-_VERSION = "0.1.0"
 
 _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "Authorization: Bearer KEY"},
@@ -83,7 +82,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 def create_api(app: Flask) -> Api:
     app.config.update(
         API_TITLE="Polling Inbox",
-        API_VERSION=_VERSION,
+        API_VERSION=version("polling-inbox"),
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/",
         OPENAPI_JSON_PATH="openapi.json",

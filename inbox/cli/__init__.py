@@ -33,6 +33,7 @@ class _OnDemand(click.Group):
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="polling-inbox", message="%(version)s")
 def inbox() -> None:
     """Polling Inbox: events in by POST, out by poll."""
 
@@ -41,10 +42,10 @@ def main() -> None:
     try:
         " ".join(sys.argv).encode()
     except UnicodeEncodeError:
-        click.echo("inbox: An argument is not UTF-8.", err=True)
+        click.ClickException("An argument is not UTF-8.").show()
         sys.exit(2)
     try:
         inbox()
     except (InboxError, OSError) as error:
-        click.echo(f"inbox: {error}", err=True)
+        click.ClickException(str(error)).show()
         sys.exit(1)

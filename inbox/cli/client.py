@@ -32,7 +32,7 @@ def send(payload: str, event_type: str | None, key: str | None, url: str | None)
         raise click.UsageError(f"The payload is not JSON: {error}") from None
     envelope = {"payload": document} | ({} if event_type is None else {"event_type": event_type})
     headers = {"Content-Type": "application/json"}
-    click.echo(_call("POST", "/events", key, url, data=strict_json.dump(envelope), headers=headers))
+    click.echo(_call("POST", "/events", key, url, data=strict_json.dump(envelope), headers=headers), nl=False)
 
 
 @click.command()
@@ -43,8 +43,14 @@ def poll(limit: int, peek: bool, key: str | None, url: str | None) -> None:
     """Take the undelivered events and print them, one JSON object a line."""
     parameters = {"limit": limit, "mode": "peek" if peek else "consume"}
     answer = _call("GET", "/inbox", key, url, params=parameters)
-    # A payload may itself be as deep as can be, and stands two levels down: in an array, in an event.
-    for event in strict_json.parse(answer, strict_json.MAX_DEPTH + 2):
+    try:
+        # A payload may itself be as deep as can be, and stands two levels down: in an array, in an event.
+        events = strict_json.parse(answer, strict_json.MAX_DEPTH + 2)
+    except strict_json.NotJSON:
+        events = None
+    if not isinstance(events, list):
+        raise click.ClickException("What answered there is not a Polling Inbox.")
+    for event in events:
         click.echo(strict_json.dump(event))
 
 

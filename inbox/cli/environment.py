@@ -4,15 +4,18 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from inbox.clock import now_ms
 from inbox.registry import Registry
-from inbox.settings import Settings, read_settings
+from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.opening import open_store
 
 
-def settings_in_force() -> Settings:
-    return read_settings(os.environ, on_terminal=sys.stderr.isatty())
+def settings_in_force(**given: Any) -> Settings:
+    """From the environment, and above it from what was given on the command line, read just as strictly."""
+    options = {variable_of(name): str(value) for name, value in given.items() if value is not None}
+    return read_settings(os.environ | options, on_terminal=sys.stderr.isatty())
 
 
 @contextmanager

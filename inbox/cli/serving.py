@@ -1,6 +1,5 @@
 """Commands that run the service: serve, quickstart."""
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -46,8 +45,7 @@ _LATER_START = """
 @click.option("--threads", type=click.IntRange(1, 1024), help="Threads in each process.")
 def serve(**options: Any) -> None:
     """Run the service."""
-    given = {name: value for name, value in options.items() if value is not None}
-    settings = replace(settings_in_force(), **given)
+    settings = settings_in_force(**options)
     configure_logs(settings.log_format)
     run_server(settings)
 

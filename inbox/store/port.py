@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
-from inbox.events import Event, NewEvent, Order, Page, Status, Stored
+from inbox.events import Event, NewEvent, Order, Page, PageSize, Status, Stored
 from inbox.tenants import ApiKey, Tenant
 
 
@@ -27,11 +27,11 @@ class EventStore(Protocol):
     def get(self, tenant_id: str, event_id: str) -> Event | None:
         """The event, or None where this tenant has none of that id."""
 
-    def page(self, tenant_id: str, status: Status, order: Order, limit: int) -> Page:
-        """At most `limit` events in that status. Changes nothing."""
+    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize) -> Page:
+        """At most so many events in that status. Changes nothing."""
 
-    def claim(self, tenant_id: str, limit: int, now_ms: int) -> Page:
-        """Takes at most `limit` undelivered events, the oldest first, and marks them delivered.
+    def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
+        """Takes at most so many undelivered events, the oldest first, and marks them delivered.
 
         Eligible is every undelivered event of the tenant. No event is ever in two answers: claims that run at the same
         time, in any process, share the events out between them.

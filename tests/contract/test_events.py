@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from inbox.errors import IdempotencyConflict
-from inbox.events import Event, NewEvent, Order, Status
+from inbox.events import Event, NewEvent, Order, PageSize, Status
 from inbox.store.port import Store
 from tests.contract.conftest import Harness
 
@@ -24,6 +24,10 @@ def keyed_event(event_id: str, fingerprint: bytes = b"first", payload: bytes = b
 
 def numbered(count: int) -> list[NewEvent]:
     return [new_event(b'{"n":%d}' % number) for number in range(count)]
+
+
+def page_of(events: int, payload_bytes: int = 1_000_000) -> PageSize:
+    return PageSize(events, payload_bytes)
 
 
 def ids(events: Sequence[Event] | Sequence[NewEvent]) -> list[str]:
@@ -64,18 +68,18 @@ def test_what_was_put_survives_a_restart(harness: Harness) -> None:
     harness.reopen()
     harness.settle()
 
-    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events)
+    assert ids(harness.store.events.claim("acme", page_of(10), NOW).events) == ids(events)
 
 
 def test_what_was_claimed_stays_claimed_after_a_restart(harness: Harness) -> None:
     events = numbered(3)
     harness.store.events.put("acme", events, NOW)
     harness.settle()
-    harness.store.events.claim("acme", 2, NOW)
+    harness.store.events.claim("acme", page_of(2), NOW)
     harness.reopen()
     harness.settle()
 
-    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events[2:])
+    assert ids(harness.store.events.claim("acme", page_of(10), NOW).events) == ids(events[2:])
 
 
 def test_events_of_one_millisecond_come_out_in_the_order_they_went_in(harness: Harness) -> None:
@@ -85,18 +89,18 @@ def test_events_of_one_millisecond_come_out_in_the_order_they_went_in(harness: H
         stores[position % 2].events.put("acme", [event], NOW)
     harness.settle()
 
-    assert ids(harness.store.events.claim("acme", 100, NOW).events) == ids(events)
+    assert ids(harness.store.events.claim("acme", page_of(100), NOW).events) == ids(events)
 
 
 def test_a_clock_that_steps_back_changes_no_order(harness: Harness) -> None:
     events = numbered(3)
-    for event, now_ms in zip(events, (NOW, NOW - 3_600_000, NOW + 1), strict=True):
+    for event, now_ms in zip(events, (NOW, NOW + 5, NOW - 3_600_000), strict=True):
         harness.store.events.put("acme", [event], now_ms)
     harness.settle()
 
-    claimed = harness.store.events.claim("acme", 10, NOW).events
+    claimed = harness.store.events.claim("acme", page_of(10), NOW).events
     assert ids(claimed) == ids(events)
-    assert [event.timestamp_ms for event in claimed] == [NOW, NOW, NOW + 1]
+    assert [event.timestamp_ms for event in claimed] == [NOW, NOW + 5, NOW + 5]
 
 
 def test_a_claim_marks_events_delivered(harness: Harness) -> None:
@@ -104,7 +108,7 @@ def test_a_claim_marks_events_delivered(harness: Harness) -> None:
     harness.store.events.put("acme", [event], NOW)
     harness.settle()
 
-    claimed = harness.store.events.claim("acme", 10, NOW + 5).events
+    claimed = harness.store.events.claim("acme", page_of(10), NOW + 5).events
     delivered = Event(event.event_id, "order.created", NOW, Status.DELIVERED, 1, NOW + 5, event.payload)
     assert claimed == [delivered]
     assert harness.store.events.get("acme", event.event_id) == delivered
@@ -115,7 +119,7 @@ def test_a_claim_takes_the_oldest_and_says_whether_more_remain(harness: Harness)
     harness.store.events.put("acme", events, NOW)
     harness.settle()
 
-    taken = [harness.store.events.claim("acme", 2, NOW) for _ in range(4)]
+    taken = [harness.store.events.claim("acme", page_of(2), NOW) for _ in range(4)]
     assert [ids(page.events) for page in taken] == [ids(events[0:2]), ids(events[2:4]), ids(events[4:]), []]
     assert [page.more for page in taken] == [True, True, False, False]
 
@@ -124,7 +128,7 @@ def test_a_claim_that_takes_the_last_says_that_none_remain(harness: Harness) -> 
     harness.store.events.put("acme", numbered(2), NOW)
     harness.settle()
 
-    assert harness.store.events.claim("acme", 2, NOW).more is False
+    assert harness.store.events.claim("acme", page_of(2), NOW).more is False
 
 
 def test_a_page_changes_nothing_and_turns_round(harness: Harness) -> None:
@@ -132,22 +136,39 @@ def test_a_page_changes_nothing_and_turns_round(harness: Harness) -> None:
     harness.store.events.put("acme", events, NOW)
     harness.settle()
 
-    oldest = harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 2)
-    newest = harness.store.events.page("acme", Status.UNDELIVERED, Order.NEWEST, 2)
+    oldest = harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(2))
+    newest = harness.store.events.page("acme", Status.UNDELIVERED, Order.NEWEST, page_of(2))
     assert (ids(oldest.events), oldest.more) == (ids(events[:2]), True)
     assert (ids(newest.events), newest.more) == (ids(events[:0:-1]), True)
-    assert ids(harness.store.events.claim("acme", 10, NOW).events) == ids(events)
+    assert ids(harness.store.events.claim("acme", page_of(10), NOW).events) == ids(events)
+
+
+@pytest.mark.parametrize(("payload_bytes", "taken"), [(1, 1), (100, 1), (101, 2), (250, 3), (500, 5), (1000, 5)])
+def test_a_page_ends_once_its_payloads_are_large_enough(harness: Harness, payload_bytes: int, taken: int) -> None:
+    events = [new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)]
+    assert {len(event.payload) for event in events} == {100}
+    harness.store.events.put("acme", events, NOW)
+    harness.settle()
+
+    size = page_of(9, payload_bytes)
+    for order, expected in ((Order.OLDEST, ids(events)), (Order.NEWEST, ids(events)[::-1])):
+        page = harness.store.events.page("acme", Status.UNDELIVERED, order, size)
+        assert (ids(page.events), page.more) == (expected[:taken], taken < 5)
+    claimed = harness.store.events.claim("acme", size, NOW)
+    assert (ids(claimed.events), claimed.more) == (ids(events)[:taken], taken < 5)
 
 
 def test_a_page_is_of_one_status(harness: Harness) -> None:
     events = numbered(3)
     harness.store.events.put("acme", events, NOW)
     harness.settle()
-    harness.store.events.claim("acme", 1, NOW)
+    harness.store.events.claim("acme", page_of(1), NOW)
     harness.settle()
 
-    assert ids(harness.store.events.page("acme", Status.DELIVERED, Order.OLDEST, 9).events) == ids(events[:1])
-    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 9).events) == ids(events[1:])
+    assert ids(harness.store.events.page("acme", Status.DELIVERED, Order.OLDEST, page_of(9)).events) == ids(events[:1])
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9)).events) == ids(
+        events[1:]
+    )
 
 
 def test_no_call_sees_another_tenant(harness: Harness) -> None:
@@ -157,10 +178,12 @@ def test_no_call_sees_another_tenant(harness: Harness) -> None:
     harness.settle()
 
     assert harness.store.events.get("acme", theirs.event_id) is None
-    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, 9).events) == [ours.event_id]
-    claimed = harness.store.events.claim("acme", 9, NOW)
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9)).events) == [
+        ours.event_id
+    ]
+    claimed = harness.store.events.claim("acme", page_of(9), NOW)
     assert (ids(claimed.events), claimed.more) == ([ours.event_id], False)
-    assert ids(harness.store.events.claim("globex", 9, NOW).events) == [theirs.event_id]
+    assert ids(harness.store.events.claim("globex", page_of(9), NOW).events) == [theirs.event_id]
 
 
 def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
@@ -171,18 +194,18 @@ def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
 
     assert (first.replayed, again.replayed) == (False, True)
     assert (again.event_id, again.timestamp_ms) == (first.event_id, NOW)
-    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1
+    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
 
 
 def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) -> None:
     event = keyed_event(str(uuid.uuid4()))
     harness.store.events.put("acme", [event], NOW)
     harness.settle()
-    harness.store.events.claim("acme", 9, NOW)
+    harness.store.events.claim("acme", page_of(9), NOW)
 
     assert harness.store.events.put("acme", [event], NOW)[0].replayed
     harness.settle()
-    assert harness.store.events.claim("acme", 9, NOW).events == []
+    assert harness.store.events.claim("acme", page_of(9), NOW).events == []
 
 
 def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
@@ -194,7 +217,7 @@ def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness:
     harness.settle()
 
     assert refused.value.positions == (1,)
-    claimed = harness.store.events.claim("acme", 9, NOW).events
+    claimed = harness.store.events.claim("acme", page_of(9), NOW).events
     assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
 
 
@@ -204,7 +227,7 @@ def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
     harness.settle()
 
     assert [each.replayed for each in stored] == [False, True]
-    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1
+    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
 
 
 def test_two_tenants_may_use_the_same_id(harness: Harness) -> None:
@@ -221,7 +244,7 @@ def test_claims_at_the_same_time_share_the_events_out(harness: Harness) -> None:
     taken: list[list[str]] = [[] for _ in range(6)]
 
     def take(worker: int) -> None:
-        while page := stores[worker % 2].events.claim("acme", 7, NOW).events:
+        while page := stores[worker % 2].events.claim("acme", page_of(7), NOW).events:
             taken[worker].extend(ids(page))
 
     threads = [threading.Thread(target=take, args=(worker,)) for worker in range(len(taken))]
@@ -251,4 +274,4 @@ def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> Non
     harness.settle()
 
     assert sorted(outcomes) == [False] + [True] * 7
-    assert len(harness.store.events.claim("acme", 9, NOW).events) == 1
+    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1

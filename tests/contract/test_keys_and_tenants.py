@@ -90,7 +90,7 @@ def test_revoking_an_unknown_key_says_so(store: Store) -> None:
 def test_keys_are_listed_by_tenant_the_oldest_first(store: Store) -> None:
     store.tenants.create(ACME)
     store.tenants.create(replace(ACME, tenant_id="globex"))
-    younger = replace(KEY, key_id="key_0", key_hash="cc" * 32, created_at_ms=3000, expires_at_ms=None)
+    younger = replace(KEY, key_id="key_0", key_hash="00" * 32, created_at_ms=3000, expires_at_ms=None)
     foreign = replace(KEY, key_id="key_2", key_hash="dd" * 32, tenant_id="globex")
     for key in (younger, KEY, foreign):
         store.keys.add(key)

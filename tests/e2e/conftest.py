@@ -30,6 +30,7 @@ class Service:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "log"
+        self.variables: dict[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -40,6 +41,7 @@ class Service:
             "INBOX_PORT": str(self.port),
             "INBOX_WORKERS": "2",
             "INBOX_URL": self.url,
+            **self.variables,
         }
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -84,6 +86,11 @@ class Service:
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM for the parent alone, as a supervisor sends it; returns at once."""
+        assert self._process is not None
+        self._process.terminate()
 
     def _end(self, with_signal: signal.Signals) -> None:
         if self._process is None:

@@ -3,6 +3,9 @@
 import json
 import socket
 import subprocess
+import threading
+import tomllib
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -37,8 +40,8 @@ def test_the_key_is_printed_once(service: Service) -> None:
 def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
-    assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1)
-    assert f"127.0.0.1:{service.port}" in failed.stderr
+    told = f"Error: 127.0.0.1:{service.port} cannot be listened on (Address already in use)\n"
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", told)
     service.start("quickstart")
     assert "API key   ibx_" in service.log.read_text()
 
@@ -94,6 +97,7 @@ def test_events_are_sent_and_polled(service: Service) -> None:
     service.start()
     sent = service.run("send", "--type", "order.created", '{"n": 1.0}', INBOX_API_KEY=key)
     assert (sent.returncode, json.loads(sent.stdout)["event_type"]) == (0, "order.created")
+    assert sent.stdout.count("\n") == 1
     assert service.run("send", "--key", key, "-", stdin='{"n": 123456789012345678901234567890}').returncode == 0
 
     assert service.run("poll", "--peek", "--key", key).stdout.count("\n") == 2
@@ -234,6 +238,36 @@ def test_gunicorn_can_start_it_too(service: Service) -> None:
     assert b"Traceback" not in refused.stderr
     service.start_process(gunicorn, root)
     assert requests.get(f"{service.url}/healthz", timeout=30).ok
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"5", b'{"error": 1}'])
+def test_an_answer_of_somebody_else_is_told(service: Service, body: bytes) -> None:
+    class SomebodyElse(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing to say."""
+
+    with HTTPServer(("127.0.0.1", 0), SomebodyElse) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        done = service.run("poll", "--key", "k", "--url", f"http://127.0.0.1:{server.server_port}")
+        thread.join()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: What answered there is not a Polling Inbox.\n"
+
+
+def test_an_empty_host_is_refused_and_not_every_address(service: Service) -> None:
+    done = service.run("serve", "--host", "")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_the_version_is_the_projects(service: Service) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert service.run("--version").stdout.strip() == project["version"]
 
 
 def test_a_refusal_by_the_service_is_told(service: Service) -> None:

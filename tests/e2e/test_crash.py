@@ -67,5 +67,6 @@ def _poll(service: Service, key: str, crash: threading.Event, taken: Counter[str
             answer = requests.get(f"{service.url}/inbox?limit=3", headers=bearer(key), timeout=30)
         except requests.RequestException:
             continue
-        taken.update(event["id"] for event in answer.json())
+        if answer.ok:
+            taken.update(event["id"] for event in answer.json())
         time.sleep(0.01)

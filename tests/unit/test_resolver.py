@@ -64,6 +64,20 @@ def test_a_key_expires_even_while_it_is_cached() -> None:
     assert resolver.resolve(key) is None
 
 
+def test_nothing_is_remembered_for_longer_than_the_cache_time() -> None:
+    keys = Keys()
+    revoked, created = keys.mint(), apikey.mint()
+    seconds = [0.0]
+    resolver = Resolver(keys.find, 30, lambda: 0, timer=lambda: seconds[0])
+    assert (resolver.resolve(revoked), resolver.resolve(created)) == (PRINCIPAL, None)
+    keys.records = {apikey.hash_of(created): KeyRecord(PRINCIPAL, None)}
+
+    seconds[0] = 29.9
+    assert (resolver.resolve(revoked), resolver.resolve(created)) == (PRINCIPAL, None)
+    seconds[0] = 30.0
+    assert (resolver.resolve(revoked), resolver.resolve(created)) == (None, PRINCIPAL)
+
+
 def test_without_a_cache_every_call_asks() -> None:
     keys = Keys()
     key = keys.mint()

@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.events import NewEvent
-from inbox.store.sqlite import SQLiteStore, database
+from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.store.sqlite import SQLiteStore, database, events
 from inbox.store.sqlite.database import Database
 
 NOW = 1_732_140_249_123
@@ -44,22 +44,31 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
     for connection in connections:
         assert connection.pragma("journal_mode") == "wal"
         assert connection.pragma("synchronous") == 2
+        assert (connection.pragma("fullfsync"), connection.pragma("checkpoint_fullfsync")) == (1, 1)
 
 
-def test_the_inbox_is_read_from_its_index(store: SQLiteStore) -> None:
-    plan = store._database.read(
-        "EXPLAIN QUERY PLAN SELECT seq FROM events WHERE tenant_id = ? AND status = 'undelivered' ORDER BY seq LIMIT ?",
-        ("acme", 10),
-    )
-    assert [row[3] for row in plan] == [
-        "SEARCH events USING COVERING INDEX events_by_status (tenant_id=? AND status=?)"
-    ]
+@pytest.mark.parametrize(
+    ("statement", "parameters"),
+    [
+        (events._CLAIM, (NOW, "acme", Status.UNDELIVERED, 10, 1000)),
+        (events._PAGE[Order.OLDEST], ("acme", Status.UNDELIVERED, 10, 1000)),
+        (events._PAGE[Order.NEWEST], ("acme", Status.UNDELIVERED, 10, 1000)),
+        (events._ANY_BEYOND[Order.OLDEST], ("acme", Status.UNDELIVERED, 10)),
+        (events._ANY_UNDELIVERED, ("acme",)),
+    ],
+)
+def test_the_inbox_is_read_from_its_index(store: SQLiteStore, statement: str, parameters: tuple[object, ...]) -> None:
+    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+    assert any("INDEX events_by_status (tenant_id=? AND status=?" in step for step in plan), plan
+    # Neither of these would stop at the first few events of a deep backlog.
+    assert not any(step.startswith("SCAN events") for step in plan), plan
+    assert not any("TEMP B-TREE" in step for step in plan), plan
 
 
 def test_opening_again_changes_nothing(path: Path, store: SQLiteStore) -> None:
     store.events.put("acme", [new_event()], NOW)
     again = SQLiteStore(path)
-    assert len(again.events.claim("acme", 9, NOW).events) == 1
+    assert len(again.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 1
     again.close()
 
 
@@ -81,6 +90,13 @@ def test_a_database_of_a_newer_release_is_left_alone(path: Path, store: SQLiteSt
         SQLiteStore(path)
 
 
+def _wait_for_queue(store: SQLiteStore, length: int) -> None:
+    deadline = time.monotonic() + 10
+    while len(store._database._writer._queue) < length:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def test_writers_that_wait_share_a_commit(store: SQLiteStore) -> None:
     commits: list[int] = []
     started, released = threading.Event(), threading.Event()
@@ -96,18 +112,17 @@ def test_writers_that_wait_share_a_commit(store: SQLiteStore) -> None:
 
     leader = threading.Thread(target=store._database.write, args=(hold,))
     leader.start()
-    started.wait(10)
+    assert started.wait(10)
     waiting = [threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)) for _ in range(10)]
     for thread in waiting:
         thread.start()
-    while len(store._database._writer._queue) < len(waiting):
-        time.sleep(0.001)
+    _wait_for_queue(store, len(waiting))
     released.set()
     for thread in (leader, *waiting):
         thread.join()
 
     assert len(commits) == 2  # the one that held them up, and one for all ten
-    assert len(store.events.claim("acme", 99, NOW).events) == 10
+    assert len(store.events.claim("acme", PageSize(99, 1_000_000), NOW).events) == 10
 
 
 def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) -> None:
@@ -137,15 +152,16 @@ def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) ->
         threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)),
     ]
     threads[0].start()
-    started.wait(10)
+    assert started.wait(10)
     for thread in threads[1:]:
         thread.start()
+    _wait_for_queue(store, len(threads) - 1)
     released.set()
     for thread in threads:
         thread.join()
 
     assert len(failures) == 1
-    assert len(store.events.claim("acme", 9, NOW).events) == 3
+    assert len(store.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 3
 
 
 def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None:
@@ -157,7 +173,55 @@ def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None
     writer.pragma("max_page_count", 1_000_000)
 
     store.events.put("acme", [new_event()], NOW)
-    assert len(store.events.claim("acme", 9, NOW).events) == 2
+    assert len(store.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 2
+
+
+class _Flaky:
+    """A connection that cannot end a transaction, for a while."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self.broken = True
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def execute(self, sql: str, parameters: tuple[object, ...] = ()) -> object:
+        if self.broken and sql in ("COMMIT", "ROLLBACK"):
+            raise apsw.IOError("the disk is gone")
+        return self._connection.execute(sql, parameters)
+
+
+def test_a_commit_and_a_rollback_that_fail_are_unavailable_and_recover(store: SQLiteStore) -> None:
+    writer = store._database._writer
+    flaky = _Flaky(writer._connection)
+    writer._connection = flaky  # type: ignore[assignment]
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            store.events.put("acme", [new_event()], NOW)
+    flaky.broken = False
+
+    store.events.put("acme", [new_event()], NOW)
+    assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
+
+
+def test_an_interrupted_act_leaves_the_writer_usable(store: SQLiteStore) -> None:
+    def interrupt(_connection: apsw.Connection) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store._database.write(interrupt)
+    store.events.put("acme", [new_event()], NOW)
+    assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
+
+
+def test_readers_are_used_again(store: SQLiteStore) -> None:
+    for _ in range(20):
+        thread = threading.Thread(target=store.tenants.all)
+        thread.start()
+        thread.join()
+    assert len(store._database._open) == 2
 
 
 def test_a_lock_that_never_comes_is_unavailable(
@@ -169,7 +233,7 @@ def test_a_lock_that_never_comes_is_unavailable(
     for call in (store.check, lambda: store.events.put("acme", [new_event()], NOW)):
         with pytest.raises(StoreUnavailable):
             call()
-    assert store.events.claim("acme", 9, NOW).events == []
+    assert store.events.claim("acme", PageSize(9, 1_000_000), NOW).events == []
     other.close()
     store.check()
 

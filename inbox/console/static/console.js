@@ -12,10 +12,15 @@ async function call(path, { method = "GET", body } = {}) {
     const problem = JSON.parse(text);
     const faults = (problem.errors ?? []).map((fault) => ` ${fault.pointer}: ${fault.detail}`).join("");
     throw Object.assign(new Error(`${problem.title}. ${problem.detail}${faults} (request ${problem.request_id})`), {
-      status: problem.status,
+      status: response.status,
     });
   }
-  return JSON.parse(text);
+  return JSON.parse(text, keepNumber);
+}
+
+// Shows a number as it was sent, 1.0 and 40 digits too, where the browser can.
+function keepNumber(_name, value, context) {
+  return typeof value === "number" && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
 }
 
 function say(text, bad = false) {
@@ -32,7 +37,7 @@ function row(event) {
   type.textContent = event.event_type ?? "(no type)";
   const time = document.createElement("time");
   time.dateTime = event.created_at;
-  time.textContent = new Date(event.timestamp).toLocaleString();
+  time.textContent = new Date(event.created_at).toLocaleString();
   head.append(type, time);
   const payload = document.createElement("pre");
   payload.textContent = JSON.stringify(event.payload, null, 2);

@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from inbox.errors import StoreUnavailable
-from inbox.store.sqlite.faults import as_store_fault
+from inbox.store.sqlite.faults import PASSING, unavailable
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import migrate
 
@@ -26,7 +28,7 @@ class Database:
         self._path = path
         self._open_mutex = threading.Lock()
         self._open: list[apsw.Connection] = []
-        self._reader = threading.local()
+        self._idle_readers: deque[apsw.Connection] = deque()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
@@ -40,9 +42,10 @@ class Database:
 
     def read(self, sql: str, parameters: Row = ()) -> list[Row]:
         try:
-            return self._reading_connection().execute(sql, parameters).fetchall()
-        except apsw.Error as error:
-            raise as_store_fault(error) from error
+            with self._reader() as connection:
+                return connection.execute(sql, parameters).fetchall()
+        except PASSING as error:
+            raise unavailable(error) from error
 
     def write(self, act: Act[T]) -> T:
         return self._writer.run(act)
@@ -53,14 +56,21 @@ class Database:
                 connection.close()
             self._open.clear()
 
-    def _reading_connection(self) -> apsw.Connection:
-        if not hasattr(self._reader, "connection"):
-            self._reader.connection = self._connect()
-        connection: apsw.Connection = self._reader.connection
-        return connection
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        """A connection for one read: as many are open as there were ever reads at the same time."""
+        try:
+            connection = self._idle_readers.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            yield connection
+        finally:
+            self._idle_readers.append(connection)
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self._path))
+        # Without CREATE: where the file has gone, a new and empty one in its place would be a lie.
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_handler(_WaitForLock())
         # FULL syncs the log at every commit, so that a power cut loses nothing that was answered with 201; the
         # other two make macOS mean it.

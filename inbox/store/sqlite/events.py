@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import apsw
 
 from inbox.errors import IdempotencyConflict
-from inbox.events import Event, NewEvent, Order, Page, Status, Stored
+from inbox.events import Event, NewEvent, Order, Page, PageSize, Status, Stored
 from inbox.store.sqlite.database import Database, Row
 
-_COLUMNS = "event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms, payload"
+_COLUMNS = "seq, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms, payload"
 
 _NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
 
@@ -21,20 +21,36 @@ _INSERT = """
 
 _GET = f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND event_id = ?"
 
-_PAGE = {
-    Order.OLDEST: f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND status = ? ORDER BY seq LIMIT ?",
-    Order.NEWEST: f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND status = ? ORDER BY seq DESC LIMIT ?",
-}
-
 _ANY_UNDELIVERED = """
     SELECT 1 FROM events WHERE tenant_id = ? AND status = 'undelivered' LIMIT 1"""
 
-# The status stands in the statement once more, where the index is not asked: it is the claim's own condition.
+
+def _fitting(direction: str) -> str:
+    """The events that go on a page: always the first, and no further one once those before it are large enough."""
+    return f"""
+        SELECT seq FROM (
+            SELECT seq, sum(bytes) OVER (ORDER BY seq {direction} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+            FROM (
+                SELECT seq, octet_length(payload) AS bytes FROM events
+                WHERE tenant_id = ? AND status = ? ORDER BY seq {direction} LIMIT ?))
+        WHERE bytes_before < ?"""
+
+
+_PAGE = {
+    Order.OLDEST: f"SELECT {_COLUMNS} FROM events WHERE seq IN ({_fitting('ASC')}) ORDER BY seq",
+    Order.NEWEST: f"SELECT {_COLUMNS} FROM events WHERE seq IN ({_fitting('DESC')}) ORDER BY seq DESC",
+}
+
+_ANY_BEYOND = {
+    Order.OLDEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND seq > ? LIMIT 1",
+    Order.NEWEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND seq < ? LIMIT 1",
+}
+
+# The status once more: it is the claim's own condition, wherever the numbers came from.
 _CLAIM = f"""
     UPDATE events SET status = 'delivered', deliveries = deliveries + 1, delivered_at_ms = ?
-    WHERE status = 'undelivered' AND seq IN (
-        SELECT seq FROM events WHERE tenant_id = ? AND status = 'undelivered' ORDER BY seq LIMIT ?)
-    RETURNING seq, {_COLUMNS}"""
+    WHERE status = 'undelivered' AND seq IN ({_fitting("ASC")})
+    RETURNING {_COLUMNS}"""
 
 
 class SQLiteEvents:
@@ -66,13 +82,18 @@ class SQLiteEvents:
         rows = self._database.read(_GET, (tenant_id, event_id))
         return _event(rows[0]) if rows else None
 
-    def page(self, tenant_id: str, status: Status, order: Order, limit: int) -> Page:
-        rows = self._database.read(_PAGE[order], (tenant_id, status, limit + 1))
-        return Page([_event(row) for row in rows[:limit]], more=len(rows) > limit)
+    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize) -> Page:
+        rows = self._database.read(_PAGE[order], (tenant_id, status, size.events, size.payload_bytes))
+        if not rows:
+            return Page([], more=False)
+        beyond = self._database.read(_ANY_BEYOND[order], (tenant_id, status, rows[-1][0]))
+        return Page([_event(row) for row in rows], more=bool(beyond))
 
-    def claim(self, tenant_id: str, limit: int, now_ms: int) -> Page:
+    def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
+        wanted = (now_ms, tenant_id, Status.UNDELIVERED, size.events, size.payload_bytes)
+
         def act(connection: apsw.Connection) -> tuple[list[Row], bool]:
-            claimed = connection.execute(_CLAIM, (now_ms, tenant_id, limit)).fetchall()
+            claimed = connection.execute(_CLAIM, wanted).fetchall()
             return claimed, connection.execute(_ANY_UNDELIVERED, (tenant_id,)).fetchone() is not None
 
         # Most polls find nothing, and finding nothing needs no write lock.
@@ -80,7 +101,7 @@ class SQLiteEvents:
             return Page([], more=False)
         claimed, more = self._database.write(act)
         # RETURNING promises no order.
-        return Page([_event(row[1:]) for row in sorted(claimed)], more)
+        return Page([_event(row) for row in sorted(claimed)], more)
 
 
 def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timestamp_ms: int) -> None:
@@ -96,5 +117,5 @@ def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timest
 
 
 def _event(row: Row) -> Event:
-    event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms, payload = row
+    _seq, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms, payload = row
     return Event(event_id, event_type, timestamp_ms, Status(status), deliveries, delivered_at_ms, payload.encode())

@@ -4,7 +4,7 @@ import apsw
 
 from inbox.errors import StoreUnavailable
 
-_PASSING = (
+PASSING = (
     apsw.BusyError,
     apsw.CantOpenError,
     apsw.FullError,
@@ -16,8 +16,5 @@ _PASSING = (
 )
 
 
-def as_store_fault(error: Exception) -> Exception:
-    """A StoreUnavailable of its own for each who asks; any other error is a bug and stays what it is."""
-    if isinstance(error, _PASSING):
-        return StoreUnavailable(f"The database did not answer ({type(error).__name__}).")
-    return error
+def unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"The database did not answer ({type(error).__name__}).")

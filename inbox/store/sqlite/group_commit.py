@@ -8,11 +8,12 @@ behind it, led by the first of them. No thread of its own, so a lone writer is n
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import apsw
 
-from inbox.store.sqlite.faults import as_store_fault
+from inbox.store.sqlite.faults import PASSING, unavailable
 
 T = TypeVar("T")
 Act = Callable[[apsw.Connection], T]
@@ -26,9 +27,13 @@ class _Waiting(Generic[T]):
     def __init__(self, act: Act[T]) -> None:
         self.act = act
         self.leads = False
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self.turn = threading.Lock()
         self.turn.acquire()
+
+    def fail(self, error: BaseException) -> None:
+        """Each who waits gets an error of its own: one that is raised in two threads would mix up their traces."""
+        self.error = unavailable(error) if isinstance(error, PASSING) else error
 
 
 class GroupCommit:
@@ -59,17 +64,20 @@ class GroupCommit:
     def _lead(self) -> None:
         group: list[_Waiting[Any]] = []
         try:
+            # Only where an earlier one could not be ended, as on a disk that failed.
+            self._roll_back()
             self._connection.execute("BEGIN IMMEDIATE")
             group = self._gather()
             for waiting in group:
                 self._perform(waiting)
             self._connection.execute("COMMIT")
-        except Exception as error:
+        except BaseException as error:
             # Those who queued up behind a lock that never came would only wait as long again.
             group = group or self._gather()
-            self._roll_back()
             for waiting in group:
-                waiting.error = as_store_fault(error)
+                waiting.fail(error)
+            with suppress(apsw.Error):
+                self._roll_back()
         finally:
             self._hand_over(group)
 
@@ -83,7 +91,7 @@ class GroupCommit:
             if not self._connection.in_transaction:
                 raise
             self._connection.execute("ROLLBACK TO act")
-            waiting.error = as_store_fault(error)
+            waiting.fail(error)
         self._connection.execute("RELEASE act")
 
     def _gather(self) -> list[_Waiting[Any]]:

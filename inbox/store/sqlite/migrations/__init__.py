@@ -10,6 +10,8 @@ from inbox.errors import StoreUnavailable
 def migrate(connection: apsw.Connection) -> None:
     """Brings the database to this release's schema; safe to repeat, and to run in many processes at once."""
     scripts = _scripts()
+    if not scripts:
+        raise StoreUnavailable("This installation lacks its migrations.")
     if _version(connection) == len(scripts):
         return
     connection.execute("BEGIN IMMEDIATE")

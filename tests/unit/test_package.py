@@ -1,0 +1,24 @@
+"""What the container installs. The tests run on an editable install, which would hide a file left behind."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for folder in ("inbox", "authorizer"):
+        shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    expected = {str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()}
+    for file in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / file, source)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
+    subprocess.run(build, check=True, timeout=120)
+
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert packed == expected
