@@ -6,7 +6,8 @@ from gunicorn.http.errors import ParseException
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
-from inbox.api.problems import BAD_REQUEST, CONTENT_TYPE, problem_document
+from inbox.api.problem_catalogue import BAD_REQUEST
+from inbox.api.problems import CONTENT_TYPE, problem_document
 from inbox.api.request_trail import new_request_id
 
 

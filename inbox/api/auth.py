@@ -8,7 +8,8 @@ from flask import g, request
 
 from authorizer import credentials
 from authorizer.resolver import Principal
-from inbox.api.problems import MISSING_SCOPE, TENANT_INACTIVE, UNAUTHORIZED, Refusal
+from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE, UNAUTHORIZED
+from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.tenants import Scope
 

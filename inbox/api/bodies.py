@@ -9,7 +9,8 @@ from marshmallow import RAISE, Schema, ValidationError
 from webargs.flaskparser import FlaskParser
 
 from inbox import strict_json
-from inbox.api.problems import BAD_REQUEST, NOT_JSON, UNSUPPORTED_MEDIA_TYPE, Refusal
+from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, UNSUPPORTED_MEDIA_TYPE
+from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Fault, InvalidRequest
 from inbox.strict_json import NotJSON

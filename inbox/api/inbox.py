@@ -8,7 +8,8 @@ from flask import Flask, Response, request
 from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.problems import PREFETCH_REFUSED, Refusal
+from inbox.api.problem_catalogue import PREFETCH_REFUSED
+from inbox.api.problems import Refusal
 from inbox.api.schemas import PolledEvent, PollParameters
 from inbox.api.services import services
 from inbox.events import Order

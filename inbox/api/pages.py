@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, make_response, render_template
 
-from inbox.api.problems import PROBLEMS
+from inbox.api.problem_catalogue import PROBLEMS
 from inbox.content_policy import OWN_ONLY
 from inbox.errors import NotFound
 

@@ -35,7 +35,7 @@ def caller(tmp_path: Path) -> Iterator[Caller]:
     store.close()
 
 
-def post(caller: Caller, path: str, body: bytes, content_type: str = "application/json") -> Any:
+def post_and_check(caller: Caller, path: str, body: bytes, content_type: str = "application/json") -> Any:
     answer = caller.post(path, data=body, content_type=content_type)
     assert answer.status_code in {200, 201} | REFUSALS, answer.text
     return answer
@@ -47,7 +47,7 @@ def test_a_payload_comes_back_number_for_number_and_character_for_character(
     caller: Caller, payload: dict[str, Any], ascii_only: bool
 ) -> None:
     text = json.dumps({"payload": payload}, ensure_ascii=ascii_only)
-    location = post(caller, "/events", text.encode()).headers["Location"]
+    location = post_and_check(caller, "/events", text.encode()).headers["Location"]
     polled = exact(caller.get("/inbox").get_data())
     assert [event["payload"] for event in polled] == [exact(text)["payload"]]
     assert exact(caller.get(location).get_data())["payload"] == exact(text)["payload"]
@@ -56,13 +56,13 @@ def test_a_payload_comes_back_number_for_number_and_character_for_character(
 @settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), st.binary(max_size=300))
 def test_any_bytes_are_taken_or_refused(caller: Caller, path: str, body: bytes) -> None:
-    post(caller, path, body)
+    post_and_check(caller, path, body)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), VALUES | st.lists(VALUES) | OBJECTS)
 def test_any_json_is_taken_or_refused(caller: Caller, path: str, document: Any) -> None:
-    answer = post(caller, path, json.dumps(document).encode())
+    answer = post_and_check(caller, path, json.dumps(document).encode())
     if path == "/events" and not isinstance(document, dict):
         assert answer.status_code == 422
     if path == "/events/batch" and not isinstance(document, list):
@@ -74,7 +74,7 @@ def test_any_json_is_taken_or_refused(caller: Caller, path: str, document: Any) 
 def test_a_body_cut_short_is_refused(caller: Caller, event: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(event).encode()
     cut = data.draw(st.integers(0, len(text) - 1))
-    assert post(caller, "/events", text[:cut]).status_code == 400
+    assert post_and_check(caller, "/events", text[:cut]).status_code == 400
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
@@ -84,7 +84,7 @@ def test_a_body_with_one_byte_changed_is_taken_or_refused(
 ) -> None:
     text = bytearray(json.dumps([event], ensure_ascii=False).encode())
     text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    post(caller, "/events/batch", bytes(text))
+    post_and_check(caller, "/events/batch", bytes(text))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=ONE_STORE)
@@ -92,9 +92,9 @@ def test_a_body_with_one_byte_changed_is_taken_or_refused(
 def test_other_encodings_and_media_types_are_taken_or_refused(
     caller: Caller, event: dict[str, Any], encoding: str, content_type: str
 ) -> None:
-    post(caller, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
+    post_and_check(caller, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
     header = content_type.encode().decode("latin-1").replace("\r", "").replace("\n", "")
-    post(caller, "/events", json.dumps(event).encode(), header)
+    post_and_check(caller, "/events", json.dumps(event).encode(), header)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_other_encodings_and_media_types_are_taken_or_refused(
 )
 def test_deep_and_huge_bodies_are_taken_or_refused(caller: Caller, body: bytes) -> None:
     for path in ("/events", "/events/batch"):
-        post(caller, path, body)
+        post_and_check(caller, path, body)

@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
-from inbox.api.problems import PROBLEMS
+from inbox.api.problem_catalogue import PROBLEMS
 from inbox.errors import StoreUnavailable
 from tests.api.conftest import Caller
 

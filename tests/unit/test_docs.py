@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from inbox.api.problems import PROBLEMS
+from inbox.api.problem_catalogue import PROBLEMS
 from inbox.api.schemas import DEFAULT_POLL, MAX_BATCH, MAX_POLL
 from inbox.app import create_app
 from inbox.cli import inbox

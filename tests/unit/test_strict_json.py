@@ -95,8 +95,8 @@ def test_32_levels_are_the_most(opening: bytes, closing: bytes) -> None:
 
 
 def test_brackets_in_strings_and_side_by_side_make_no_depth() -> None:
-    parse(b'["' + b"[{" * 50 + b'", "\\"' + b"[" * 50 + b'"]')
-    parse(b"[" + b"[],{}," * 100 + b"1]")
+    for text in (b'["' + b"[{" * 50 + b'","\\"' + b"[" * 50 + b'"]', b"[" + b"[],{}," * 100 + b"1]"):
+        assert dump(parse(text)) == text
 
 
 def test_the_reason_quotes_nothing_of_the_text() -> None:

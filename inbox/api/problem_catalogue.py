@@ -1,0 +1,124 @@
+"""Every way a request can fail, with the words of its page."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A kind of failure; `meaning` and `remedy` are what its page says."""
+
+    slug: str
+    status: int
+    title: str
+    meaning: str
+    remedy: str
+
+    @property
+    def path(self) -> str:
+        return f"/problems/{self.slug}"
+
+
+BAD_REQUEST = Problem(
+    "bad-request",
+    400,
+    "Bad request",
+    "The request broke off, is not valid HTTP, or has an overlong path or header.",
+    "Send it again; if it keeps failing, look at what stands between the client and this service.",
+)
+NOT_JSON = Problem(
+    "not-json",
+    400,
+    "The body is not JSON",
+    "The body is not UTF-8 JSON as this service takes it. NaN, Infinity, a member name given twice in one object, "
+    "half of a surrogate pair and more than 32 levels of nesting are refused too, because not every reader of the "
+    "event would see the same thing.",
+    "Let a JSON library write the body. The detail says where reading stopped.",
+)
+UNAUTHORIZED = Problem(
+    "unauthorized",
+    401,
+    "A valid API key is needed",
+    "The key is missing, malformed, unknown, revoked or expired; the answer is the same for each. Two different keys "
+    "in one request count as malformed.",
+    "Send the key as Authorization: Bearer KEY, as X-API-Key: KEY, or as user name or password of HTTP Basic.",
+)
+MISSING_SCOPE = Problem(
+    "missing-scope",
+    403,
+    "The key may not do this",
+    "The key is valid but lacks the scope that this call needs.",
+    "Ask whoever runs the service for a key with the scope named in the detail.",
+)
+TENANT_INACTIVE = Problem(
+    "tenant-inactive",
+    403,
+    "The tenant is not active",
+    "The key is valid, but its tenant is suspended or deleted.",
+    "Ask whoever runs the service. The tenant's events are kept meanwhile.",
+)
+PREFETCH_REFUSED = Problem(
+    "prefetch-refused",
+    403,
+    "A poll is not for prefetching",
+    "A browser asked for the inbox ahead of time. A poll marks events as delivered, so only a real one may happen.",
+    "Poll without the headers Purpose or Sec-Purpose, or look with mode=peek from a program.",
+)
+NOT_FOUND = Problem(
+    "not-found",
+    404,
+    "There is nothing here",
+    "No such path or thing exists, or it belongs to another tenant, which looks the same.",
+    "Check the path against /docs.",
+)
+METHOD_NOT_ALLOWED = Problem(
+    "method-not-allowed",
+    405,
+    "This path takes another method",
+    "The path exists, but not with this method. HEAD on the inbox is refused because a poll changes things.",
+    "The header Allow lists what the path takes.",
+)
+IDEMPOTENCY_CONFLICT = Problem(
+    "idempotency-conflict",
+    409,
+    "The idempotency key stands for another event",
+    "An event with this idempotency key was stored before, and it differs from this one. Nothing was stored.",
+    "Use a new key for a new event, and the same key only to repeat exactly the same one.",
+)
+TOO_LARGE = Problem(
+    "too-large",
+    413,
+    "The body is too large",
+    "An event, or a whole batch, is above the limit. Nothing was stored.",
+    "Send less: for example a link to the large part in place of the part itself, or smaller batches.",
+)
+UNSUPPORTED_MEDIA_TYPE = Problem(
+    "unsupported-media-type",
+    415,
+    "The body has to be plain JSON",
+    "The Content-Type is not JSON, its charset is not UTF-8, or the body is compressed.",
+    "Send Content-Type: application/json and no Content-Encoding.",
+)
+INVALID_REQUEST = Problem(
+    "invalid-request",
+    422,
+    "The request has the wrong form",
+    "The body is JSON, but its members, or the parameters of the call, are not what this call takes. "
+    "Nothing was stored or handed out.",
+    "Each entry of errors points at a member or parameter and says what is wrong with it.",
+)
+INTERNAL_ERROR = Problem(
+    "internal-error",
+    500,
+    "Something went wrong here",
+    "The service met a fault of its own. It was logged under the request id.",
+    "Try again, with an idempotency key if you are sending; if it stays, report the request id.",
+)
+UNAVAILABLE = Problem(
+    "unavailable",
+    503,
+    "The store does not answer",
+    "The store is busy, out of reach, or out of space. The call may or may not have taken effect.",
+    "Try again after the seconds in Retry-After, with an idempotency key if you are sending.",
+)
+
+PROBLEMS = {problem.slug: problem for problem in list(globals().values()) if isinstance(problem, Problem)}
