@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -214,6 +214,39 @@ def test_an_interrupted_act_leaves_the_writer_usable(store: SQLiteStore) -> None
         store._database.write(interrupt)
     store.events.put("acme", [new_event()], NOW)
     assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
+
+
+def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> None:
+    started, released = threading.Event(), threading.Event()
+    outcomes: list[type[BaseException] | None] = []
+
+    def interrupt(_connection: apsw.Connection) -> None:
+        raise KeyboardInterrupt
+
+    def run(act: Callable[[apsw.Connection], object]) -> None:
+        try:
+            store._database.write(act)
+            outcomes.append(None)
+        except BaseException as error:
+            outcomes.append(type(error))
+
+    def hold(_connection: apsw.Connection) -> None:
+        started.set()
+        released.wait(10)
+
+    leader = threading.Thread(target=run, args=(hold,))
+    leader.start()
+    assert started.wait(10)
+    group = [threading.Thread(target=run, args=(act,)) for act in (lambda _: 1, interrupt, lambda _: 2)]
+    for thread in group:
+        thread.start()
+    _wait_for_queue(store, len(group))
+    released.set()
+    for thread in (leader, *group):
+        thread.join(10)
+
+    assert outcomes == [None, KeyboardInterrupt, KeyboardInterrupt, KeyboardInterrupt]
+    store.events.put("acme", [new_event()], NOW)
 
 
 def test_readers_are_used_again(store: SQLiteStore) -> None:
