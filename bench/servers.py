@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from inbox.clock import now_ms
-from inbox.registry import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
 
 _BIN = f"{Path(sys.executable).parent}/"
 
@@ -21,15 +18,17 @@ _BIN = f"{Path(sys.executable).parent}/"
 @contextmanager
 def ours(folder: Path) -> Iterator[tuple[str, str]]:
     """Where it listens, and a key."""
-    store = open_store(Settings(store=f"sqlite:///{folder}/inbox.db"))
-    registry = Registry(store.tenants, store.keys, now_ms)
-    registry.create_tenant("bench")
-    key = registry.create_key("bench")
-    store.close()
     target = _free_address()
     host, port = target.split(":")
-    command = [_BIN + "inbox", "serve", "--host", host, "--port", port]
-    with _running(command, target, {"INBOX_STORE": f"sqlite:///{folder}/inbox.db"}):
+    environment = _clean_environment() | {"INBOX_STORE": f"sqlite:///{folder}/inbox.db"}
+
+    def run(*words: str) -> str:
+        done = subprocess.run([_BIN + "inbox", *words], env=environment, capture_output=True, check=True, timeout=30)
+        return done.stdout.decode().strip()
+
+    run("tenants", "create", "bench")
+    key = run("keys", "create", "bench")
+    with _running([_BIN + "inbox", "serve", "--host", host, "--port", port], target, environment):
         yield target, key
 
 
@@ -39,14 +38,13 @@ def reference() -> Iterator[str]:
     target = _free_address()
     options = ["--workers", str(settings.workers), "--threads", str(settings.threads), "--worker-class", "gthread"]
     command = [_BIN + "gunicorn", *options, "--no-control-socket", "--bind", target, "bench.reference:app"]
-    with _running(command, target, {}):
+    with _running(command, target, _clean_environment()):
         yield target
 
 
 @contextmanager
-def _running(command: list[str], target: str, variables: dict[str, str]) -> Iterator[None]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("INBOX_")}
-    process = subprocess.Popen(command, env=clean | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def _running(command: list[str], target: str, environment: dict[str, str]) -> Iterator[None]:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(process, target)
         yield
@@ -67,6 +65,11 @@ def _wait_for(process: subprocess.Popen[bytes], target: str) -> None:
         except OSError:
             time.sleep(0.05)
     raise RuntimeError(f"{target} did not listen within 30 seconds")
+
+
+def _clean_environment() -> dict[str, str]:
+    """Without settings of whoever runs the bench: the defaults are what is measured."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("INBOX_")}
 
 
 def _free_address() -> str:

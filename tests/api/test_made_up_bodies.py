@@ -1,19 +1,14 @@
 """Bodies that nobody thought of: what is taken comes back exactly, and what is not gets a 4xx of the contract."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from inbox.app import create_app
-from inbox.clock import now_ms
-from inbox.registry import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
 from tests.api.conftest import Caller
 from tests.json_documents import OBJECTS, VALUES, exact
 
@@ -25,14 +20,9 @@ EVENTS = st.fixed_dictionaries(
 )
 
 
-@pytest.fixture
-def caller(tmp_path: Path) -> Iterator[Caller]:
-    in_use = Settings(store=f"sqlite:///{tmp_path}/inbox.db", max_event_bytes=20_000)
-    store = open_store(in_use)
-    registry = Registry(store.tenants, store.keys, now_ms)
-    registry.create_tenant("acme")
-    yield Caller(create_app(in_use, store).test_client(), registry.create_key("acme"))
-    store.close()
+@pytest.fixture(name="settings")
+def small_events(settings: Settings) -> Settings:
+    return Settings(store=settings.store, max_event_bytes=20_000)
 
 
 def post_and_check(caller: Caller, path: str, body: bytes, content_type: str = "application/json") -> Any:
@@ -41,60 +31,60 @@ def post_and_check(caller: Caller, path: str, body: bytes, content_type: str = "
     return answer
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(OBJECTS, st.booleans())
 def test_a_payload_comes_back_number_for_number_and_character_for_character(
-    caller: Caller, payload: dict[str, Any], ascii_only: bool
+    acme: Caller, payload: dict[str, Any], ascii_only: bool
 ) -> None:
     text = json.dumps({"payload": payload}, ensure_ascii=ascii_only)
-    location = post_and_check(caller, "/events", text.encode()).headers["Location"]
-    polled = exact(caller.get("/inbox").get_data())
+    location = post_and_check(acme, "/events", text.encode()).headers["Location"]
+    polled = exact(acme.get("/inbox").get_data())
     assert [event["payload"] for event in polled] == [exact(text)["payload"]]
-    assert exact(caller.get(location).get_data())["payload"] == exact(text)["payload"]
+    assert exact(acme.get(location).get_data())["payload"] == exact(text)["payload"]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), st.binary(max_size=300))
-def test_any_bytes_are_taken_or_refused(caller: Caller, path: str, body: bytes) -> None:
-    post_and_check(caller, path, body)
+def test_any_bytes_are_taken_or_refused(acme: Caller, path: str, body: bytes) -> None:
+    post_and_check(acme, path, body)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), VALUES | st.lists(VALUES) | OBJECTS)
-def test_any_json_is_taken_or_refused(caller: Caller, path: str, document: Any) -> None:
-    answer = post_and_check(caller, path, json.dumps(document).encode())
+def test_any_json_is_taken_or_refused(acme: Caller, path: str, document: Any) -> None:
+    answer = post_and_check(acme, path, json.dumps(document).encode())
     if path == "/events" and not isinstance(document, dict):
         assert answer.status_code == 422
     if path == "/events/batch" and not isinstance(document, list):
         assert answer.status_code == 422
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.data())
-def test_a_body_cut_short_is_refused(caller: Caller, event: dict[str, Any], data: st.DataObject) -> None:
+def test_a_body_cut_short_is_refused(acme: Caller, event: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(event).encode()
     cut = data.draw(st.integers(0, len(text) - 1))
-    assert post_and_check(caller, "/events", text[:cut]).status_code == 400
+    assert post_and_check(acme, "/events", text[:cut]).status_code == 400
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.data())
 def test_a_body_with_one_byte_changed_is_taken_or_refused(
-    caller: Caller, event: dict[str, Any], data: st.DataObject
+    acme: Caller, event: dict[str, Any], data: st.DataObject
 ) -> None:
     text = bytearray(json.dumps([event], ensure_ascii=False).encode())
     text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    post_and_check(caller, "/events/batch", bytes(text))
+    post_and_check(acme, "/events/batch", bytes(text))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=ONE_STORE)
+@examples(max_examples=100, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.sampled_from(["utf-16", "utf-32", "utf-7", "cp037", "latin-1"]), st.text(max_size=30))
 def test_other_encodings_and_media_types_are_taken_or_refused(
-    caller: Caller, event: dict[str, Any], encoding: str, content_type: str
+    acme: Caller, event: dict[str, Any], encoding: str, content_type: str
 ) -> None:
-    post_and_check(caller, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
+    post_and_check(acme, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
     header = content_type.encode().decode("latin-1").replace("\r", "").replace("\n", "")
-    post_and_check(caller, "/events", json.dumps(event).encode(), header)
+    post_and_check(acme, "/events", json.dumps(event).encode(), header)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +97,6 @@ def test_other_encodings_and_media_types_are_taken_or_refused(
         b'{"a": ' + b"9" * 19_000 + b"}",
     ],
 )
-def test_deep_and_huge_bodies_are_taken_or_refused(caller: Caller, body: bytes) -> None:
+def test_deep_and_huge_bodies_are_taken_or_refused(acme: Caller, body: bytes) -> None:
     for path in ("/events", "/events/batch"):
-        post_and_check(caller, path, body)
+        post_and_check(acme, path, body)

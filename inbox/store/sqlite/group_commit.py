@@ -32,7 +32,7 @@ class _Waiting(Generic[T]):
         self.turn.acquire()
 
     def fail(self, error: BaseException) -> None:
-        """Each who waits gets an error of its own: one that is raised in two threads would mix up their traces."""
+        """A passing fault becomes a StoreUnavailable for each who waits; anything else is a bug and stays."""
         self.error = unavailable(error) if isinstance(error, PASSING) else error
 
 
