@@ -19,7 +19,7 @@ def create_app(settings: Settings, store: Store) -> Flask:
         app,
         Services(
             resolver=Resolver(store.keys.find, settings.key_cache_seconds, now_ms),
-            ingest=Ingest(store.events, now_ms, settings.max_event_bytes),
+            ingest=Ingest(store.events, now_ms, settings.max_event_bytes, settings.retention_days),
             polling=Polling(store.events, now_ms),
             check_store=store.check,
             max_event_bytes=settings.max_event_bytes,

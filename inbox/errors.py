@@ -34,9 +34,12 @@ class InvalidRequest(InboxError):
 
 
 class EventTooLarge(InboxError):
-    def __init__(self, detail: str, faults: Sequence[Fault] = ()) -> None:
+    """`positions` says which of the events sent together."""
+
+    def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
-        self.faults = tuple(faults)
+        self.positions = tuple(positions)
+        self.faults: tuple[Fault, ...] = ()
 
 
 class IdempotencyConflict(InboxError):

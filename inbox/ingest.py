@@ -19,14 +19,15 @@ class Submission:
 
 
 class Ingest:
-    def __init__(self, store: EventStore, now_ms: Callable[[], int], max_event_bytes: int) -> None:
+    def __init__(self, store: EventStore, now_ms: Callable[[], int], max_event_bytes: int, retention_days: int) -> None:
         self._store = store
         self._now_ms = now_ms
         self._max_event_bytes = max_event_bytes
+        self._retention_seconds = retention_days * 86_400
 
     def send(self, tenant_id: str, submission: Submission) -> events.Stored:
         """Stores one event. IdempotencyConflict where its key stands for another one."""
-        return self._store.put(tenant_id, [_new_event(tenant_id, submission)], self._now_ms())[0]
+        return self._put(tenant_id, [_new_event(tenant_id, submission)])[0]
 
     def send_batch(
         self, tenant_id: str, submissions: Sequence[Submission], batch_key: str | None
@@ -36,21 +37,26 @@ class Ingest:
             _in_batch(tenant_id, submission, batch_key, position, len(submissions))
             for position, submission in enumerate(submissions)
         ]
-        too_large = [
-            Fault(f"/{position}", f"The event is larger than {self._max_event_bytes} bytes.")
-            for position, event in enumerate(new_events)
-            if len(event.payload) > self._max_event_bytes
-        ]
-        if too_large:
-            raise EventTooLarge("An event of the batch is too large. Nothing was stored.", too_large)
         try:
-            return self._store.put(tenant_id, new_events, self._now_ms())
+            too_large = [
+                position for position, event in enumerate(new_events) if len(event.payload) > self._max_event_bytes
+            ]
+            if too_large:
+                raise EventTooLarge(f"An event is larger than {self._max_event_bytes} bytes.", too_large)
+            return self._put(tenant_id, new_events)
+        except EventTooLarge as refused:
+            refused.faults = tuple(Fault(f"/{position}", str(refused)) for position in refused.positions)
+            raise
         except IdempotencyConflict as conflict:
             conflict.faults = tuple(
                 Fault(_key_pointer(submissions, position), "The key stands for another event.")
                 for position in conflict.positions
             )
             raise
+
+    def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.Stored]:
+        now_ms = self._now_ms()
+        return self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
 
 
 def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:

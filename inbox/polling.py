@@ -20,8 +20,9 @@ class Polling:
 
     def peek(self, tenant_id: str, limit: int, order: Order) -> Page:
         """Shows undelivered events and changes nothing."""
-        return self._store.page(tenant_id, Status.UNDELIVERED, order, PageSize(limit, _MOST_PAYLOAD_BYTES))
+        size = PageSize(limit, _MOST_PAYLOAD_BYTES)
+        return self._store.page(tenant_id, Status.UNDELIVERED, order, size, self._now_ms())
 
     def look_up(self, tenant_id: str, event_id: str) -> Event | None:
         """One event, in whatever status."""
-        return self._store.get(tenant_id, event_id)
+        return self._store.get(tenant_id, event_id, self._now_ms())

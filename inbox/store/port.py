@@ -1,7 +1,7 @@
 """The written contract of a store. Every engine passes `tests/contract`; nothing here is shared code.
 
 `tenant_id` comes first and is never optional: no call sees two tenants. The clock is the caller's: `now_ms` is passed
-in. A call that raises StoreUnavailable may or may not have happened; every other failure changed nothing.
+in. A call that raises StoreUnavailable may have happened, or a part of it; every other failure changed nothing.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,24 @@ from inbox.tenants import ApiKey, Tenant
 
 
 class EventStore(Protocol):
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int) -> list[Stored]:
-        """Keeps the events, all or none, and answers one outcome for each, in their order.
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
+        """Keeps the events and answers one outcome for each, in their order. When it returns they are on disk.
 
-        When it returns they are on disk. Events put one after the other, by whichever process, stand in the inbox in
-        that order, and timestamps never fall along it: where `now_ms` lies behind the newest event, the event takes
-        over its timestamp.
+        Events put one after the other stand in the inbox in that order, and timestamps never fall along it: where
+        `now_ms` lies behind the newest event that this process put, the event takes over its timestamp. Processes
+        on several machines order their events as far as their clocks agree.
 
         An event with a fingerprint whose id is there already is not kept again: with the same fingerprint its outcome
-        is the first event, `replayed`; with another one the call raises IdempotencyConflict and keeps nothing.
+        is the first event, `replayed`; with another one the call raises IdempotencyConflict and keeps nothing. Events
+        that the engine has no room for raise EventTooLarge, and nothing is kept either.
+
+        From `expires_at_s` on an event is as good as gone, for every call, wherever its deletion lags behind.
         """
 
-    def get(self, tenant_id: str, event_id: str) -> Event | None:
+    def get(self, tenant_id: str, event_id: str, now_ms: int) -> Event | None:
         """The event, or None where this tenant has none of that id."""
 
-    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize) -> Page:
+    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize, now_ms: int) -> Page:
         """At most so many events in that status. Changes nothing."""
 
     def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
@@ -43,7 +46,7 @@ class KeyStore(Protocol):
         """Keeps a new key of an existing tenant; NotFound where there is no such tenant."""
 
     def find(self, key_hash: str) -> KeyRecord | None:
-        """The key and its tenant in one look-up; None for an unknown or revoked key."""
+        """The key with its tenant; None for an unknown or revoked key."""
 
     def of_tenant(self, tenant_id: str) -> list[ApiKey]:
         """Every key of the tenant, revoked ones too, the oldest first."""

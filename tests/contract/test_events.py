@@ -12,6 +12,7 @@ from inbox.store.port import Store
 from tests.contract.conftest import Harness
 
 NOW = 1_732_140_249_123
+LATER = NOW // 1000 + 3600
 
 
 def new_event(payload: bytes = b'{"n":1}', event_type: str | None = "order.created") -> NewEvent:
@@ -36,16 +37,16 @@ def ids(events: Sequence[Event] | Sequence[NewEvent]) -> list[str]:
 
 def test_what_is_put_can_be_got(store: Store) -> None:
     event = new_event(b'{"text":"\xc3\xa9\xf0\x9f\x8e\x89","n":1.0}')
-    store.events.put("acme", [event], NOW)
+    store.events.put("acme", [event], NOW, LATER)
 
-    assert store.events.get("acme", event.event_id) == Event(
+    assert store.events.get("acme", event.event_id, NOW) == Event(
         event.event_id, "order.created", NOW, Status.UNDELIVERED, 0, None, event.payload
     )
 
 
 def test_put_answers_one_outcome_for_each_in_order(store: Store) -> None:
     events = numbered(3)
-    stored = store.events.put("acme", events, NOW)
+    stored = store.events.put("acme", events, NOW, LATER)
 
     assert [each.event_id for each in stored] == ids(events)
     assert [(each.event_type, each.timestamp_ms, each.replayed) for each in stored] == [
@@ -55,16 +56,16 @@ def test_put_answers_one_outcome_for_each_in_order(store: Store) -> None:
 
 def test_an_event_may_have_no_type(store: Store) -> None:
     event = new_event(event_type=None)
-    store.events.put("acme", [event], NOW)
+    store.events.put("acme", [event], NOW, LATER)
 
-    found = store.events.get("acme", event.event_id)
+    found = store.events.get("acme", event.event_id, NOW)
     assert found is not None
     assert found.event_type is None
 
 
 def test_what_was_put_survives_a_restart(harness: Harness) -> None:
     events = numbered(3)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.reopen()
     harness.settle()
 
@@ -73,7 +74,7 @@ def test_what_was_put_survives_a_restart(harness: Harness) -> None:
 
 def test_what_was_claimed_stays_claimed_after_a_restart(harness: Harness) -> None:
     events = numbered(3)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
     harness.store.events.claim("acme", page_of(2), NOW)
     harness.reopen()
@@ -86,7 +87,7 @@ def test_events_of_one_millisecond_come_out_in_the_order_they_went_in(harness: H
     events = numbered(50)
     stores = [harness.store, harness.another()]
     for position, event in enumerate(events):
-        stores[position % 2].events.put("acme", [event], NOW)
+        stores[position % 2].events.put("acme", [event], NOW, LATER)
     harness.settle()
 
     assert ids(harness.store.events.claim("acme", page_of(100), NOW).events) == ids(events)
@@ -95,7 +96,7 @@ def test_events_of_one_millisecond_come_out_in_the_order_they_went_in(harness: H
 def test_a_clock_that_steps_back_changes_no_order(harness: Harness) -> None:
     events = numbered(3)
     for event, now_ms in zip(events, (NOW, NOW + 5, NOW - 3_600_000), strict=True):
-        harness.store.events.put("acme", [event], now_ms)
+        harness.store.events.put("acme", [event], now_ms, LATER)
     harness.settle()
 
     claimed = harness.store.events.claim("acme", page_of(10), NOW).events
@@ -105,18 +106,18 @@ def test_a_clock_that_steps_back_changes_no_order(harness: Harness) -> None:
 
 def test_a_claim_marks_events_delivered(harness: Harness) -> None:
     event = new_event()
-    harness.store.events.put("acme", [event], NOW)
+    harness.store.events.put("acme", [event], NOW, LATER)
     harness.settle()
 
     claimed = harness.store.events.claim("acme", page_of(10), NOW + 5).events
     delivered = Event(event.event_id, "order.created", NOW, Status.DELIVERED, 1, NOW + 5, event.payload)
     assert claimed == [delivered]
-    assert harness.store.events.get("acme", event.event_id) == delivered
+    assert harness.store.events.get("acme", event.event_id, NOW) == delivered
 
 
 def test_a_claim_takes_the_oldest_and_says_whether_more_remain(harness: Harness) -> None:
     events = numbered(5)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
 
     taken = [harness.store.events.claim("acme", page_of(2), NOW) for _ in range(4)]
@@ -125,7 +126,7 @@ def test_a_claim_takes_the_oldest_and_says_whether_more_remain(harness: Harness)
 
 
 def test_a_claim_that_takes_the_last_says_that_none_remain(harness: Harness) -> None:
-    harness.store.events.put("acme", numbered(2), NOW)
+    harness.store.events.put("acme", numbered(2), NOW, LATER)
     harness.settle()
 
     assert harness.store.events.claim("acme", page_of(2), NOW).more is False
@@ -133,11 +134,11 @@ def test_a_claim_that_takes_the_last_says_that_none_remain(harness: Harness) -> 
 
 def test_a_page_changes_nothing_and_turns_round(harness: Harness) -> None:
     events = numbered(3)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
 
-    oldest = harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(2))
-    newest = harness.store.events.page("acme", Status.UNDELIVERED, Order.NEWEST, page_of(2))
+    oldest = harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(2), NOW)
+    newest = harness.store.events.page("acme", Status.UNDELIVERED, Order.NEWEST, page_of(2), NOW)
     assert (ids(oldest.events), oldest.more) == (ids(events[:2]), True)
     assert (ids(newest.events), newest.more) == (ids(events[:0:-1]), True)
     assert ids(harness.store.events.claim("acme", page_of(10), NOW).events) == ids(events)
@@ -147,12 +148,12 @@ def test_a_page_changes_nothing_and_turns_round(harness: Harness) -> None:
 def test_a_page_ends_once_its_payloads_are_large_enough(harness: Harness, payload_bytes: int, taken: int) -> None:
     events = [new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)]
     assert {len(event.payload) for event in events} == {100}
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
 
     size = page_of(9, payload_bytes)
     for order, expected in ((Order.OLDEST, ids(events)), (Order.NEWEST, ids(events)[::-1])):
-        page = harness.store.events.page("acme", Status.UNDELIVERED, order, size)
+        page = harness.store.events.page("acme", Status.UNDELIVERED, order, size, NOW)
         assert (ids(page.events), page.more) == (expected[:taken], taken < 5)
     claimed = harness.store.events.claim("acme", size, NOW)
     assert (ids(claimed.events), claimed.more) == (ids(events)[:taken], taken < 5)
@@ -160,25 +161,27 @@ def test_a_page_ends_once_its_payloads_are_large_enough(harness: Harness, payloa
 
 def test_a_page_is_of_one_status(harness: Harness) -> None:
     events = numbered(3)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
     harness.store.events.claim("acme", page_of(1), NOW)
     harness.settle()
 
-    assert ids(harness.store.events.page("acme", Status.DELIVERED, Order.OLDEST, page_of(9)).events) == ids(events[:1])
-    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9)).events) == ids(
+    assert ids(harness.store.events.page("acme", Status.DELIVERED, Order.OLDEST, page_of(9), NOW).events) == ids(
+        events[:1]
+    )
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9), NOW).events) == ids(
         events[1:]
     )
 
 
 def test_no_call_sees_another_tenant(harness: Harness) -> None:
     theirs, ours = new_event(b'{"whose":"theirs"}'), new_event(b'{"whose":"ours"}')
-    harness.store.events.put("globex", [theirs], NOW)
-    harness.store.events.put("acme", [ours], NOW)
+    harness.store.events.put("globex", [theirs], NOW, LATER)
+    harness.store.events.put("acme", [ours], NOW, LATER)
     harness.settle()
 
-    assert harness.store.events.get("acme", theirs.event_id) is None
-    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9)).events) == [
+    assert harness.store.events.get("acme", theirs.event_id, NOW) is None
+    assert ids(harness.store.events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9), NOW).events) == [
         ours.event_id
     ]
     claimed = harness.store.events.claim("acme", page_of(9), NOW)
@@ -188,8 +191,8 @@ def test_no_call_sees_another_tenant(harness: Harness) -> None:
 
 def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    first = harness.store.events.put("acme", [event], NOW)[0]
-    again = harness.store.events.put("acme", [event], NOW + 1000)[0]
+    first = harness.store.events.put("acme", [event], NOW, LATER)[0]
+    again = harness.store.events.put("acme", [event], NOW + 1000, LATER)[0]
     harness.settle()
 
     assert (first.replayed, again.replayed) == (False, True)
@@ -199,21 +202,21 @@ def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
 
 def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    harness.store.events.put("acme", [event], NOW)
+    harness.store.events.put("acme", [event], NOW, LATER)
     harness.settle()
     harness.store.events.claim("acme", page_of(9), NOW)
 
-    assert harness.store.events.put("acme", [event], NOW)[0].replayed
+    assert harness.store.events.put("acme", [event], NOW, LATER)[0].replayed
     harness.settle()
     assert harness.store.events.claim("acme", page_of(9), NOW).events == []
 
 
 def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
     taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
-    harness.store.events.put("acme", [taken], NOW)
+    harness.store.events.put("acme", [taken], NOW, LATER)
     fresh = new_event()
     with pytest.raises(IdempotencyConflict) as refused:
-        harness.store.events.put("acme", [fresh, keyed_event(taken.event_id, b"second", b'{"n":2}')], NOW)
+        harness.store.events.put("acme", [fresh, keyed_event(taken.event_id, b"second", b'{"n":2}')], NOW, LATER)
     harness.settle()
 
     assert refused.value.positions == (1,)
@@ -223,7 +226,7 @@ def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness:
 
 def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    stored = harness.store.events.put("acme", [event, event], NOW)
+    stored = harness.store.events.put("acme", [event, event], NOW, LATER)
     harness.settle()
 
     assert [each.replayed for each in stored] == [False, True]
@@ -232,13 +235,13 @@ def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
 
 def test_two_tenants_may_use_the_same_id(harness: Harness) -> None:
     event_id = str(uuid.uuid4())
-    harness.store.events.put("acme", [keyed_event(event_id, b"a")], NOW)
-    assert harness.store.events.put("globex", [keyed_event(event_id, b"b")], NOW)[0].replayed is False
+    harness.store.events.put("acme", [keyed_event(event_id, b"a")], NOW, LATER)
+    assert harness.store.events.put("globex", [keyed_event(event_id, b"b")], NOW, LATER)[0].replayed is False
 
 
 def test_claims_at_the_same_time_share_the_events_out(harness: Harness) -> None:
     events = numbered(300)
-    harness.store.events.put("acme", events, NOW)
+    harness.store.events.put("acme", events, NOW, LATER)
     harness.settle()
     stores = [harness.store, harness.another()]
     taken: list[list[str]] = [[] for _ in range(6)]
@@ -264,7 +267,7 @@ def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> Non
     outcomes: list[bool] = []
 
     def put(worker: int) -> None:
-        outcomes.append(stores[worker % 2].events.put("acme", [event], NOW)[0].replayed)
+        outcomes.append(stores[worker % 2].events.put("acme", [event], NOW, LATER)[0].replayed)
 
     threads = [threading.Thread(target=put, args=(worker,)) for worker in range(8)]
     for thread in threads:
@@ -275,3 +278,30 @@ def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> Non
 
     assert sorted(outcomes) == [False] + [True] * 7
     assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
+
+
+def test_an_expired_event_is_as_good_as_gone(harness: Harness) -> None:
+    gone, kept = new_event(), new_event()
+    harness.store.events.put("acme", [gone], NOW, NOW // 1000 + 10)
+    harness.store.events.put("acme", [kept], NOW, LATER)
+    harness.settle()
+    before, after = NOW + 9_000, NOW + 10_000
+
+    assert harness.store.events.get("acme", gone.event_id, before) is not None
+    assert harness.store.events.get("acme", gone.event_id, after) is None
+    for order in Order:
+        page = harness.store.events.page("acme", Status.UNDELIVERED, order, page_of(1), after)
+        assert (ids(page.events), page.more) == ([kept.event_id], False)
+    claimed = harness.store.events.claim("acme", page_of(1), after)
+    assert (ids(claimed.events), claimed.more) == ([kept.event_id], False)
+
+
+def test_a_key_is_free_again_once_its_event_has_expired(harness: Harness) -> None:
+    event_id = str(uuid.uuid4())
+    harness.store.events.put("acme", [keyed_event(event_id, b"first")], NOW, NOW // 1000 + 10)
+    later = harness.store.events.put("acme", [keyed_event(event_id, b"second", b'{"n":2}')], NOW + 10_000, LATER)
+    harness.settle()
+
+    assert later[0].replayed is False
+    claimed = harness.store.events.claim("acme", page_of(9), NOW + 10_000)
+    assert [event.payload for event in claimed.events] == [b'{"n":2}']

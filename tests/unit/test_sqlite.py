@@ -15,6 +15,7 @@ from inbox.store.sqlite import SQLiteStore, database, events
 from inbox.store.sqlite.database import Database
 
 NOW = 1_732_140_249_123
+LATER = NOW // 1000 + 3600
 
 
 def new_event(payload: bytes = b"{}") -> NewEvent:
@@ -50,11 +51,11 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
 @pytest.mark.parametrize(
     ("statement", "parameters"),
     [
-        (events._CLAIM, (NOW, "acme", Status.UNDELIVERED, 10, 1000)),
-        (events._PAGE[Order.OLDEST], ("acme", Status.UNDELIVERED, 10, 1000)),
-        (events._PAGE[Order.NEWEST], ("acme", Status.UNDELIVERED, 10, 1000)),
-        (events._ANY_BEYOND[Order.OLDEST], ("acme", Status.UNDELIVERED, 10)),
-        (events._ANY_UNDELIVERED, ("acme",)),
+        (events._CLAIM, (NOW, "acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
+        (events._PAGE[Order.OLDEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
+        (events._PAGE[Order.NEWEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
+        (events._ANY_BEYOND[Order.OLDEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10)),
+        (events._ANY_UNDELIVERED, ("acme", NOW // 1000)),
     ],
 )
 def test_the_inbox_is_read_from_its_index(store: SQLiteStore, statement: str, parameters: tuple[object, ...]) -> None:
@@ -66,7 +67,7 @@ def test_the_inbox_is_read_from_its_index(store: SQLiteStore, statement: str, pa
 
 
 def test_opening_again_changes_nothing(path: Path, store: SQLiteStore) -> None:
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     again = SQLiteStore(path)
     assert len(again.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 1
     again.close()
@@ -113,7 +114,7 @@ def test_writers_that_wait_share_a_commit(store: SQLiteStore) -> None:
     leader = threading.Thread(target=store._database.write, args=(hold,))
     leader.start()
     assert started.wait(10)
-    waiting = [threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)) for _ in range(10)]
+    waiting = [threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW, LATER)) for _ in range(10)]
     for thread in waiting:
         thread.start()
     _wait_for_queue(store, len(waiting))
@@ -144,12 +145,12 @@ def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) ->
         except ZeroDivisionError as error:
             failures.append(error)
 
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     threads = [
         threading.Thread(target=store._database.write, args=(hold,)),
-        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)),
+        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW, LATER)),
         threading.Thread(target=run_failing),
-        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW)),
+        threading.Thread(target=store.events.put, args=("acme", [new_event()], NOW, LATER)),
     ]
     threads[0].start()
     assert started.wait(10)
@@ -166,13 +167,13 @@ def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) ->
 
 def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None:
     writer = store._database._writer._connection
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     writer.pragma("max_page_count", writer.pragma("page_count") + 1)
     with pytest.raises(StoreUnavailable):
-        store.events.put("acme", [new_event(b'{"a":"' + b"x" * 50_000 + b'"}')], NOW)
+        store.events.put("acme", [new_event(b'{"a":"' + b"x" * 50_000 + b'"}')], NOW, LATER)
     writer.pragma("max_page_count", 1_000_000)
 
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     assert len(store.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 2
 
 
@@ -199,10 +200,10 @@ def test_a_commit_and_a_rollback_that_fail_are_unavailable_and_recover(store: SQ
     writer._connection = flaky  # type: ignore[assignment]
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
-            store.events.put("acme", [new_event()], NOW)
+            store.events.put("acme", [new_event()], NOW, LATER)
     flaky.broken = False
 
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
 
 
@@ -212,7 +213,7 @@ def test_an_interrupted_act_leaves_the_writer_usable(store: SQLiteStore) -> None
 
     with pytest.raises(KeyboardInterrupt):
         store._database.write(interrupt)
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
     assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
 
 
@@ -246,7 +247,7 @@ def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> No
         thread.join(10)
 
     assert outcomes == [None, KeyboardInterrupt, KeyboardInterrupt, KeyboardInterrupt]
-    store.events.put("acme", [new_event()], NOW)
+    store.events.put("acme", [new_event()], NOW, LATER)
 
 
 def test_readers_are_used_again(store: SQLiteStore) -> None:
@@ -263,7 +264,7 @@ def test_a_lock_that_never_comes_is_unavailable(
     monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
-    for call in (store.check, lambda: store.events.put("acme", [new_event()], NOW)):
+    for call in (store.check, lambda: store.events.put("acme", [new_event()], NOW, LATER)):
         with pytest.raises(StoreUnavailable):
             call()
     assert store.events.claim("acme", PageSize(9, 1_000_000), NOW).events == []

@@ -12,17 +12,19 @@ _COLUMNS = "seq, event_id, event_type, timestamp_ms, status, deliveries, deliver
 
 _NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
 
+_FORGET_EXPIRED = "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ?"
+
 _FIRST_UNDER_KEY = """
     SELECT fingerprint, timestamp_ms FROM events WHERE tenant_id = ? AND event_id = ?"""
 
 _INSERT = """
-    INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, fingerprint, payload)
-    VALUES (?, ?, ?, ?, 'undelivered', ?, ?)"""
+    INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, fingerprint, payload, expires_at_s)
+    VALUES (?, ?, ?, ?, 'undelivered', ?, ?, ?)"""
 
-_GET = f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND event_id = ?"
+_GET = f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s > ?"
 
 _ANY_UNDELIVERED = """
-    SELECT 1 FROM events WHERE tenant_id = ? AND status = 'undelivered' LIMIT 1"""
+    SELECT 1 FROM events WHERE tenant_id = ? AND status = 'undelivered' AND expires_at_s > ? LIMIT 1"""
 
 
 def _fitting(direction: str) -> str:
@@ -32,7 +34,7 @@ def _fitting(direction: str) -> str:
             SELECT seq, sum(bytes) OVER (ORDER BY seq {direction} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
             FROM (
                 SELECT seq, octet_length(payload) AS bytes FROM events
-                WHERE tenant_id = ? AND status = ? ORDER BY seq {direction} LIMIT ?))
+                WHERE tenant_id = ? AND status = ? AND expires_at_s > ? ORDER BY seq {direction} LIMIT ?))
         WHERE bytes_before < ?"""
 
 
@@ -42,8 +44,8 @@ _PAGE = {
 }
 
 _ANY_BEYOND = {
-    Order.OLDEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND seq > ? LIMIT 1",
-    Order.NEWEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND seq < ? LIMIT 1",
+    Order.OLDEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND expires_at_s > ? AND seq > ? LIMIT 1",
+    Order.NEWEST: "SELECT 1 FROM events WHERE tenant_id = ? AND status = ? AND expires_at_s > ? AND seq < ? LIMIT 1",
 }
 
 # The status once more: it is the claim's own condition, wherever the numbers came from.
@@ -57,7 +59,7 @@ class SQLiteEvents:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int) -> list[Stored]:
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         def act(connection: apsw.Connection) -> list[Stored]:
             newest = connection.execute(_NEWEST_TIMESTAMP).fetchone()
             timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
@@ -65,9 +67,10 @@ class SQLiteEvents:
             for position, event in enumerate(events):
                 first = None
                 if event.fingerprint is not None:
+                    connection.execute(_FORGET_EXPIRED, (tenant_id, event.event_id, _seconds(now_ms)))
                     first = connection.execute(_FIRST_UNDER_KEY, (tenant_id, event.event_id)).fetchone()
                 if first is None:
-                    _insert(connection, tenant_id, event, timestamp_ms)
+                    _insert(connection, tenant_id, event, timestamp_ms, expires_at_s)
                 elif first[0] != event.fingerprint:
                     conflicts.append(position)
                 happened_ms = first[1] if first else timestamp_ms
@@ -78,33 +81,35 @@ class SQLiteEvents:
 
         return self._database.write(act)
 
-    def get(self, tenant_id: str, event_id: str) -> Event | None:
-        rows = self._database.read(_GET, (tenant_id, event_id))
+    def get(self, tenant_id: str, event_id: str, now_ms: int) -> Event | None:
+        rows = self._database.read(_GET, (tenant_id, event_id, _seconds(now_ms)))
         return _event(rows[0]) if rows else None
 
-    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize) -> Page:
-        rows = self._database.read(_PAGE[order], (tenant_id, status, size.events, size.payload_bytes))
+    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize, now_ms: int) -> Page:
+        eligible = (tenant_id, status, _seconds(now_ms))
+        rows = self._database.read(_PAGE[order], (*eligible, size.events, size.payload_bytes))
         if not rows:
             return Page([], more=False)
-        beyond = self._database.read(_ANY_BEYOND[order], (tenant_id, status, rows[-1][0]))
+        beyond = self._database.read(_ANY_BEYOND[order], (*eligible, rows[-1][0]))
         return Page([_event(row) for row in rows], more=bool(beyond))
 
     def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
-        wanted = (now_ms, tenant_id, Status.UNDELIVERED, size.events, size.payload_bytes)
+        wanted = (now_ms, tenant_id, Status.UNDELIVERED, _seconds(now_ms), size.events, size.payload_bytes)
+        eligible = (tenant_id, _seconds(now_ms))
 
         def act(connection: apsw.Connection) -> tuple[list[Row], bool]:
             claimed = connection.execute(_CLAIM, wanted).fetchall()
-            return claimed, connection.execute(_ANY_UNDELIVERED, (tenant_id,)).fetchone() is not None
+            return claimed, connection.execute(_ANY_UNDELIVERED, eligible).fetchone() is not None
 
         # Most polls find nothing, and finding nothing needs no write lock.
-        if not self._database.read(_ANY_UNDELIVERED, (tenant_id,)):
+        if not self._database.read(_ANY_UNDELIVERED, eligible):
             return Page([], more=False)
         claimed, more = self._database.write(act)
         # RETURNING promises no order.
         return Page([_event(row) for row in sorted(claimed)], more)
 
 
-def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timestamp_ms: int) -> None:
+def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timestamp_ms: int, expires_at_s: int) -> None:
     row = (
         tenant_id,
         event.event_id,
@@ -112,8 +117,13 @@ def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timest
         timestamp_ms,
         event.fingerprint,
         event.payload.decode(),
+        expires_at_s,
     )
     connection.execute(_INSERT, row)
+
+
+def _seconds(now_ms: int) -> int:
+    return now_ms // 1000
 
 
 def _event(row: Row) -> Event:
