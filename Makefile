@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test check bench torture lock clean
+.PHONY: help run install test engines check bench torture lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,8 +15,14 @@ run: $(VENV)/.run ## start the service on http://127.0.0.1:8080 with its store i
 
 install: $(VENV)/.dev ## only the .venv, with the development requirements
 
-test: $(VENV)/.dev ## the whole suite
-	$(BIN)/pytest
+# Options for pytest, such as `make test PYTEST='-k keys'`.
+PYTEST ?=
+test: engines ## the whole suite, on every engine
+	$(BIN)/pytest $(PYTEST)
+
+# Not a reason to stop: the summary of the tests says loudly what did not run.
+engines: $(VENV)/.dev ## fetch DynamoDB Local, which the tests run on
+	@$(BIN)/python -m tests.engines.dynamodb_local || true
 
 check: $(VENV)/.dev ## lint, format, types, import rules
 	$(BIN)/ruff check .
@@ -37,7 +43,7 @@ lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
 
 clean: ## remove what was built; data/ stays
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -59,6 +59,24 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """An event with all that a store keeps of it, on its way into another store. `number` rises along the inbox."""
+
+    number: int
+    event: Event
+    fingerprint: bytes | None
+    expires_at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How many records a store wrote, and the ids of those that it has no room for."""
+
+    written: int
+    too_large: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class PageSize:
     """At most `events` of them, and no further one once their payloads come to `payload_bytes`."""
 

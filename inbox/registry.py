@@ -36,6 +36,9 @@ class Registry:
     def tenants(self) -> list[Tenant]:
         return self._tenants.all()
 
+    def shard_tenant(self, tenant_id: str, shards: int) -> None:
+        self._tenants.shard(tenant_id, shards, self._now_ms())
+
     def has_tenant(self, tenant_id: str) -> bool:
         return self._tenants.get(tenant_id) is not None
 

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> 
     """Runs until it is told to stop."""
     # Both tried once before gunicorn starts, so that what cannot work is one clear line.
     _try_to_listen(settings)
-    open_store(settings).close()
+    with closing(open_store(settings)) as store:
+        store.check()
     _Server(settings, when_ready).run()
 
 

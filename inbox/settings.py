@@ -12,6 +12,7 @@ from inbox.errors import SettingsError
 
 PREFIX = "INBOX_"
 _SQLITE = "sqlite:///"
+_DYNAMODB = "dynamodb://"
 _TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
 
 
@@ -25,8 +26,8 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def _store(text: str) -> str:
-    if not text.startswith(_SQLITE) or text.removeprefix(_SQLITE) in ("", ":memory:"):
-        raise ValueError(f"{_SQLITE}PATH, the path of a file")
+    if text != _DYNAMODB and (not text.startswith(_SQLITE) or text.removeprefix(_SQLITE) in ("", ":memory:")):
+        raise ValueError(f"{_SQLITE}PATH, the path of a file, or {_DYNAMODB}")
     return text
 
 
@@ -73,8 +74,9 @@ class Settings:
     url: str = _setting("http://127.0.0.1:8080", _words)
 
     @property
-    def sqlite_path(self) -> Path:
-        return Path(self.store.removeprefix(_SQLITE))
+    def sqlite_path(self) -> Path | None:
+        """The file of the embedded store; None where the store is DynamoDB."""
+        return None if self.store == _DYNAMODB else Path(self.store.removeprefix(_SQLITE))
 
     def shown(self) -> dict[str, str]:
         """Every setting by the name of its variable, secrets hidden."""

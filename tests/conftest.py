@@ -1,12 +1,60 @@
 """What every kind of test may use."""
 
+from collections.abc import Iterator
+
 import pytest
+
+from tests.engines import dynamodb_local, moto_server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the crash and concurrency tests at full length")
+    parser.addoption("--all-engines", action="store_true", help="fail where DynamoDB Local is missing")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not dynamodb_local.is_there():
+        terminalreporter.write_line(dynamodb_local.MISSING, red=True, bold=True)
 
 
 @pytest.fixture
 def torture(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--torture"))
+
+
+@pytest.fixture(scope="session")
+def moto_url() -> Iterator[str]:
+    with moto_server.running() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if not dynamodb_local.is_there():
+        if request.config.getoption("--all-engines"):
+            pytest.fail(dynamodb_local.MISSING)
+        pytest.skip(dynamodb_local.MISSING)
+    with dynamodb_local.running() as url:
+        yield url
+
+
+def aws_environment(url: str) -> dict[str, str]:
+    """The usual variables, for an engine on this machine."""
+    return {
+        "AWS_ENDPOINT_URL_DYNAMODB": url,
+        "AWS_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+
+
+@pytest.fixture
+def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in aws_environment(moto_url).items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def on_dynamodb_local(dynamodb_local_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in aws_environment(dynamodb_local_url).items():
+        monkeypatch.setenv(name, value)

@@ -12,6 +12,7 @@ _COMMANDS = {
     "quickstart": "serving",
     "init": "setup",
     "config": "setup",
+    "copy": "moving",
     "tenants": "tenants",
     "keys": "keys",
     "send": "client",

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from inbox.clock import now_ms
@@ -20,8 +20,5 @@ def settings_in_force(**given: Any) -> Settings:
 
 @contextmanager
 def open_registry() -> Iterator[Registry]:
-    store = open_store(settings_in_force())
-    try:
+    with closing(open_store(settings_in_force())) as store:
         yield Registry(store.tenants, store.keys, now_ms)
-    finally:
-        store.close()

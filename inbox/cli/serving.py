@@ -1,5 +1,6 @@
 """Commands that run the service: serve, quickstart."""
 
+from contextlib import closing
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from inbox.logs import configure_logs
 from inbox.server import host_and_port
 from inbox.server import serve as run_server
 from inbox.settings import Settings
+from inbox.store.opening import open_store
 
 _DEMO = "demo"
 
@@ -55,6 +57,8 @@ def quickstart() -> None:
     """Run the service, with a tenant and a key to try it."""
     settings = settings_in_force()
     configure_logs(settings.log_format)
+    with closing(open_store(settings)) as store:
+        store.init()
     # Made and printed once the server listens: the lines work as soon as they can be read, and a start that fails
     # uses up no key.
     run_server(settings, when_ready=lambda: click.echo(_welcome(settings)))

@@ -1,5 +1,7 @@
 """Commands that set the service up: init, config."""
 
+from contextlib import closing
+
 import click
 
 from inbox.cli.environment import settings_in_force
@@ -8,9 +10,10 @@ from inbox.store.opening import open_store
 
 @click.command()
 def init() -> None:
-    """Make the database, or bring it up to date. Safe to repeat."""
+    """Make the database or the tables, or bring them up to date. Safe to repeat."""
     settings = settings_in_force()
-    open_store(settings).close()
+    with closing(open_store(settings)) as store:
+        store.init()
     click.echo(f"{settings.store} is ready.", err=True)
 
 

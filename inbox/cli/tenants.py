@@ -25,6 +25,15 @@ def create(tenant_id: str, name: str | None, email: str | None) -> None:
         click.echo(registry.create_tenant(tenant_id, name, email).tenant_id)
 
 
+@tenants.command()
+@click.argument("tenant_id", metavar="ID")
+@click.argument("shards", metavar="N", type=click.IntRange(1, 100))
+def shard(tenant_id: str, shards: int) -> None:
+    """Spread a heavy tenant's new events over N partitions of DynamoDB, from a minute from now on."""
+    with open_registry() as registry:
+        registry.shard_tenant(tenant_id, shards)
+
+
 @tenants.command("list")
 @as_json_option
 def list_tenants(*, as_json: bool) -> None:

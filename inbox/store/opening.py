@@ -1,9 +1,46 @@
 """Which engine a setting stands for."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inbox.errors import SettingsError
 from inbox.settings import Settings
-from inbox.store.port import Store
-from inbox.store.sqlite import SQLiteStore
+from inbox.store.port import SourceStore, Store, TargetStore
+
+if TYPE_CHECKING:
+    from inbox.store.dynamodb import DynamoDBStore
+    from inbox.store.sqlite import SQLiteStore
 
 
 def open_store(settings: Settings) -> Store:
-    return SQLiteStore(settings.sqlite_path)
+    return _sqlite(settings.sqlite_path) if settings.sqlite_path is not None else _dynamodb(settings)
+
+
+def open_source(settings: Settings) -> SourceStore:
+    """What `inbox copy` reads from. Opening the embedded store would make a file where there is none."""
+    if settings.sqlite_path is None or not settings.sqlite_path.is_file():
+        raise SettingsError(f"{settings.store} cannot be copied from: it has to be the sqlite:///PATH of a file")
+    return _sqlite(settings.sqlite_path)
+
+
+def open_target(settings: Settings) -> TargetStore:
+    """What `inbox copy` writes to."""
+    if settings.sqlite_path is not None:
+        raise SettingsError(f"{settings.store} cannot be copied to: it has to be dynamodb://")
+    return _dynamodb(settings)
+
+
+# Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
+
+
+def _sqlite(path: Path) -> "SQLiteStore":
+    from inbox.store.sqlite import SQLiteStore
+
+    return SQLiteStore(path)
+
+
+def _dynamodb(settings: Settings) -> "DynamoDBStore":
+    from inbox.store.dynamodb import DynamoDBStore
+    from inbox.store.dynamodb.connection import Connection
+
+    return DynamoDBStore(Connection(settings.table_prefix, settings.threads))

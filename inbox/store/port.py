@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
-from inbox.events import Event, NewEvent, Order, Page, PageSize, Status, Stored
+from inbox.events import Adopted, Event, NewEvent, Order, Page, PageSize, Record, Status, Stored
 from inbox.tenants import ApiKey, Tenant
 
 
@@ -41,6 +41,26 @@ class EventStore(Protocol):
         """
 
 
+class EventSource(EventStore, Protocol):
+    """What events can be moved out of."""
+
+    def count(self, tenant_id: str, now_ms: int) -> int:
+        """How many events of the tenant there are, in whatever status."""
+
+    def records(self, tenant_id: str, after: int, most: int, now_ms: int) -> list[Record]:
+        """At most so many of them, those behind the number `after`, in order."""
+
+
+class EventTarget(EventStore, Protocol):
+    """What events can be moved into."""
+
+    def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
+        """Keeps the events as they are. Repeating it changes nothing: one that is there already stays as it is.
+
+        Only where the source has delivered an event since, and nobody has touched it here, it becomes delivered here.
+        """
+
+
 class KeyStore(Protocol):
     def add(self, key: ApiKey) -> None:
         """Keeps a new key of an existing tenant; NotFound where there is no such tenant."""
@@ -64,6 +84,12 @@ class TenantStore(Protocol):
     def all(self) -> list[Tenant]:
         """Every tenant, in the order of their ids."""
 
+    def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
+        """Spreads the tenant's new events over so many partitions; those that are there stay, and stay in order.
+
+        NotFound where there is no such tenant, NotAllowed on an engine that has no partitions.
+        """
+
 
 class Store(Protocol):
     @property
@@ -75,8 +101,25 @@ class Store(Protocol):
     @property
     def tenants(self) -> TenantStore: ...
 
+    def init(self) -> None:
+        """Makes what the store needs, or brings it up to this release. Safe to repeat."""
+
     def check(self) -> None:
         """Raises StoreUnavailable unless the store answers and can be written to."""
 
     def close(self) -> None:
         """Lets go of files and connections. The store is not used afterwards."""
+
+
+class SourceStore(Store, Protocol):
+    """A store that can be moved out of."""
+
+    @property
+    def events(self) -> EventSource: ...
+
+
+class TargetStore(Store, Protocol):
+    """A store that can be moved into."""
+
+    @property
+    def events(self) -> EventTarget: ...

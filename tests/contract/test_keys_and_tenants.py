@@ -8,7 +8,7 @@ from authorizer.resolver import KeyRecord, Principal
 from inbox.errors import AlreadyExists, NotFound
 from inbox.store.port import Store
 from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
-from tests.contract.conftest import Harness
+from tests.engines.harnesses import Harness
 
 ACME = Tenant("acme", "Acme Corp.", "ops@acme.example", TenantStatus.ACTIVE, 1000)
 KEY = ApiKey(

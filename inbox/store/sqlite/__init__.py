@@ -17,6 +17,9 @@ class SQLiteStore:
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)
 
+    def init(self) -> None:
+        """Opening it has done so."""
+
     def check(self) -> None:
         # An empty transaction takes the write lock and writes nothing.
         self._database.write(lambda _connection: None)

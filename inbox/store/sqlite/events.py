@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from inbox.errors import IdempotencyConflict
-from inbox.events import Event, NewEvent, Order, Page, PageSize, Status, Stored
+from inbox.events import Event, NewEvent, Order, Page, PageSize, Record, Status, Stored
 from inbox.store.sqlite.database import Database, Row
 
 _COLUMNS = "seq, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms, payload"
@@ -22,6 +22,12 @@ _INSERT = """
     VALUES (?, ?, ?, ?, 'undelivered', ?, ?, ?)"""
 
 _GET = f"SELECT {_COLUMNS} FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s > ?"
+
+_COUNT = "SELECT count(*) FROM events WHERE tenant_id = ? AND expires_at_s > ?"
+
+_RECORDS = f"""
+    SELECT fingerprint, expires_at_s, {_COLUMNS} FROM events
+    WHERE tenant_id = ? AND expires_at_s > ? AND seq > ? ORDER BY seq LIMIT ?"""
 
 _ANY_UNDELIVERED = """
     SELECT 1 FROM events WHERE tenant_id = ? AND status = 'undelivered' AND expires_at_s > ? LIMIT 1"""
@@ -107,6 +113,16 @@ class SQLiteEvents:
         claimed, more = self._database.write(act)
         # RETURNING promises no order.
         return Page([_event(row) for row in sorted(claimed)], more)
+
+    def count(self, tenant_id: str, now_ms: int) -> int:
+        count: int = self._database.read(_COUNT, (tenant_id, _seconds(now_ms)))[0][0]
+        return count
+
+    def records(self, tenant_id: str, after: int, most: int, now_ms: int) -> list[Record]:
+        rows = self._database.read(_RECORDS, (tenant_id, _seconds(now_ms), after, most))
+        return [
+            Record(row[0], _event(tuple(row)), fingerprint, expires_at_s) for fingerprint, expires_at_s, *row in rows
+        ]
 
 
 def _insert(connection: apsw.Connection, tenant_id: str, event: NewEvent, timestamp_ms: int, expires_at_s: int) -> None:

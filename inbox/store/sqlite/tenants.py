@@ -2,7 +2,7 @@
 
 import apsw
 
-from inbox.errors import AlreadyExists
+from inbox.errors import AlreadyExists, NotAllowed
 from inbox.store.sqlite.database import Database, Row
 from inbox.tenants import Tenant, TenantStatus
 
@@ -32,6 +32,9 @@ class SQLiteTenants:
     def get(self, tenant_id: str) -> Tenant | None:
         rows = self._database.read(_GET, (tenant_id,))
         return _tenant(rows[0]) if rows else None
+
+    def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:  # noqa: ARG002 - as the port has it
+        raise NotAllowed("The embedded store is one file: there are no partitions to spread events over.")
 
     def all(self) -> list[Tenant]:
         return [_tenant(row) for row in self._database.read(_ALL)]

@@ -1,0 +1,40 @@
+"""The store for production: Amazon DynamoDB."""
+
+from botocore.exceptions import ClientError
+
+from inbox.store.dynamodb import faults
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.events import DynamoDBEvents
+from inbox.store.dynamodb.keys import DynamoDBKeys
+from inbox.store.dynamodb.layout import EVENTS, NOWHERE
+from inbox.store.dynamodb.tables import make_tables
+from inbox.store.dynamodb.tenants import DynamoDBTenants
+
+
+class DynamoDBStore:
+    """Opening it makes no call; its tables are made by `init`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.events = DynamoDBEvents(connection)
+        self.keys = DynamoDBKeys(connection)
+        self.tenants = DynamoDBTenants(connection)
+
+    def init(self) -> None:
+        make_tables(self._connection)
+
+    def check(self) -> None:
+        try:
+            # Refused by its condition, after everything that a write needs has worked.
+            self._connection.call(
+                "delete_item",
+                TableName=self._connection.table(EVENTS),
+                Key=NOWHERE,
+                ConditionExpression="attribute_exists(pk)",
+            )
+        except ClientError as error:
+            if not faults.met_another_item(error):
+                raise
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,125 @@
+"""The way to DynamoDB: clients with limits, errors translated, tables by their full names."""
+
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, TypeVar
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+
+from inbox.errors import SettingsError, StoreUnavailable
+from inbox.store.dynamodb import faults
+from inbox.store.dynamodb.layout import Item
+
+T = TypeVar("T")
+
+AT_ONCE = 16
+"""Calls that one request may have under way at the same time, where it needs many."""
+
+_CONNECT_SECONDS = 1
+_READ_SECONDS = 3
+_ATTEMPTS = 3
+_READ_AT_ONCE = 100
+# The pauses between them add up to 3.5 seconds at most.
+PATIENCE = 8
+
+# boto3 itself reads only the second; everything else from AWS, its container services too, sets the first.
+_REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
+
+
+class Connection:
+    """Made after the fork: its sockets and threads belong to one process."""
+
+    def __init__(self, table_prefix: str, threads: int) -> None:
+        self._table_prefix = table_prefix
+        self._pool = ThreadPoolExecutor(AT_ONCE, "dynamodb")
+        sockets = threads + AT_ONCE
+        try:
+            session = boto3.session.Session(botocore_session=botocore.session.Session(_REGION))
+            self.client = session.client("dynamodb", config=_config(sockets, _ATTEMPTS))
+            self._once = session.client("dynamodb", config=_config(sockets, 1))
+        except (BotoCoreError, ValueError) as error:
+            raise SettingsError(f"DynamoDB cannot be used: {error}") from None
+
+    def table(self, name: str) -> str:
+        return self._table_prefix + name
+
+    def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Any operation that may be repeated without harm, and is, where an answer fails to come."""
+        try:
+            answer: dict[str, Any] = getattr(self.client, operation)(**parameters)
+        except faults.ERRORS as error:
+            raise faults.translated(error) from error
+        return answer
+
+    def call_once(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """An operation that could do harm when repeated. Its errors come as they are."""
+        answer: dict[str, Any] = getattr(self._once, operation)(**parameters)
+        return answer
+
+    def get(self, table: str, key: Item) -> dict[str, Any] | None:
+        answer = self.call("get_item", TableName=self.table(table), Key=key, ConsistentRead=True)
+        return answer.get("Item")
+
+    def get_many(self, table: str, keys: Sequence[Item], **only: Any) -> list[dict[str, Any]]:
+        """Those of the items that are there, in any order."""
+        found = []
+        for some in groups_of(_READ_AT_ONCE, keys):
+            waiting: dict[str, Any] = {self.table(table): {"Keys": some, "ConsistentRead": True, **only}}
+            for attempt in range(PATIENCE):
+                answer = self.call("batch_get_item", RequestItems=waiting)
+                found += answer["Responses"].get(self.table(table), [])
+                waiting = answer.get("UnprocessedKeys") or {}
+                if not waiting:
+                    break
+                pause(attempt)
+            else:
+                raise StoreUnavailable("DynamoDB did not answer (UnprocessedKeys).")
+        return found
+
+    def all_pages(self, operation: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Every item of a query or scan that an operator asked for; a request of a client never walks a table."""
+        while True:
+            answer = self.call(operation, **parameters)
+            yield from answer["Items"]
+            if "LastEvaluatedKey" not in answer:
+                return
+            parameters["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def at_once(self, act: Any, things: Iterable[T]) -> list[Any]:
+        """`act` on each, several at a time, answers in the order of the things. `act` itself must not come here."""
+        things = list(things)
+        return [act(each) for each in things] if len(things) < 2 else list(self._pool.map(act, things))
+
+    def close(self) -> None:
+        self._pool.shutdown()
+        self.client.close()
+        self._once.close()
+
+
+def _config(sockets: int, attempts: int) -> Config:
+    return Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        max_pool_connections=sockets,
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        tcp_keepalive=True,
+        # What goes in is built by this package alone, and checking it costs more CPU than sending it.
+        parameter_validation=False,
+    )
+
+
+def groups_of(size: int, things: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(things)
+    while group := list(islice(remaining, size)):
+        yield group
+
+
+def pause(attempt: int) -> None:
+    """Longer after each attempt, and never the same for two who were refused together."""
+    time.sleep(random.uniform(0, min(1.0, 0.05 * 2**attempt)))  # noqa: S311 - a jitter, not a secret

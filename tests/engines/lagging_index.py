@@ -1,0 +1,117 @@
+"""A `status-index` that lags, as the real one may and DynamoDB Local never does.
+
+For up to two seconds after a write it does not show a new entry yet, still shows one that is gone, or shows that one
+again after it seemed to have gone. Later entries come up before earlier ones.
+"""
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Item
+
+LAG_SECONDS = 2.0
+
+Key = tuple[str, str, str]
+
+
+@dataclass
+class _Life:
+    """When an entry is shown: from `appears` until `vanishes`, and once more between the last two."""
+
+    item: Item
+    appears: float
+    gone: bool = False
+    vanishes: float = float("inf")
+    returns: float = float("inf")
+    vanishes_again: float = float("inf")
+
+    def is_shown(self, now: float) -> bool:
+        return self.appears <= now < self.vanishes or self.returns <= now < self.vanishes_again
+
+
+class LaggingIndex:
+    """What all stores of one test see."""
+
+    def __init__(self) -> None:
+        self.mutex = threading.RLock()
+        self._random = random.Random(20)
+        self._lives: dict[Key, _Life] = {}
+        self._ahead = 0.0
+
+    def catch_up(self) -> None:
+        with self.mutex:
+            self._ahead += LAG_SECONDS
+
+    def observe(self, items: list[Item]) -> None:
+        """Takes note of what the index really holds now."""
+        now = self._now()
+        truth = {_key(item): item for item in items}
+        for key, item in truth.items():
+            if key not in self._lives or self._lives[key].gone:
+                self._lives[key] = _Life(item, now + self._random.uniform(0, LAG_SECONDS))
+        for key, life in self._lives.items():
+            if key not in truth and not life.gone:
+                life.gone = True
+                life.vanishes, life.returns, life.vanishes_again = sorted(
+                    now + self._random.uniform(0, LAG_SECONDS) for _ in range(3)
+                )
+
+    def shown(self) -> list[Item]:
+        now = self._now()
+        return [life.item for life in self._lives.values() if life.is_shown(now)]
+
+    def _now(self) -> float:
+        return time.monotonic() + self._ahead
+
+
+class LaggingConnection(Connection):
+    def __init__(self, table_prefix: str, index: LaggingIndex) -> None:
+        super().__init__(table_prefix, 16)
+        self._index = index
+
+    def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        if parameters.get("IndexName") == STATUS_INDEX:
+            self._observe()
+            return self._query(**parameters)
+        answer = super().call(operation, **parameters)
+        if operation in ("put_item", "update_item", "delete_item", "batch_execute_statement"):
+            self._observe()
+        return answer
+
+    def call_once(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        answer = super().call_once(operation, **parameters)
+        self._observe()
+        return answer
+
+    def _observe(self) -> None:
+        with self._index.mutex:
+            page: dict[str, Any] = {}
+            items: list[Item] = []
+            while not page or "LastEvaluatedKey" in page:
+                start = {"ExclusiveStartKey": page["LastEvaluatedKey"]} if page else {}
+                page = super().call("scan", TableName=self.table(EVENTS), IndexName=STATUS_INDEX, **start)
+                items += page["Items"]
+            self._index.observe(items)
+
+    def _query(self, **parameters: Any) -> dict[str, Any]:
+        values = parameters["ExpressionAttributeValues"]
+        with self._index.mutex:
+            shown = [
+                item
+                for item in self._index.shown()
+                if item["gsi1pk"] == values[":partition"] and item["gsi1sk"]["S"].startswith(values[":status"]["S"])
+            ]
+        shown.sort(key=_key, reverse=not parameters["ScanIndexForward"])
+        if "ExclusiveStartKey" in parameters:
+            start, forward = _key(parameters["ExclusiveStartKey"]), parameters["ScanIndexForward"]
+            shown = [item for item in shown if (_key(item) > start if forward else _key(item) < start)]
+        page = shown[: parameters["Limit"]]
+        return {"Items": page, **({"LastEvaluatedKey": page[-1]} if len(shown) > len(page) else {})}
+
+
+def _key(item: Item) -> Key:
+    return item["gsi1sk"]["S"], item["pk"]["S"], item["sk"]["S"]

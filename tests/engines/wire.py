@@ -1,0 +1,145 @@
+"""Between the store and its engine: what is called is counted, and goes wrong when it is told to."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
+from botocore.httpsession import URLLib3Session
+
+from inbox.store.dynamodb.connection import Connection
+
+
+class Fault(Enum):
+    TIMEOUT_BEFORE = "timeout before the commit"
+    TIMEOUT_AFTER = "timeout after the commit"
+    CUT_AFTER = "connection cut after the commit"
+    THROTTLED = "throttled"
+    SERVER_ERROR = "500"
+    SERVER_ERROR_AFTER = "500 after the commit"
+    HALF = "half of a batch unprocessed"
+    NONE = "a whole batch unprocessed"
+
+
+_AFTER_THE_COMMIT = (Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER)
+
+_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
+
+
+class Wire:
+    """Hooks into botocore, below its retries: each attempt passes here."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.calls: Counter[str] = Counter()
+        self.units: Counter[str] = Counter()
+        self.fired = 0
+        self._plan: list[tuple[str, Fault | None]] = []
+        self._then: Callable[[dict[str, Any]], object] = lambda _body: None
+        self._session = URLLib3Session()
+        for client in (connection.client, connection._once):
+            client.meta.events.register("provide-client-params.dynamodb.*", self._ask_for_units)
+            client.meta.events.register("before-send.dynamodb.*", self._send)
+            client.meta.events.register("after-call.dynamodb.*", self._count_units)
+
+    def fail(
+        self,
+        operation: str,
+        fault: Fault,
+        times: int,
+        *,
+        after: int = 0,
+        then: Callable[[dict[str, Any]], object] = lambda _body: None,
+    ) -> None:
+        """So many attempts at the operation, `after` as many that work. `then` gets the body of each that fails."""
+        self._plan = [(operation, None)] * after + [(operation, fault)] * times
+        self._then = then
+
+    def reset(self) -> None:
+        self.calls.clear()
+        self.units.clear()
+        self._plan = []
+        self.fired = 0
+
+    @property
+    def write_calls(self) -> int:
+        return sum(self.calls[operation] for operation in _WRITES)
+
+    def _ask_for_units(self, params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any] | None:
+        asks = "ReturnConsumedCapacity" in model.input_shape.members
+        return {**params, "ReturnConsumedCapacity": "TOTAL"} if asks else None
+
+    def _count_units(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+        consumed = parsed.get("ConsumedCapacity") or []
+        for each in consumed if isinstance(consumed, list) else [consumed]:
+            self.units[model.name] += each["CapacityUnits"]
+
+    def _send(self, request: Any, event_name: str, **_: Any) -> AWSResponse | None:
+        operation = event_name.rpartition(".")[2]
+        self.calls[operation] += 1
+        if not self._plan or self._plan[0][0] != operation:
+            return None
+        fault = self._plan.pop(0)[1]
+        if fault is None:
+            return None
+        self.fired += 1
+        if fault in _AFTER_THE_COMMIT:
+            self._session.send(request).content  # noqa: B018 - read to its end, so that it has happened
+        self._then(json.loads(request.body))
+        match fault:
+            case Fault.TIMEOUT_BEFORE | Fault.TIMEOUT_AFTER:
+                raise ReadTimeoutError(endpoint_url=request.url)
+            case Fault.CUT_AFTER:
+                raise ConnectionClosedError(endpoint_url=request.url)
+            case Fault.THROTTLED:
+                return _error(request, 400, "ProvisionedThroughputExceededException")
+            case Fault.SERVER_ERROR | Fault.SERVER_ERROR_AFTER:
+                return _error(request, 500, "InternalServerError")
+            case Fault.HALF | Fault.NONE:
+                return self._in_part(operation, request, skip_all=fault is Fault.NONE)
+
+    def _in_part(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
+        """The engine gets some of the batch only, and the answer says so in the batch's own way."""
+        body = json.loads(request.body)
+        if operation == "BatchExecuteStatement":
+            statements = body["Statements"]
+            kept = [] if skip_all else statements[::2]
+            responses = iter(self._forward(request, body | {"Statements": kept})["Responses"] if kept else [])
+            refused = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity."}}
+            answers = [refused if skip_all or position % 2 else next(responses) for position in range(len(statements))]
+            return _answer(request, 200, {"Responses": answers})
+        ((table, wanted),) = body["RequestItems"].items()
+        if operation == "BatchWriteItem":
+            kept, rest = ([], wanted) if skip_all else (wanted[::2], wanted[1::2])
+            left, kept_request = {table: rest}, {table: kept}
+        else:
+            kept, rest = ([], wanted["Keys"]) if skip_all else (wanted["Keys"][::2], wanted["Keys"][1::2])
+            left, kept_request = {table: wanted | {"Keys": rest}}, {table: wanted | {"Keys": kept}}
+        answer = self._forward(request, body | {"RequestItems": kept_request}) if kept else {"Responses": {table: []}}
+        name = "UnprocessedItems" if operation == "BatchWriteItem" else "UnprocessedKeys"
+        return _answer(request, 200, answer | {name: left if rest else {}})
+
+    def _forward(self, request: Any, body: dict[str, Any]) -> dict[str, Any]:
+        request.body = json.dumps(body).encode()
+        request.headers["Content-Length"] = str(len(request.body))
+        answer: dict[str, Any] = json.loads(self._session.send(request).content)
+        return answer
+
+
+class _Raw:
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self) -> list[bytes]:
+        return [self._body]
+
+
+def _answer(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
+    headers = {"content-type": "application/x-amz-json-1.0"}
+    return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
+
+
+def _error(request: Any, status: int, code: str) -> AWSResponse:
+    return _answer(request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "made up"})
