@@ -37,6 +37,8 @@ def configure_logs(log_format: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
+    # It tells at each start where it found its credentials.
+    logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]

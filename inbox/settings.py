@@ -11,7 +11,7 @@ from typing import Any
 from inbox.errors import SettingsError
 
 PREFIX = "INBOX_"
-_SQLITE = "sqlite:///"
+SQLITE = "sqlite:///"
 _DYNAMODB = "dynamodb://"
 _TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
 
@@ -26,8 +26,8 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def _store(text: str) -> str:
-    if text != _DYNAMODB and (not text.startswith(_SQLITE) or text.removeprefix(_SQLITE) in ("", ":memory:")):
-        raise ValueError(f"{_SQLITE}PATH, the path of a file, or {_DYNAMODB}")
+    if text != _DYNAMODB and (not text.startswith(SQLITE) or text.removeprefix(SQLITE) in ("", ":memory:")):
+        raise ValueError(f"{SQLITE}PATH, the path of a file, or {_DYNAMODB}")
     return text
 
 
@@ -76,7 +76,7 @@ class Settings:
     @property
     def sqlite_path(self) -> Path | None:
         """The file of the embedded store; None where the store is DynamoDB."""
-        return None if self.store == _DYNAMODB else Path(self.store.removeprefix(_SQLITE))
+        return None if self.store == _DYNAMODB else Path(self.store.removeprefix(SQLITE))
 
     def shown(self) -> dict[str, str]:
         """Every setting by the name of its variable, secrets hidden."""

@@ -2,24 +2,37 @@
 
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.clock import now_ms
 from inbox.moving import Move
+from inbox.settings import SQLITE
 from inbox.store.opening import open_source, open_target
 
 
+def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:
+    path = Path(url.removeprefix(SQLITE))
+    if not url.startswith(SQLITE) or not path.is_file():
+        raise click.BadParameter(f"it takes {SQLITE}PATH, the path of a file that is there.")
+    return path
+
+
 @click.command()
-@click.option("--from", "source_url", metavar="URL", required=True, help="sqlite:///PATH of an embedded store.")
-@click.option("--to", "target_url", metavar="URL", required=True, help="dynamodb://; `inbox init` makes its tables.")
-def copy(source_url: str, target_url: str) -> None:
+@click.option("--from", "source", metavar="sqlite:///PATH", required=True, callback=_file, help="An embedded store.")
+@click.option(
+    "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="`inbox init` makes its tables."
+)
+def copy(source: Path, target: str) -> None:
     """Copy tenants, keys and events into another store. Safe to repeat: nothing is there twice."""
-    source_settings, target_settings = settings_in_force(store=source_url), settings_in_force(store=target_url)
-    with closing(open_source(source_settings)) as source, closing(open_target(target_settings)) as target:
-        target.check()
-        move = Move(source, target, now_ms)
+    with (
+        closing(open_source(source)) as source_store,
+        closing(open_target(settings_in_force(store=target))) as target_store,
+    ):
+        target_store.check()
+        move = Move(source_store, target_store, now_ms)
         with click.progressbar(
             length=move.count(), label="Copying events", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:

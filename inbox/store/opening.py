@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inbox.errors import SettingsError
 from inbox.settings import Settings
 from inbox.store.port import SourceStore, Store, TargetStore
 
@@ -16,17 +15,13 @@ def open_store(settings: Settings) -> Store:
     return _sqlite(settings.sqlite_path) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
-def open_source(settings: Settings) -> SourceStore:
-    """What `inbox copy` reads from. Opening the embedded store would make a file where there is none."""
-    if settings.sqlite_path is None or not settings.sqlite_path.is_file():
-        raise SettingsError(f"{settings.store} cannot be copied from: it has to be the sqlite:///PATH of a file")
-    return _sqlite(settings.sqlite_path)
+def open_source(path: Path) -> SourceStore:
+    """What `inbox copy` reads from."""
+    return _sqlite(path)
 
 
 def open_target(settings: Settings) -> TargetStore:
     """What `inbox copy` writes to."""
-    if settings.sqlite_path is not None:
-        raise SettingsError(f"{settings.store} cannot be copied to: it has to be dynamodb://")
     return _dynamodb(settings)
 
 

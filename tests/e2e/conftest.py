@@ -6,11 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import requests
+
+from tests.conftest import aws_environment
 
 INBOX = Path(sys.executable).with_name("inbox")
 
@@ -43,6 +46,15 @@ class Service:
             "INBOX_URL": self.url,
             **self.variables,
         }
+
+    @property
+    def is_on_dynamodb(self) -> bool:
+        return self.environment["INBOX_STORE"] == "dynamodb://"
+
+    def keep_in_dynamodb(self, url: str) -> None:
+        """In place of a file: tables of its own, which `inbox init` has to make."""
+        prefix = f"e2e-{uuid.uuid4().hex[:8]}-"
+        self.variables |= aws_environment(url) | {"INBOX_STORE": "dynamodb://", "INBOX_TABLE_PREFIX": prefix}
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         """One command, to its end."""

@@ -2,8 +2,10 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import requests
 
 from tests.e2e.conftest import Service, bearer
@@ -11,8 +13,18 @@ from tests.e2e.conftest import Service, bearer
 PRODUCERS, POLLERS = 8, 4
 
 
+@pytest.fixture(params=["sqlite", "dynamodb_local"])
+def service(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -> Service:
+    service = new_service()
+    if request.param != "sqlite":
+        service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
+        assert service.run("init").returncode == 0
+    return service
+
+
 def test_each_event_comes_out_once_and_each_producers_in_order(service: Service, torture: bool) -> None:
-    events = 100_000 if torture else 500
+    at_length = 10_000 if service.is_on_dynamodb else 100_000
+    events = at_length if torture else 500
     key = service.create_key("acme")
     service.start()
     shares = [range(producer, events, PRODUCERS) for producer in range(PRODUCERS)]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, NoRegionError
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import faults
@@ -43,6 +43,8 @@ class Connection:
             session = boto3.session.Session(botocore_session=botocore.session.Session(_REGION))
             self.client = session.client("dynamodb", config=_config(sockets, _ATTEMPTS))
             self._once = session.client("dynamodb", config=_config(sockets, 1))
+        except NoRegionError:
+            raise SettingsError("AWS_REGION is not set, and DynamoDB needs it") from None
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"DynamoDB cannot be used: {error}") from None
 

@@ -98,7 +98,8 @@ def _attributes(key: ApiKey) -> dict[str, Any]:
         "key_id": text(key.key_id),
         "tenant_id": text(key.tenant_id),
         "name": text(key.name),
-        "scopes": {"SS": sorted(key.scopes)},
+        # A list: DynamoDB has no empty set.
+        "scopes": {"L": [text(scope) for scope in sorted(key.scopes)]},
         "status": text(key.status),
         "created_at": number(key.created_at_ms),
     }
@@ -113,7 +114,7 @@ def _key(item: Item) -> ApiKey:
         key_hash=item["pk"]["S"],
         tenant_id=item["tenant_id"]["S"],
         name=item["name"]["S"],
-        scopes=frozenset(Scope(scope) for scope in item["scopes"]["SS"]),
+        scopes=frozenset(Scope(scope["S"]) for scope in item["scopes"]["L"]),
         status=KeyStatus(item["status"]["S"]),
         created_at_ms=int(item["created_at"]["N"]),
         expires_at_ms=int(item["expires_at"]["N"]) if "expires_at" in item else None,

@@ -4,7 +4,7 @@ from typing import Any
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import faults
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
 from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, STATUS_INDEX, TENANT_API_KEYS, TENANTS
 
 TTL_ATTRIBUTE = "ttl"
@@ -100,9 +100,19 @@ def _turn_expiry_on(connection: Connection, table: str) -> None:
 
 def _turn_recovery_on(connection: Connection, table: str) -> None:
     specification = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": RECOVERY_DAYS}
-    try:
-        connection.call("update_continuous_backups", TableName=table, PointInTimeRecoverySpecification=specification)
-    except faults.ERRORS as error:
-        # DynamoDB Local has no backups.
-        if faults.code_of(error) != "UnknownOperationException":
-            raise
+    for attempt in range(PATIENCE):
+        try:
+            connection.call(
+                "update_continuous_backups", TableName=table, PointInTimeRecoverySpecification=specification
+            )
+            return
+        except faults.ERRORS as error:
+            code = faults.code_of(error)
+            # DynamoDB Local has no backups.
+            if code == "UnknownOperationException":
+                return
+            # A table that has just been made is not ready for them at once.
+            if code != "ContinuousBackupsUnavailableException":
+                raise
+            pause(attempt)
+    raise StoreUnavailable(f"Point-in-time recovery could not be turned on for {table}; `inbox init` tries again.")

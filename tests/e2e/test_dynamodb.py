@@ -1,0 +1,120 @@
+"""The real command on DynamoDB, as an operator runs it."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+import requests
+
+from tests.conftest import aws_environment
+from tests.e2e.conftest import Service, bearer
+
+
+@pytest.fixture(params=["moto", "dynamodb_local"])
+def on_dynamodb(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -> Service:
+    """Not started yet, and without tables."""
+    service = new_service()
+    service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
+    return service
+
+
+def test_from_nothing_to_a_polled_event(on_dynamodb: Service) -> None:
+    for _ in range(2):
+        made = on_dynamodb.run("init")
+        assert (made.returncode, made.stdout) == (0, ""), made.stderr
+    key = on_dynamodb.create_key("acme")
+    on_dynamodb.start()
+
+    sent = requests.post(
+        f"{on_dynamodb.url}/events",
+        json={"event_type": "order.created", "payload": {"order": 1001, "total": 1.5}},
+        headers=bearer(key) | {"Idempotency-Key": "order-1001"},
+        timeout=30,
+    )
+    assert sent.status_code == 201, sent.text
+    (event,) = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
+    assert (event["id"], event["payload"]) == (sent.json()["id"], {"order": 1001, "total": 1.5})
+    assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+def test_tables_that_are_missing_are_one_clear_line(on_dynamodb: Service) -> None:
+    refused = on_dynamodb.run("serve")
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: A table is missing in DynamoDB; `inbox init` makes it.\n"
+
+
+def test_quickstart_makes_its_tables(on_dynamodb: Service) -> None:
+    on_dynamodb.start("quickstart")
+    assert "Polling Inbox is running." in on_dynamodb.log.read_text()
+
+
+def test_an_event_that_dynamodb_has_no_room_for_is_refused(on_dynamodb: Service) -> None:
+    on_dynamodb.variables["INBOX_MAX_EVENT_BYTES"] = "2000000"
+    on_dynamodb.run("init")
+    key = on_dynamodb.create_key("acme")
+    on_dynamodb.start()
+
+    noise = {"payload": {"noise": secrets.token_hex(500_000)}}
+    for path, body, pointers in (("/events", noise, None), ("/events/batch", [{"payload": {}}, noise], ["/1"])):
+        refused = requests.post(f"{on_dynamodb.url}{path}", json=body, headers=bearer(key), timeout=30)
+        assert refused.status_code == 413, refused.text
+        assert [fault["pointer"] for fault in refused.json().get("errors", [])] == (pointers or [])
+    assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+def test_copying_from_the_embedded_store(service: Service, on_dynamodb: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    for number in range(3):
+        requests.post(f"{service.url}/events", json={"number": number}, headers=bearer(key), timeout=30)
+    service.stop()
+    source = f"sqlite:///{service.folder}/inbox.db"
+    on_dynamodb.run("init")
+
+    for written in (3, 0):
+        copied = on_dynamodb.run("copy", "--from", source, "--to", "dynamodb://")
+        assert (copied.returncode, copied.stderr) == (0, "")
+        assert copied.stdout == f"1 tenants, 1 keys, 3 events; {written} events were written.\n"
+    on_dynamodb.start()
+    polled = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
+    assert [event["payload"]["number"] for event in polled] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--from", "sqlite:///inbox.db"),
+        ("--from", "sqlite:///nothing.db", "--to", "dynamodb://"),
+        ("--from", "dynamodb://", "--to", "dynamodb://"),
+        ("--from", "sqlite:///inbox.db", "--to", "sqlite:///other.db"),
+    ],
+)
+def test_a_copy_that_makes_no_sense_is_refused(service: Service, options: tuple[str, ...]) -> None:
+    service.run("init")
+    refused = service.run("copy", *options)
+    assert refused.returncode == 2
+    assert "Error: " in refused.stderr
+    assert sorted(file.name for file in service.folder.glob("*.db")) == ["inbox.db"]
+
+
+def test_sharding_is_for_dynamodb(service: Service, on_dynamodb: Service) -> None:
+    on_dynamodb.run("init")
+    for each, code in ((service, 1), (on_dynamodb, 0)):
+        each.run("tenants", "create", "acme")
+        assert each.run("tenants", "shard", "acme", "4").returncode == code
+    assert "no partitions" in service.run("tenants", "shard", "acme", "4").stderr
+    assert on_dynamodb.run("tenants", "shard", "nobody", "4").returncode == 1
+    assert on_dynamodb.run("tenants", "shard", "acme", "0").returncode == 2
+
+
+@pytest.mark.parametrize("missing", ["AWS_REGION", "AWS_ENDPOINT_URL_DYNAMODB"])
+def test_aws_settings_that_make_no_sense_are_one_clear_line(service: Service, missing: str) -> None:
+    environment = aws_environment("http://127.0.0.1:1") | {"AWS_EC2_METADATA_DISABLED": "true"}
+    if missing == "AWS_REGION":
+        environment.pop(missing)
+    service.variables = {**environment, "INBOX_STORE": "dynamodb://"}
+    refused = service.run("tenants", "list")
+    assert refused.returncode == 1
+    assert len(refused.stderr.splitlines()) == 1
+    assert ("AWS_REGION" if missing == "AWS_REGION" else "DynamoDB did not answer") in refused.stderr
