@@ -1,10 +1,10 @@
 """The store for production: Amazon DynamoDB."""
 
-from botocore.exceptions import ClientError
+from contextlib import suppress
 
-from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.events import DynamoDBEvents
+from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE
 from inbox.store.dynamodb.tables import make_tables
@@ -24,17 +24,14 @@ class DynamoDBStore:
         make_tables(self._connection)
 
     def check(self) -> None:
-        try:
-            # Refused by its condition, after everything that a write needs has worked.
+        # Refused by its condition, after everything that a write needs has worked.
+        with suppress(ConditionFailed):
             self._connection.call(
                 "delete_item",
                 TableName=self._connection.table(EVENTS),
                 Key=NOWHERE,
                 ConditionExpression="attribute_exists(pk)",
             )
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
 
     def close(self) -> None:
         self._connection.close()

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from inbox.errors import StoreUnavailable
 from inbox.events import Status
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE, Item, number, status_key, text
 from inbox.store.dynamodb.status_index import Entry
 
@@ -81,10 +80,8 @@ class Claims:
             )
         except StoreUnavailable as error:
             return Outcome(fault=str(error))
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
-            return _met(error.response.get("Item"), claim_id)
+        except ConditionFailed as failed:
+            return _met(failed.there, claim_id)
         return Outcome(answer["Attributes"])
 
     def _may_use_statements(self) -> bool:
@@ -95,7 +92,7 @@ class Claims:
                 answer = self._connection.call(
                     "batch_execute_statement", Statements=[{"Statement": self._probe, "Parameters": parameters}]
                 )
-            except (StoreUnavailable, ClientError):
+            except (StoreUnavailable, *faults.ERRORS):
                 # Asked again by the next claim.
                 return False
             error = answer["Responses"][0].get("Error")

@@ -5,6 +5,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb.layout import Item
 
 # Refused before anything happened: the same call may simply be made again.
 _THROTTLED = frozenset(
@@ -23,12 +24,21 @@ _PASSING = _THROTTLED | {
     "IncompleteSignatureException",
     "InvalidSignatureException",
     "MissingAuthenticationTokenException",
+    "TransactionCanceledException",
     "TransactionConflictException",
     "TransactionInProgressException",
     "UnrecognizedClientException",
 }
 
 ERRORS = (BotoCoreError, ClientError)
+
+
+class ConditionFailed(Exception):
+    """A write met another item than its condition asks for; `there` is that item, where the write asked to see it."""
+
+    def __init__(self, there: Item | None) -> None:
+        super().__init__()
+        self.there = there
 
 
 def code_of(error: Exception) -> str:
@@ -40,19 +50,17 @@ def is_throttled(error: Exception) -> bool:
 
 
 def translated(error: Exception) -> Exception:
-    """A passing fault becomes a StoreUnavailable; anything else is a bug, or a condition that failed, and stays."""
+    """A failed condition and a passing fault become exceptions of ours; anything else is a bug, and stays."""
     code = code_of(error)
+    response: dict[str, Any] = getattr(error, "response", {})
+    if code == "ConditionalCheckFailedException" or _condition_ended_transaction(response):
+        return ConditionFailed(response.get("Item"))
     if code == "ResourceNotFoundException":
         return StoreUnavailable("A table is missing in DynamoDB; `inbox init` makes it.")
-    if isinstance(error, BotoCoreError) or code in _PASSING or _status(error.response) >= 500:  # type: ignore[attr-defined]
+    if isinstance(error, BotoCoreError) or code in _PASSING or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
         return StoreUnavailable(f"DynamoDB did not answer ({code}).")
     return error
 
 
-def _status(response: dict[str, Any]) -> int:
-    return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-
-
-def met_another_item(error: ClientError) -> bool:
-    """Whether it was the condition that failed."""
-    return code_of(error) == "ConditionalCheckFailedException"
+def _condition_ended_transaction(response: Item) -> bool:
+    return any(reason.get("Code") == "ConditionalCheckFailed" for reason in response.get("CancellationReasons", []))

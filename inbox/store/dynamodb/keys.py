@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from authorizer.resolver import KeyRecord, Principal
 from inbox.errors import NotFound
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
     KEYS_OF_TENANT,
     TENANT_API_KEYS,
@@ -36,10 +35,7 @@ class DynamoDBKeys:
         ]
         try:
             self._connection.call("transact_write_items", TransactItems=writes)
-        except ClientError as error:
-            reasons = error.response.get("CancellationReasons", [])
-            if not reasons or reasons[0]["Code"] != "ConditionalCheckFailed":
-                raise
+        except ConditionFailed:
             raise NotFound(f"There is no tenant {key.tenant_id}.") from None
 
     def find(self, key_hash: str) -> KeyRecord | None:

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from inbox.errors import AlreadyExists, NotFound
-from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import IS_TENANT, TENANTS, Item, number, tenant_key, text
 from inbox.store.dynamodb.shards import NOTICE_MS
 from inbox.tenants import Tenant, TenantStatus
@@ -26,11 +24,9 @@ class DynamoDBTenants:
                 ConditionExpression="attribute_not_exists(PK)",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
+        except ConditionFailed as failed:
             # A retry after a timeout meets our own write, made in the same millisecond to the last letter.
-            if error.response.get("Item") != item:
+            if failed.there != item:
                 raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.") from None
 
     def get(self, tenant_id: str) -> Tenant | None:
@@ -49,9 +45,7 @@ class DynamoDBTenants:
                 ConditionExpression="attribute_exists(PK)",
                 ExpressionAttributeValues={":new": new, ":none": {"L": []}},
             )
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
+        except ConditionFailed:
             raise NotFound(f"There is no tenant {tenant_id}.") from None
 
     def all(self) -> list[Tenant]:

@@ -1,13 +1,13 @@
 """How new events get into the table: one by one on a condition, or many in a batch without one."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
-
-from botocore.exceptions import ClientError
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
+from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import EVENTS, Item, key_of, number, place_of
 
 # A clause each, and why.
@@ -35,7 +35,7 @@ class Writing:
 
     def take_back(self, item: Item) -> None:
         """Undoes an insert, unless somebody has taken the event meanwhile."""
-        try:
+        with suppress(ConditionFailed):
             self._connection.call(
                 "delete_item",
                 TableName=self._connection.table(EVENTS),
@@ -43,9 +43,6 @@ class Writing:
                 ConditionExpression=_STILL_AS_WRITTEN,
                 ExpressionAttributeValues={":status_key": item["gsi1sk"]},
             )
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
 
     def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes at most 25 items whose ids were made up just now, and answers an error for each that failed."""
@@ -96,10 +93,8 @@ class Writing:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 **expression,
             )
-        except ClientError as error:
-            if not faults.met_another_item(error):
-                raise
-            there: Item = error.response["Item"]
+        except ConditionFailed as failed:
             # A retry after a timeout meets our own write: no two writes have the same place.
-            return None if place_of(there) == place_of(item) else there
+            is_ours = failed.there is not None and place_of(failed.there) == place_of(item)
+            return None if is_ours else failed.there
         return None
