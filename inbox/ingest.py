@@ -32,7 +32,7 @@ class Ingest:
     def send_batch(
         self, tenant_id: str, submissions: Sequence[Submission], batch_key: str | None
     ) -> list[events.Stored]:
-        """Stores all of them or none. `batch_key` makes those repeatable that bring no key of their own."""
+        """Stores all of them, or refuses all. `batch_key` makes those repeatable that bring no key of their own."""
         new_events = [
             _in_batch(tenant_id, submission, batch_key, position, len(submissions))
             for position, submission in enumerate(submissions)

@@ -56,7 +56,7 @@ def send_event(headers: dict[str, str], parameters: dict[str, str], submission: 
 @blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.")
 @blueprint.refusals(*_REFUSED)
 def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions: list[Submission]) -> Response:
-    """Send up to 500 events, all or none"""
+    """Send up to 500 events, stored all or refused all"""
     typed = [_typed(submission, parameters) for submission in submissions]
     stored = services().ingest.send_batch(principal().tenant_id, typed, headers.get("idempotency_key"))
     documents = [stored_document(each) for each in stored]

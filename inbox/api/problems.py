@@ -72,8 +72,11 @@ def _on_inbox_error(error: InboxError) -> Response:
     problem = _OF_ERROR.get(type(error))
     if problem is None:
         return _on_bug(error)
-    headers = {"Retry-After": "1"} if problem is UNAVAILABLE else {}
-    return _answer(problem, str(error), headers, getattr(error, "faults", ()))
+    if problem is UNAVAILABLE:
+        # The cause is for the operator.
+        _log.warning("unavailable", cause=str(error), request_id=request_id())
+        return _answer(problem, problem.meaning, {"Retry-After": "1"})
+    return _answer(problem, str(error), faults=getattr(error, "faults", ()))
 
 
 def _on_http_exception(error: HTTPException) -> Response:

@@ -32,6 +32,7 @@ def shard(tenant_id: str, shards: int) -> None:
     """Spread a heavy tenant's new events over N partitions of DynamoDB, from a minute from now on."""
     with open_registry() as registry:
         registry.shard_tenant(tenant_id, shards)
+    click.echo(f"New events of {tenant_id} go to {shards} partitions, from a minute from now on.", err=True)
 
 
 @tenants.command("list")

@@ -175,6 +175,16 @@ def test_a_page_is_of_one_status(harness: Harness) -> None:
     )
 
 
+def test_a_page_shows_nothing_that_has_just_been_claimed(harness: Harness) -> None:
+    events = numbered(3)
+    harness.store.events.put("acme", events, NOW, LATER)
+    harness.settle()
+    harness.store.events.claim("acme", page_of(2), NOW)
+
+    page = harness.another().events.page("acme", Status.UNDELIVERED, Order.OLDEST, page_of(9), NOW)
+    assert ids(page.events) == ids(events[2:])
+
+
 def test_no_call_sees_another_tenant(harness: Harness) -> None:
     theirs, ours = new_event(b'{"whose":"theirs"}'), new_event(b'{"whose":"ours"}')
     harness.store.events.put("globex", [theirs], NOW, LATER)
@@ -215,12 +225,12 @@ def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) ->
 def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
     taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
     harness.store.events.put("acme", [taken], NOW, LATER)
-    fresh = new_event()
+    batch = [new_event(), keyed_event(str(uuid.uuid4())), keyed_event(taken.event_id, b"second", b'{"n":2}')]
     with pytest.raises(IdempotencyConflict) as refused:
-        harness.store.events.put("acme", [fresh, keyed_event(taken.event_id, b"second", b'{"n":2}')], NOW, LATER)
+        harness.store.events.put("acme", batch, NOW, LATER)
     harness.settle()
 
-    assert refused.value.positions == (1,)
+    assert refused.value.positions == (2,)
     claimed = harness.store.events.claim("acme", page_of(9), NOW).events
     assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
 

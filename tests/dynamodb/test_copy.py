@@ -91,6 +91,25 @@ def test_what_was_delivered_meanwhile_is_not_delivered_again(
     assert store.events.get(tenant, events[0].event_id, NOW) == source.events.get(tenant, events[0].event_id, NOW)
 
 
+def test_what_was_touched_in_the_new_store_is_left_alone(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    event = fresh()
+    source.events.put(tenant, [event], NOW, LATER)
+    copied(move)
+    source.events.claim(tenant, PageSize(1, ANY_SIZE), NOW)
+    store._connection.call(
+        "update_item",
+        TableName=store._connection.table("Events"),
+        Key={"pk": {"S": tenant}, "sk": {"S": event.event_id}},
+        UpdateExpression="SET claim_id = :claim_id",
+        ExpressionAttributeValues={":claim_id": {"S": "somebody's"}},
+    )
+
+    assert copied(move).written == 0
+    assert claim(store, tenant) == [event.event_id]
+
+
 def test_a_key_that_was_revoked_meanwhile_is_revoked(
     source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
 ) -> None:

@@ -123,6 +123,15 @@ def test_what_this_process_has_taken_is_not_tried_again(
     assert not wire.calls
 
 
+def test_what_another_poll_has_in_hand_is_neither_tried_nor_announced(store: DynamoDBStore, tenant: str) -> None:
+    ids = filled(store, tenant, 3)
+    entries = list(store.events._index.entries([tenant], Status.UNDELIVERED, Order.OLDEST, 9, NOW))
+    store.events._claiming._spent.reserve([entries[0], entries[2]])
+
+    page = store.events.claim(tenant, PageSize(1, ANY_SIZE), NOW)
+    assert ([event.event_id for event in page.events], page.more) == ([ids[1]], False)
+
+
 def test_a_known_key_costs_no_call(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     from authorizer import apikey
     from inbox.registry import Registry

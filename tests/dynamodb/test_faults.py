@@ -2,9 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.events import NewEvent, Order, PageSize, Status
@@ -143,23 +146,134 @@ def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDB
     assert claim(store, tenant) == ids[25:]
 
 
-def test_another_event_that_takes_a_key_meanwhile_takes_nothing_else_along(
+@pytest.fixture
+def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
+    """Events that a claim has marked delivered without hearing so."""
+    have_polled_before(store, tenant)
+    events = [fresh() for _ in range(3)]
+    store.events.put(tenant, events, NOW, LATER)
+    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
+    # Once before the commit and once after it, so that there are two doubts about each event.
+    for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
+        wire.fail(operation, fault, calls * ALL_ATTEMPTS)
+        with pytest.raises(StoreUnavailable):
+            claim(store, tenant)
+    return [event.event_id for event in events]
+
+
+def test_two_lost_answers_about_the_same_events_are_no_trouble(
+    store: DynamoDBStore, tenant: str, lost_claim: list[str]
+) -> None:
+    assert claim(store, tenant) == lost_claim
+    assert claim(store, tenant) == []
+
+
+@pytest.mark.parametrize("operation", ["GetItem", "BatchGetItem", "Query"])
+def test_a_lost_claim_survives_further_faults(
+    store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str
+) -> None:
+    store.events._shards._known.clear()
+    wire.fail(operation, Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    came_out: list[str] = []
+    for _ in range(6):
+        with suppress(StoreUnavailable):
+            came_out += claim(store, tenant)
+
+    assert wire.fired
+    assert came_out == lost_claim
+
+
+def test_what_is_recovered_keeps_to_the_size_of_a_page(
+    store: DynamoDBStore, tenant: str, lost_claim: list[str]
+) -> None:
+    pages = [store.events.claim(tenant, PageSize(9, 1), NOW).events for _ in range(4)]
+    assert [[event.event_id for event in page] for page in pages] == [*([each] for each in lost_claim), []]
+
+
+def test_what_is_recovered_may_have_expired(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
+    assert lost_claim
+    assert claim(store, tenant, now_ms=LATER * 1000) == []
+
+
+def test_a_write_that_is_still_on_its_way_is_waited_for(
+    engine: str, store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    have_polled_before(store, tenant)
+    event = fresh()
+    store.events.put(tenant, [event], NOW, LATER)
+    late: list[dict[str, Any]] = []
+    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3)
+    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS, then=late.append)
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+    # A poll that looks, and fails before it can claim anything itself.
+    wire.fail("Query", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+    call = "batch_execute_statement" if engine == "dynamodb_local" else "update_item"
+    getattr(other_store._connection.client, call)(**late[0])
+
+    assert claim(store, tenant) == [event.event_id]
+
+
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_polled_before(store, tenant)
+    event = fresh()
+    store.events.put(tenant, [event], NOW, LATER)
+    answer = store._connection.client.batch_execute_statement
+
+    def silent(**parameters: Any) -> Any:
+        monkeypatch.undo()
+        monkeypatch.setattr("time.sleep", lambda _seconds: None)
+        return {"Responses": [{"TableName": response["TableName"]} for response in answer(**parameters)["Responses"]]}
+
+    monkeypatch.setattr(store._connection.client, "batch_execute_statement", silent)
+    assert claim(store, tenant) == [event.event_id]
+
+
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+def test_a_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    for _ in range(2):
+        store.events.put(tenant, [fresh()], NOW, LATER)
+    wire.fail("BatchExecuteStatement", Fault.NONE, 1)
+    assert len(claim(store, tenant, 1)) == len(claim(store, tenant, 1)) == 1
+    assert (wire.calls["UpdateItem"], wire.calls["BatchExecuteStatement"]) == (1, 3)
+
+
+def test_a_batch_that_was_surely_not_written_is_not_tried_one_by_one(
+    store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.events.get(tenant, fresh().event_id, NOW)
+    wire.reset()
+
+    def refuse(**_: Any) -> Any:
+        raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
+
+    monkeypatch.setattr(store._connection._once, "batch_write_item", refuse)
+    assert not put(store, tenant, [fresh() for _ in range(25)])
+    assert not wire.calls
+
+
+def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    mine = [keyed(fingerprint=b"mine") for _ in range(3)]
-    taken: list[str] = []
+    mine = [keyed(fingerprint=b"same") for _ in range(3)]
+    theirs: list[NewEvent] = []
 
     def take_its_key(body: dict[str, Any]) -> None:
-        taken.append(body["Item"]["sk"]["S"])
-        other_store.events.put(tenant, [NewEvent(taken[0], None, b"{}", b"theirs")], NOW, LATER)
+        contested = body["Item"]["sk"]["S"]
+        theirs.extend(replace(event, fingerprint=b"theirs") if event.event_id == contested else event for event in mine)
+        other_store.events.put(tenant, theirs, NOW, LATER)
 
     # The store has looked already, and found all keys free.
     wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=take_its_key)
-    with pytest.raises(IdempotencyConflict) as refused:
+    assert not put(store, tenant, mine)
+    with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, mine, NOW, LATER)
-
-    assert [mine[position].event_id for position in refused.value.positions] == taken
-    assert claim(store, tenant) == taken
+    assert sorted(claim(store, tenant)) == sorted(event.event_id for event in theirs)
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.SERVER_ERROR_AFTER, Fault.THROTTLED])

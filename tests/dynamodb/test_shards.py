@@ -78,6 +78,7 @@ def test_a_key_stands_for_the_same_event_when_the_number_changes(
     sharded.tenants.shard(tenant, 7, SOON)
     store = DynamoDBStore(harness.connection)
 
+    assert partitions(harness, store, tenant, events) == {tenant}
     for event in events:
         assert store.events.put(tenant, [event], SOON + NOTICE_MS, LATER)[0].replayed
     with pytest.raises(IdempotencyConflict):

@@ -1,14 +1,15 @@
 """The tables that `inbox init` makes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.tables import DEFINITIONS
+from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on
 from tests.dynamodb.conftest import LATER, NOW, fresh
 from tests.engines.harnesses import DynamoDBHarness
 
@@ -60,21 +61,89 @@ def test_making_them_again_changes_nothing(store: DynamoDBStore, tenant: str) ->
     assert store.events.get(tenant, event.event_id, NOW) is not None
 
 
+def without_types(definition: dict[str, Any]) -> dict[str, Any]:
+    return {**definition, "GlobalSecondaryIndexes": definition["GlobalSecondaryIndexes"][:1]}
+
+
+def with_keys_only(definition: dict[str, Any]) -> dict[str, Any]:
+    first, second = definition["GlobalSecondaryIndexes"]
+    return {**definition, "GlobalSecondaryIndexes": [{**first, "Projection": {"ProjectionType": "KEYS_ONLY"}}, second]}
+
+
+def with_numbers(definition: dict[str, Any]) -> dict[str, Any]:
+    attributes = [
+        {**each, "AttributeType": "N"} if each["AttributeName"] == "sk" else each
+        for each in definition["AttributeDefinitions"]
+    ]
+    return {**definition, "AttributeDefinitions": attributes}
+
+
 @pytest.fixture
-def foreign(harness: DynamoDBHarness) -> Iterator[Connection]:
-    """A prefix under which somebody else has a table of the same name."""
-    other = Connection(f"{harness.prefix}foreign-", 1)
-    other.call("create_table", TableName=other.table("Events"), **DEFINITIONS["TenantApiKeys"])
+def elsewhere(harness: DynamoDBHarness) -> Iterator[Connection]:
+    """A prefix with no tables."""
+    other = Connection(f"{harness.prefix}elsewhere-", 1)
     yield other
-    for name in other.call("list_tables")["TableNames"]:
-        if name.startswith(other.table("")):
-            other.call("delete_table", TableName=name)
+    for name in tables(other):
+        other.call("delete_table", TableName=name)
     other.close()
 
 
-def test_a_foreign_table_is_refused(foreign: Connection) -> None:
+def tables(connection: Connection) -> list[str]:
+    names: list[str] = connection.call("list_tables")["TableNames"]
+    return [name for name in names if name.startswith(connection.table(""))]
+
+
+@pytest.mark.parametrize(
+    "foreign", [without_types, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
+)
+def test_a_foreign_table_is_refused_before_anything_is_made(
+    elsewhere: Connection, foreign: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    definition = foreign(DEFINITIONS["Events"])
+    used = {
+        key["AttributeName"]
+        for each in (definition, *definition.get("GlobalSecondaryIndexes", []))
+        for key in each["KeySchema"]
+    }
+    attributes = [each for each in definition["AttributeDefinitions"] if each["AttributeName"] in used]
+    elsewhere.call(
+        "create_table", TableName=elsewhere.table("Events"), **definition | {"AttributeDefinitions": attributes}
+    )
+
     with pytest.raises(SettingsError, match="Events is there already, with other keys or indexes"):
-        DynamoDBStore(foreign).init()
+        DynamoDBStore(elsewhere).init()
+    assert tables(elsewhere) == [elsewhere.table("Events")]
+
+
+def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection) -> None:
+    elsewhere.call("create_table", TableName=elsewhere.table("Tenants"), **DEFINITIONS["Tenants"])
+    elsewhere.call(
+        "update_time_to_live",
+        TableName=elsewhere.table("Tenants"),
+        TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"},
+    )
+    with pytest.raises(SettingsError, match="deletes by other"):
+        DynamoDBStore(elsewhere).init()
+
+
+def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    not_yet = ClientError(
+        {"Error": {"Code": "ContinuousBackupsUnavailableException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}, ""
+    )
+    answers = [not_yet, not_yet, None]
+
+    def update(**_: Any) -> dict[str, Any]:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+        return {}
+
+    monkeypatch.setattr(connection.client, "update_continuous_backups", update)
+    _turn_recovery_on(connection, connection.table("Events"))
+    assert answers == []
 
 
 def test_a_missing_table_is_an_outage_that_says_what_to_do(harness: DynamoDBHarness) -> None:

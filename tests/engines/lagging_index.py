@@ -103,7 +103,8 @@ class LaggingConnection(Connection):
             shown = [
                 item
                 for item in self._index.shown()
-                if item["gsi1pk"] == values[":partition"] and item["gsi1sk"]["S"].startswith(values[":status"]["S"])
+                if item["gsi1pk"] == values[":partition"]
+                and values[":first"]["S"] <= item["gsi1sk"]["S"] <= values[":last"]["S"]
             ]
         shown.sort(key=_key, reverse=not parameters["ScanIndexForward"])
         if "ExclusiveStartKey" in parameters:

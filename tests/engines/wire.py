@@ -36,7 +36,7 @@ class Wire:
         self.calls: Counter[str] = Counter()
         self.units: Counter[str] = Counter()
         self.fired = 0
-        self._plan: list[tuple[str, Fault | None]] = []
+        self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
         self._session = URLLib3Session()
         for client in (connection.client, connection._once):
@@ -54,13 +54,13 @@ class Wire:
         then: Callable[[dict[str, Any]], object] = lambda _body: None,
     ) -> None:
         """So many attempts at the operation, `after` as many that work. `then` gets the body of each that fails."""
-        self._plan = [(operation, None)] * after + [(operation, fault)] * times
+        self._plans[operation] = [None] * after + [fault] * times
         self._then = then
 
     def reset(self) -> None:
         self.calls.clear()
         self.units.clear()
-        self._plan = []
+        self._plans.clear()
         self.fired = 0
 
     @property
@@ -79,9 +79,7 @@ class Wire:
     def _send(self, request: Any, event_name: str, **_: Any) -> AWSResponse | None:
         operation = event_name.rpartition(".")[2]
         self.calls[operation] += 1
-        if not self._plan or self._plan[0][0] != operation:
-            return None
-        fault = self._plan.pop(0)[1]
+        fault = self._plans[operation].pop(0) if self._plans.get(operation) else None
         if fault is None:
             return None
         self.fired += 1

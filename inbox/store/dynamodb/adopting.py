@@ -27,7 +27,7 @@ class Adopting:
             seen = there.get(event_id)
             if seen is not None and not _has_fallen_behind(seen, record):
                 continue
-            partition = spread.for_new(event_id, now_ms) if seen is None else seen["pk"]["S"]
+            partition = spread.for_new(event_id, now_ms) if seen is None else seen["gsi1pk"]["S"]
             place = copied_place(record.event.timestamp_ms, record.number)
             item = to_item(tenant_id, partition, record.event, place, record.expires_at_s, record.fingerprint)
             if is_too_large(item):
@@ -44,7 +44,7 @@ class Adopting:
         found = self._connection.get_many(
             EVENTS,
             keys,
-            ProjectionExpression="pk, sk, #status, gsi1sk, claim_id",
+            ProjectionExpression="sk, #status, gsi1pk, gsi1sk, claim_id",
             ExpressionAttributeNames={"#status": "status"},
         )
         return {item["sk"]["S"]: item for item in found}

@@ -5,9 +5,9 @@ from functools import partial
 
 from inbox.errors import StoreUnavailable
 from inbox.events import Event, Order, Page, PageSize, Status
-from inbox.store.dynamodb.claims import AT_A_TIME, Claims, is_ours
+from inbox.store.dynamodb.claims import AT_A_TIME, Claims
 from inbox.store.dynamodb.connection import Connection, pause
-from inbox.store.dynamodb.items import to_event
+from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, place_of
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
@@ -28,8 +28,9 @@ class Claiming:
         self._unanswered = Unanswered()
 
     def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
-        got = self._recovered(tenant_id, size, now_ms)
         partitions = self._shards.of(tenant_id).all()
+        # From here on nothing may fail without what was recovered being handed out.
+        got = self._recovered(tenant_id, size, now_ms)
         entries = self._index.entries(partitions, Status.UNDELIVERED, Order.OLDEST, size.events, now_ms)
         take = partial(self._take, tenant_id, uuid.uuid4().hex, now_ms)
         return fill((entry for entry in entries if entry not in self._spent), size, AT_A_TIME, take, got)
@@ -49,28 +50,28 @@ class Claiming:
                 if not faults:
                     return
             raise StoreUnavailable(f"DynamoDB did not answer ({faults[0]}).")
-        except StoreUnavailable:
+        except Exception:
             self._spent.give_back(entries)
-            self._unanswered.remember(tenant_id, [Doubt(entry, claim_id, now_ms) for entry in entries])
+            self._unanswered.remember(tenant_id, [Doubt(entry, frozenset({claim_id}), now_ms) for entry in entries])
             raise
         finally:
             got += [to_event(item) for item in sorted(claimed, key=place_of)]
 
     def _recovered(self, tenant_id: str, size: PageSize, now_ms: int) -> list[Event]:
         """What earlier claims of this process marked delivered without ever hearing so."""
-        doubts = self._unanswered.take(tenant_id, size.events)
+        doubts = self._unanswered.take(tenant_id, size)
         if not doubts:
             return []
         try:
             found = self._connection.get_many(EVENTS, [doubt.entry.key for doubt in doubts])
-        except StoreUnavailable:
+        except Exception:
             self._unanswered.remember(tenant_id, doubts)
             raise
-        by_id = {item["sk"]["S"]: item for item in found}
+        by_id = {item["sk"]["S"]: item for item in found if not is_expired(item, now_ms)}
         items = [(doubt, by_id.get(doubt.entry.event_id)) for doubt in doubts]
         # The write may still be on its way.
         self._unanswered.remember(
             tenant_id, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(now_ms)]
         )
-        ours = [item for doubt, item in items if item is not None and is_ours(item, doubt.claim_id)]
+        ours = [item for doubt, item in items if item is not None and doubt.is_ours(item)]
         return [to_event(item) for item in sorted(ours, key=place_of)]

@@ -78,10 +78,10 @@ class Claims:
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        except StoreUnavailable as error:
-            return Outcome(fault=str(error))
         except ConditionFailed as failed:
             return _met(failed.there, claim_id)
+        except (StoreUnavailable, *faults.ERRORS) as error:
+            return Outcome(fault=str(error))
         return Outcome(answer["Attributes"])
 
     def _may_use_statements(self) -> bool:
@@ -95,13 +95,11 @@ class Claims:
             except (StoreUnavailable, *faults.ERRORS):
                 # Asked again by the next claim.
                 return False
-            error = answer["Responses"][0].get("Error")
-            self._statements_hold = error is not None and error["Code"] == "ConditionalCheckFailed"
+            code = answer["Responses"][0].get("Error", {}).get("Code")
+            if code not in (None, "ConditionalCheckFailed"):
+                return False
+            self._statements_hold = code is not None
         return self._statements_hold
-
-
-def is_ours(item: Item | None, claim_id: str) -> bool:
-    return item is not None and item.get("claim_id") == text(claim_id)
 
 
 def _values(entry: Entry, claim_id: str, now_ms: int) -> dict[str, Any]:
@@ -118,7 +116,8 @@ def _values(entry: Entry, claim_id: str, now_ms: int) -> dict[str, Any]:
 def _outcome(response: dict[str, Any], claim_id: str) -> Outcome:
     error = response.get("Error")
     if error is None:
-        return Outcome(response["Item"])
+        # Without the item it counts as not answered: asking again brings it.
+        return Outcome(response["Item"]) if "Item" in response else Outcome(fault="NoItem")
     if error["Code"] == "ConditionalCheckFailed":
         return _met(error.get("Item"), claim_id)
     return Outcome(fault=error["Code"])
@@ -126,4 +125,5 @@ def _outcome(response: dict[str, Any], claim_id: str) -> Outcome:
 
 def _met(item: Item | None, claim_id: str) -> Outcome:
     # A retry after a timeout meets our own write: the claim id tells it from somebody else's.
-    return Outcome(item) if is_ours(item, claim_id) else Outcome()
+    is_ours = item is not None and item.get("claim_id") == text(claim_id)
+    return Outcome(item if is_ours else None)

@@ -19,14 +19,15 @@ from inbox.store.dynamodb.layout import Item
 T = TypeVar("T")
 
 AT_ONCE = 16
-"""Calls that one request may have under way at the same time, where it needs many."""
+"""Calls that a process has under way at the same time for requests that need many of them."""
 
 _CONNECT_SECONDS = 1
 _READ_SECONDS = 3
 _ATTEMPTS = 3
-_READ_AT_ONCE = 100
-# The pauses between them add up to 3.5 seconds at most.
+READ_AT_ONCE = 100
+"""What BatchGetItem takes."""
 PATIENCE = 8
+"""How often part of a batch is sent again; the pauses add up to 4.5 seconds at most."""
 
 # boto3 itself reads only the second; everything else from AWS, its container services too, sets the first.
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
@@ -71,7 +72,9 @@ class Connection:
     def get_many(self, table: str, keys: Sequence[Item], **only: Any) -> list[dict[str, Any]]:
         """Those of the items that are there, in any order."""
         found = []
-        for some in groups_of(_READ_AT_ONCE, keys):
+        # BatchGetItem refuses a key that is given twice.
+        distinct = {tuple(value["S"] for value in key.values()): key for key in keys}
+        for some in groups_of(READ_AT_ONCE, distinct.values()):
             waiting: dict[str, Any] = {self.table(table): {"Keys": some, "ConsistentRead": True, **only}}
             for attempt in range(PATIENCE):
                 answer = self.call("batch_get_item", RequestItems=waiting)

@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from inbox.events import Adopted, Event, NewEvent, Order, Page, PageSize, Record, Status, Stored
 from inbox.store.dynamodb.adopting import Adopting
 from inbox.store.dynamodb.claiming import Claiming
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, event_key, text
 from inbox.store.dynamodb.putting import Putting
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import Entry, StatusIndex, fill
-
-# What BatchGetItem takes.
-_READ_AT_A_TIME = 100
 
 
 class DynamoDBEvents:
@@ -36,7 +33,7 @@ class DynamoDBEvents:
     def page(self, tenant_id: str, status: Status, order: Order, size: PageSize, now_ms: int) -> Page:
         partitions = self._shards.of(tenant_id).all()
         entries = self._index.entries(partitions, status, order, size.events, now_ms)
-        return fill(entries, size, _READ_AT_A_TIME, self._read, [])
+        return fill(entries, size, READ_AT_ONCE, self._read, [])
 
     def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
         return self._claiming.claim(tenant_id, size, now_ms)

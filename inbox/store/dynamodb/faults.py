@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+)
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.layout import Item
@@ -24,6 +30,7 @@ _PASSING = _THROTTLED | {
     "IncompleteSignatureException",
     "InvalidSignatureException",
     "MissingAuthenticationTokenException",
+    "ReplicatedWriteConflictException",
     "TransactionCanceledException",
     "TransactionConflictException",
     "TransactionInProgressException",
@@ -49,15 +56,24 @@ def is_throttled(error: Exception) -> bool:
     return code_of(error) in _THROTTLED
 
 
+def may_have_happened(error: Exception) -> bool:
+    """Whether a call that brought no answer can have been carried out all the same."""
+    if isinstance(error, ClientError):
+        return bool(error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500)
+    return isinstance(error, HTTPClientError) and not isinstance(error, ConnectTimeoutError | EndpointConnectionError)
+
+
 def translated(error: Exception) -> Exception:
     """A failed condition and a passing fault become exceptions of ours; anything else is a bug, and stays."""
     code = code_of(error)
-    response: dict[str, Any] = getattr(error, "response", {})
+    response: dict[str, Any] = error.response if isinstance(error, ClientError) else {}
     if code == "ConditionalCheckFailedException" or _condition_ended_transaction(response):
         return ConditionFailed(response.get("Item"))
     if code == "ResourceNotFoundException":
         return StoreUnavailable("A table is missing in DynamoDB; `inbox init` makes it.")
-    if isinstance(error, BotoCoreError) or code in _PASSING or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+    # A number is a status without a code: whatever answered, it was not DynamoDB.
+    passing = isinstance(error, BotoCoreError) or code in _PASSING or code.isdigit()
+    if passing or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
         return StoreUnavailable(f"DynamoDB did not answer ({code}).")
     return error
 

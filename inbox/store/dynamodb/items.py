@@ -5,6 +5,7 @@ from typing import Any
 from inbox.events import Event, Status
 from inbox.store.dynamodb import payloads
 from inbox.store.dynamodb.layout import Item, event_index_keys, event_key, number, text
+from inbox.store.dynamodb.layout import partition as tenant_partition
 
 # DynamoDB takes 400 KB. The rest of an item, and what a claim adds to it, stays well below 4.
 MOST_PAYLOAD_BYTES = 396 * 1024
@@ -13,8 +14,11 @@ MOST_PAYLOAD_BYTES = 396 * 1024
 def to_item(
     tenant_id: str, partition: str, event: Event, place: str, expires_at_s: int, fingerprint: bytes | None
 ) -> dict[str, Any]:
+    # An event with a key is looked for under its id alone, so that stays the same whatever the number of shards. It is
+    # the index that has to be spread: ids are random, and DynamoDB splits a table's partition between them by itself.
+    home = partition if fingerprint is None else tenant_partition(tenant_id)
     item = {
-        **event_key(partition, event.event_id),
+        **event_key(home, event.event_id),
         **event_index_keys(partition, event.event_type, event.status, place),
         "tenant_id": text(tenant_id),
         "event_id": text(event.event_id),

@@ -1,4 +1,4 @@
-"""Every name and every key in DynamoDB. No other file spells one."""
+"""The names of the tables and indexes, and how every key's value is made. No other file does either."""
 
 import uuid
 from collections.abc import Mapping
@@ -45,8 +45,9 @@ def status_key(status: Status, its_place: str) -> str:
     return f"{status}{_SEPARATOR}{its_place}"
 
 
-def status_prefix(status: Status) -> str:
-    return f"{status}{_SEPARATOR}"
+def status_range(status: Status) -> tuple[str, str]:
+    """Between which two texts all keys of a status lie."""
+    return f"{status}{_SEPARATOR}", f"{status}{_SEPARATOR}~"
 
 
 def place_of(item: Item) -> str:

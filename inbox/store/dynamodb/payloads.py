@@ -58,7 +58,7 @@ def _native(value: Any, level: int) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"BOOL": value}
     # DynamoDB has no member without a name.
-    if level > _DEEPEST_MAP or ("" in value and isinstance(value, dict)):
+    if level > _DEEPEST_MAP or (isinstance(value, dict) and "" in value):
         raise _NotExact
     if isinstance(value, dict):
         return {"M": {name: _native(member, level + 1) for name, member in value.items()}}

@@ -1,15 +1,15 @@
 """Putting events in, each by the cheapest road that keeps its promise."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from inbox.errors import EventTooLarge, IdempotencyConflict
+from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.events import Event, NewEvent, Status, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
 from inbox.store.dynamodb.items import is_expired, is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, event_key
-from inbox.store.dynamodb.shards import Shards, Spread
+from inbox.store.dynamodb.layout import EVENTS, Item, key_of
+from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
 from inbox.store.dynamodb.writing import Writing
 
@@ -39,48 +39,37 @@ class Putting:
         too_large = [position for position, item in enumerate(items) if is_too_large(item)]
         if too_large:
             raise EventTooLarge("An event is too large for DynamoDB, even compressed. Nothing was stored.", too_large)
-        keyed = {position: item for position, item in enumerate(items) if "fingerprint" in item}
-        first_of = self._put_keyed(spread, keyed, now_ms) if keyed else {}
-        self._put_fresh([item for item in items if "fingerprint" not in item])
-        return [_stored(item, first_of.get(position, item)) for position, item in enumerate(items)]
-
-    def _put_fresh(self, items: list[Item]) -> None:
-        if len(items) == 1:
+        if len(items) == 1 and "fingerprint" not in items[0]:
             self._gathering.put(items[0])
-            return
-        # One after the other: where one fails, the fewer of them are there already, the better.
-        for group in groups_of(MOST_TOGETHER, items):
-            for error in self._writing.write_fresh(group):
-                if error is not None:
-                    raise error
-
-    def _put_keyed(self, spread: Spread, keyed: Mapping[int, Item], now_ms: int) -> dict[int, Item]:
-        """Keeps those whose keys are free, and answers for each position the item that stands under its key."""
-        firsts: dict[str, Item] = {}
-        if len(keyed) > 1 or spread.counts:
-            firsts = self._there_already(spread, keyed.values(), now_ms)
-        there = set(firsts)
-        for item in keyed.values():
+            return [_stored(items[0], items[0])]
+        firsts = self._there_already(items, now_ms) if len(items) > 1 else {}
+        for item in items:
             firsts.setdefault(_id(item), item)
-        _refuse_conflicts(keyed, firsts)
-        ours = [item for event_id, item in firsts.items() if event_id not in there]
-        others = self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), ours)
-        for item, other in zip(ours, others, strict=True):
-            if other is not None:
-                firsts[_id(item)] = other
+        _refuse_conflicts(items, firsts)
+        # A group after the other: a poll meanwhile sees them in order, and a failure leaves the fewest behind.
+        for group in groups_of(MOST_TOGETHER, [item for item in items if firsts[_id(item)] is item]):
+            self._put_group(group, firsts, now_ms)
         try:
-            _refuse_conflicts(keyed, firsts)
+            _refuse_conflicts(items, firsts)
         except IdempotencyConflict:
-            # Another event came under the same key since we looked.
-            for item in ours:
-                if firsts[_id(item)] is item:
-                    self._writing.take_back(item)
-            raise
-        return {position: firsts[_id(item)] for position, item in keyed.items()}
+            if len(items) == 1:
+                raise
+            # Another event came under a key since we looked. What was put already stays, since others may count on it
+            # by now: so this is not a clean refusal. That is what the sender gets when it tries again.
+            raise StoreUnavailable("Another event came under an idempotency key at the same moment.") from None
+        return [_stored(item, firsts[_id(item)]) for item in items]
 
-    def _there_already(self, spread: Spread, keyed: Iterable[Item], now_ms: int) -> dict[str, Item]:
-        ids = dict.fromkeys(_id(item) for item in keyed)
-        keys = [event_key(partition, event_id) for event_id in ids for partition in spread.may_hold(event_id)]
+    def _put_group(self, group: Sequence[Item], firsts: dict[str, Item], now_ms: int) -> None:
+        keyed = [item for item in group if "fingerprint" in item]
+        others = self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), keyed)
+        firsts.update({_id(other): other for other in others if other is not None})
+        fresh = [item for item in group if "fingerprint" not in item]
+        for error in self._writing.write_fresh(fresh) if fresh else []:
+            if error is not None:
+                raise error
+
+    def _there_already(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
+        keys = [key_of(item) for item in items if "fingerprint" in item]
         found = self._connection.get_many(EVENTS, keys)
         return {_id(item): item for item in found if not is_expired(item, now_ms)}
 
@@ -90,9 +79,12 @@ def _id(item: Item) -> str:
     return event_id
 
 
-def _refuse_conflicts(keyed: Mapping[int, Item], firsts: dict[str, Item]) -> None:
+def _refuse_conflicts(items: Sequence[Item], firsts: Mapping[str, Item]) -> None:
+    """`firsts` has the item that stands under each id."""
     conflicts = [
-        position for position, item in keyed.items() if firsts[_id(item)].get("fingerprint") != item["fingerprint"]
+        position
+        for position, item in enumerate(items)
+        if firsts[_id(item)].get("fingerprint") != item.get("fingerprint")
     ]
     if conflicts:
         raise IdempotencyConflict(conflicts)

@@ -5,21 +5,30 @@ is a hint, and whoever acts on one checks the item itself.
 """
 
 import heapq
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import structlog
+from cachetools import TTLCache
+
 from inbox.errors import StoreUnavailable
 from inbox.events import Event, Order, Page, PageSize, Status
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import is_expired
-from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Item, event_key, place_of, status_prefix, text
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Item, event_key, place_of, status_range, text
 
 # Beyond what is wanted: a few stale entries then cost no second query, and the last one says whether there is more.
 _SPARE = 10
-# A bound for an index full of entries that nobody can have any more; far beyond what a lag leaves behind.
-_MOST_PAGES = 100
+# Further queries are for an index with many entries that nobody can have any more.
+_LATER_LIMIT = 1_000
+_MOST_QUERIES = 50
+_FORGET_SECONDS = 60
+_MOST_REMEMBERED = 10_000
+
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +53,54 @@ Take = Callable[[list[Entry], list[Event]], None]
 class StatusIndex:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # Up to which key all entries of a partition and status have expired. TTL may take days to delete them, and
+        # they would be read again at each poll.
+        self._expired_until: TTLCache[tuple[str, Status], str] = TTLCache(_MOST_REMEMBERED, _FORGET_SECONDS)
+        self._mutex = threading.Lock()
 
     def entries(self, partitions: list[str], status: Status, order: Order, wanted: int, now_ms: int) -> Iterator[Entry]:
         """All entries, fetched as they are asked for; `wanted` says how many that will probably be."""
         limit = wanted // len(partitions) + _SPARE
         queries = [self._query(partition, status, order, limit) for partition in partitions]
         first_pages = self._connection.at_once(lambda query: self._connection.call("query", **query), queries)
-        walks = [self._walk(query, page, now_ms) for query, page in zip(queries, first_pages, strict=True)]
+        walks = [
+            self._walk(partition, status, query, page, now_ms)
+            for partition, query, page in zip(partitions, queries, first_pages, strict=True)
+        ]
         newest_first = order is Order.NEWEST
         yield from heapq.merge(*walks, key=lambda entry: entry.status_key, reverse=newest_first)
 
     def _query(self, partition: str, status: Status, order: Order, limit: int) -> dict[str, Any]:
+        first, last = status_range(status)
+        with self._mutex:
+            first = self._expired_until.get((partition, status), first)
         return {
             "TableName": self._connection.table(EVENTS),
             "IndexName": STATUS_INDEX,
-            "KeyConditionExpression": "gsi1pk = :partition AND begins_with(gsi1sk, :status)",
-            "ExpressionAttributeValues": {":partition": text(partition), ":status": text(status_prefix(status))},
+            "KeyConditionExpression": "gsi1pk = :partition AND gsi1sk BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {":partition": text(partition), ":first": text(first), ":last": text(last)},
             "ScanIndexForward": order is Order.OLDEST,
             "Limit": limit,
         }
 
-    def _walk(self, query: dict[str, Any], page: dict[str, Any], now_ms: int) -> Iterator[Entry]:
-        for _ in range(_MOST_PAGES):
+    def _walk(
+        self, partition: str, status: Status, query: dict[str, Any], page: dict[str, Any], now_ms: int
+    ) -> Iterator[Entry]:
+        all_expired = query["ScanIndexForward"]
+        for _ in range(_MOST_QUERIES):
             for item in page["Items"]:
                 if not is_expired(item, now_ms):
+                    all_expired = False
                     yield _entry(item)
+                elif all_expired:
+                    with self._mutex:
+                        self._expired_until[partition, status] = item["gsi1sk"]["S"]
             if "LastEvaluatedKey" not in page:
                 return
-            page = self._connection.call("query", **query, ExclusiveStartKey=page["LastEvaluatedKey"])
+            later = query | {"Limit": _LATER_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
+            page = self._connection.call("query", **later)
+        # The next poll begins where the expired ones end, as far as they were read.
+        raise StoreUnavailable("DynamoDB still has too many expired events in the index.")
 
 
 def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, got: list[Event]) -> Page:
@@ -83,9 +112,10 @@ def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, g
         while group := list(islice(_fitting(entries, size, got), at_a_time)):
             take(group, got)
         return Page(got, more=next(entries, None) is not None)
-    except StoreUnavailable:
+    except Exception as error:
         if not got:
             raise
+        _log.warning("page cut short", cause=str(error), error=type(error).__name__)
         return Page(got, more=True)
 
 

@@ -1,10 +1,11 @@
 """The tables, defined once: `inbox init` makes them, and the deploy templates are held against this."""
 
+import time
 from typing import Any
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import faults
-from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
+from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, STATUS_INDEX, TENANT_API_KEYS, TENANTS
 
 TTL_ATTRIBUTE = "ttl"
@@ -59,19 +60,48 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
 
 def make_tables(connection: Connection) -> None:
     """Makes those that are missing and sets up all of them; safe to repeat."""
-    for name, definition in DEFINITIONS.items():
-        table = connection.table(name)
-        try:
-            connection.call("create_table", TableName=table, **definition)
-        except faults.ERRORS as error:
-            if faults.code_of(error) != "ResourceInUseException":
-                raise
-    for name, definition in DEFINITIONS.items():
-        table = connection.table(name)
-        _wait_until_there(connection, table)
-        _refuse_other_keys(connection.call("describe_table", TableName=table)["Table"], definition)
-        _turn_expiry_on(connection, table)
-        _turn_recovery_on(connection, table)
+    # Before anything is made: a table of somebody else's is a reason to stop.
+    missing = [name for name in DEFINITIONS if not _is_there(connection, name)]
+    for name in missing:
+        connection.call("create_table", TableName=connection.table(name), **DEFINITIONS[name])
+    for name in DEFINITIONS:
+        _wait_until_there(connection, connection.table(name))
+        _turn_expiry_on(connection, connection.table(name))
+    for name in DEFINITIONS:
+        _turn_recovery_on(connection, connection.table(name))
+
+
+def _is_there(connection: Connection, name: str) -> bool:
+    table = connection.table(name)
+    try:
+        described = connection.client.describe_table(TableName=table)["Table"]
+    except faults.ERRORS as error:
+        if faults.code_of(error) == "ResourceNotFoundException":
+            return False
+        raise faults.translated(error) from error
+    if not _has(described, DEFINITIONS[name]):
+        raise SettingsError(f"The table {table} is there already, with other keys or indexes")
+    return True
+
+
+def _has(described: dict[str, Any], definition: dict[str, Any]) -> bool:
+    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+    indexes = {index["IndexName"]: index for index in described.get("GlobalSecondaryIndexes", [])}
+    return (
+        described["KeySchema"] == definition["KeySchema"]
+        and all(types.get(each["AttributeName"]) == "S" for each in definition["AttributeDefinitions"])
+        and all(
+            index["IndexName"] in indexes
+            and indexes[index["IndexName"]]["KeySchema"] == index["KeySchema"]
+            and _projects(indexes[index["IndexName"]]["Projection"], index["Projection"])
+            for index in definition.get("GlobalSecondaryIndexes", [])
+        )
+    )
+
+
+def _projects(there: dict[str, Any], needed: dict[str, Any]) -> bool:
+    everything = there["ProjectionType"] == "ALL"
+    return everything or set(needed.get("NonKeyAttributes", [])) <= set(there.get("NonKeyAttributes", []))
 
 
 def _wait_until_there(connection: Connection, table: str) -> None:
@@ -81,38 +111,29 @@ def _wait_until_there(connection: Connection, table: str) -> None:
         raise StoreUnavailable(f"The table {table} did not become active ({faults.code_of(error)}).") from error
 
 
-def _refuse_other_keys(described: dict[str, Any], definition: dict[str, Any]) -> None:
-    def keys(of: dict[str, Any]) -> dict[str, Any]:
-        indexes = {index["IndexName"]: index["KeySchema"] for index in of.get("GlobalSecondaryIndexes", [])}
-        return {"": of["KeySchema"], **indexes}
-
-    there, needed = keys(described), keys(definition)
-    if any(there.get(index) != schema for index, schema in needed.items()):
-        raise SettingsError(f"The table {described['TableName']} is there already, with other keys or indexes")
-
-
 def _turn_expiry_on(connection: Connection, table: str) -> None:
-    status = connection.call("describe_time_to_live", TableName=table)["TimeToLiveDescription"]["TimeToLiveStatus"]
-    if status not in ("ENABLED", "ENABLING"):
+    there = connection.call("describe_time_to_live", TableName=table)["TimeToLiveDescription"]
+    if there["TimeToLiveStatus"] in ("DISABLED", "DISABLING"):
         specification = {"Enabled": True, "AttributeName": TTL_ATTRIBUTE}
         connection.call("update_time_to_live", TableName=table, TimeToLiveSpecification=specification)
+    elif there["AttributeName"] != TTL_ATTRIBUTE:
+        raise SettingsError(f"The table {table} deletes by {there['AttributeName']}, and not by {TTL_ATTRIBUTE}")
 
 
 def _turn_recovery_on(connection: Connection, table: str) -> None:
     specification = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": RECOVERY_DAYS}
-    for attempt in range(PATIENCE):
+    for _ in range(_WAIT["MaxAttempts"]):
         try:
             connection.call(
                 "update_continuous_backups", TableName=table, PointInTimeRecoverySpecification=specification
             )
             return
         except faults.ERRORS as error:
-            code = faults.code_of(error)
             # DynamoDB Local has no backups.
-            if code == "UnknownOperationException":
+            if faults.code_of(error) == "UnknownOperationException":
                 return
             # A table that has just been made is not ready for them at once.
-            if code != "ContinuousBackupsUnavailableException":
+            if faults.code_of(error) != "ContinuousBackupsUnavailableException":
                 raise
-            pause(attempt)
+            time.sleep(_WAIT["Delay"])
     raise StoreUnavailable(f"Point-in-time recovery could not be turned on for {table}; `inbox init` tries again.")

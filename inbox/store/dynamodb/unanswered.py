@@ -7,8 +7,9 @@ the claim can still hand it out.
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from inbox.events import PageSize
 from inbox.store.dynamodb.layout import Item, text
 from inbox.store.dynamodb.status_index import Entry
 
@@ -18,9 +19,15 @@ _WORTH_WAITING_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
+    """Which claims of an event have had no answer."""
+
     entry: Entry
-    claim_id: str
+    claim_ids: frozenset[str]
     since_ms: int
+
+    def is_ours(self, item: Item) -> bool:
+        """It was one of them that took the event."""
+        return "claim_id" in item and item["claim_id"]["S"] in self.claim_ids
 
     def is_open(self, item: Item | None) -> bool:
         """The event is as it was before the claim."""
@@ -35,18 +42,23 @@ class Unanswered:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._doubts: OrderedDict[tuple[str, str, str], Doubt] = OrderedDict()
+        self._doubts: OrderedDict[tuple[str, str], Doubt] = OrderedDict()
 
     def remember(self, tenant_id: str, doubts: Iterable[Doubt]) -> None:
         with self._mutex:
             for doubt in doubts:
-                self._doubts[tenant_id, doubt.entry.event_id, doubt.claim_id] = doubt
+                key = tenant_id, doubt.entry.event_id
+                earlier = self._doubts[key].claim_ids if key in self._doubts else frozenset()
+                self._doubts[key] = replace(doubt, claim_ids=doubt.claim_ids | earlier)
             while len(self._doubts) > _MOST_REMEMBERED:
                 self._doubts.popitem(last=False)
 
-    def take(self, tenant_id: str, most: int) -> list[Doubt]:
-        if not self._doubts:
-            return []
+    def take(self, tenant_id: str, size: PageSize) -> list[Doubt]:
+        """As many as fit on a page, and at least one where there is any."""
+        taken: list[Doubt] = []
         with self._mutex:
-            keys = [key for key in self._doubts if key[0] == tenant_id][:most]
-            return [self._doubts.pop(key) for key in keys]
+            for key in [key for key in self._doubts if key[0] == tenant_id][: size.events]:
+                if sum(doubt.entry.payload_bytes for doubt in taken) >= size.payload_bytes:
+                    break
+                taken.append(self._doubts.pop(key))
+        return taken

@@ -1,16 +1,15 @@
 """How new events get into the table: one by one on a condition, or many in a batch without one."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
 from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.layout import EVENTS, Item, key_of, number, place_of
+from inbox.store.dynamodb.layout import EVENTS, Item, number, place_of
 
-# A clause each, and why.
+# The conditions, and why.
 _NOT_THERE = "attribute_not_exists(pk)"
 # TTL deletes days late. An event past its time is no reason to refuse another one under its key.
 _NOT_THERE_OR_EXPIRED = f"{_NOT_THERE} OR #ttl <= :now"
@@ -33,17 +32,6 @@ class Writing:
         """Puts the item in the place of one that nobody has changed since it was seen."""
         self._put_if(_STILL_AS_WRITTEN, item, ExpressionAttributeValues={":status_key": seen["gsi1sk"]})
 
-    def take_back(self, item: Item) -> None:
-        """Undoes an insert, unless somebody has taken the event meanwhile."""
-        with suppress(ConditionFailed):
-            self._connection.call(
-                "delete_item",
-                TableName=self._connection.table(EVENTS),
-                Key=key_of(item),
-                ConditionExpression=_STILL_AS_WRITTEN,
-                ExpressionAttributeValues={":status_key": item["gsi1sk"]},
-            )
-
     def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes at most 25 items whose ids were made up just now, and answers an error for each that failed."""
         if len(items) == 1:
@@ -62,9 +50,11 @@ class Writing:
                 translated = faults.translated(error)
                 if not isinstance(translated, StoreUnavailable):
                     raise
-                if not faults.is_throttled(error):
-                    # Perhaps they are there, perhaps not. A condition finds out without doing harm.
+                if faults.may_have_happened(error):
+                    # Perhaps they are there, perhaps not. A condition finds out.
                     return self._one_by_one(items, waiting)
+                if not faults.is_throttled(error):
+                    return [translated if item["sk"]["S"] in waiting else None for item in items]
             if not waiting:
                 break
             pause(attempt)
