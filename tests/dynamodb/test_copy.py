@@ -15,6 +15,8 @@ from inbox.store.sqlite import SQLiteStore
 from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
 
+pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+
 
 @pytest.fixture
 def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:
