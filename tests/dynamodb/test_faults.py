@@ -46,11 +46,13 @@ def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
     return True
 
 
-def have_polled_before(store: DynamoDBStore, tenant: str) -> None:
+def have_polled_before(store: DynamoDBStore, tenant: str) -> str:
     """So that the store knows whether this engine's statements keep their conditions."""
     event = fresh()
     store.events.put(tenant, [event], NOW, LATER)
     assert claim(store, tenant) == [event.event_id]
+    store.events._shards._known.clear()
+    return event.event_id
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,7 @@ def have_polled_before(store: DynamoDBStore, tenant: str) -> None:
 def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
     store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault, times: int
 ) -> None:
+    first = have_polled_before(store, tenant)
     lone, batch, repeated = [fresh()], [fresh() for _ in range(27)], [keyed(), keyed()]
     wire.fail(operation, fault, times)
 
@@ -87,7 +90,7 @@ def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
     assert accepted <= came_out
     assert set(came_out.values()) == {1}
     peeked = store.events.page(tenant, Status.DELIVERED, Order.OLDEST, PageSize(500, ANY_SIZE), NOW)
-    assert Counter(event.event_id for event in peeked.events) == came_out
+    assert Counter(event.event_id for event in peeked.events) == came_out + Counter([first])
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in OF_BATCHES])
