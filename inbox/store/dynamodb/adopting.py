@@ -1,13 +1,13 @@
 """Taking over events from another store."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from inbox.events import Adopted, Record, Status
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, copied_place, event_key, text
-from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.shards import Shards, Spread
 from inbox.store.dynamodb.writing import Writing
 
 
@@ -19,8 +19,9 @@ class Adopting:
 
     def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
         spread = self._shards.of(tenant_id)
-        there = self._there_already(tenant_id, records)
-        writes: list[tuple[Item, Item | None]] = []
+        there = self._there_already(spread, records)
+        fresh: list[Item] = []
+        conditional: list[Callable[[], object]] = []
         too_large = []
         for record in records:
             event_id = record.event.event_id
@@ -32,13 +33,18 @@ class Adopting:
             item = to_item(tenant_id, partition, record.event, place, record.expires_at_s, record.fingerprint)
             if is_too_large(item):
                 too_large.append(event_id)
+            elif seen is not None:
+                conditional.append(partial(self._writing.replace, item, seen))
+            elif record.fingerprint is not None:
+                # Somebody may send an event under the same key meanwhile.
+                conditional.append(partial(self._writing.insert, item, now_ms))
             else:
-                writes.append((item, seen))
-        self._connection.at_once(partial(self._write, now_ms), writes)
-        return Adopted(len(writes), too_large)
+                fresh.append(item)
+        self._connection.at_once(lambda write: write(), conditional)
+        self._writing.write_all_fresh(fresh)
+        return Adopted(len(fresh) + len(conditional), too_large)
 
-    def _there_already(self, tenant_id: str, records: Sequence[Record]) -> dict[str, Item]:
-        spread = self._shards.of(tenant_id)
+    def _there_already(self, spread: Spread, records: Sequence[Record]) -> dict[str, Item]:
         ids = [record.event.event_id for record in records]
         keys = [event_key(partition, event_id) for event_id in ids for partition in spread.may_hold(event_id)]
         found = self._connection.get_many(
@@ -48,13 +54,6 @@ class Adopting:
             ExpressionAttributeNames={"#status": "status"},
         )
         return {item["sk"]["S"]: item for item in found}
-
-    def _write(self, now_ms: int, write: tuple[Item, Item | None]) -> None:
-        item, seen = write
-        if seen is None:
-            self._writing.insert(item, now_ms)
-        else:
-            self._writing.replace(item, seen)
 
 
 def _has_fallen_behind(seen: Item, record: Record) -> bool:

@@ -63,10 +63,7 @@ class Putting:
         keyed = [item for item in group if "fingerprint" in item]
         others = self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), keyed)
         firsts.update({_id(other): other for other in others if other is not None})
-        fresh = [item for item in group if "fingerprint" not in item]
-        for error in self._writing.write_fresh(fresh) if fresh else []:
-            if error is not None:
-                raise error
+        self._writing.write_all_fresh([item for item in group if "fingerprint" not in item])
 
     def _there_already(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
         keys = [key_of(item) for item in items if "fingerprint" in item]

@@ -5,8 +5,9 @@ from typing import Any
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
-from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
+from inbox.store.dynamodb.connection import PATIENCE, Connection, groups_of, pause
 from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.gathering import MOST_TOGETHER
 from inbox.store.dynamodb.layout import EVENTS, Item, number, place_of
 
 # The conditions, and why.
@@ -60,6 +61,13 @@ class Writing:
             pause(attempt)
         failed = StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
         return [failed if item["sk"]["S"] in waiting else None for item in items]
+
+    def write_all_fresh(self, items: Sequence[Item]) -> None:
+        """The same for any number, one batch after the other, up to the first that fails."""
+        for group in groups_of(MOST_TOGETHER, items):
+            for error in self.write_fresh(group):
+                if error is not None:
+                    raise error
 
     def _one_by_one(self, items: Sequence[Item], waiting: dict[str, Item]) -> list[StoreUnavailable | None]:
         outcomes = self._connection.at_once(self._insert_fresh, waiting.values())
