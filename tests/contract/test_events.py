@@ -1,39 +1,13 @@
 """What a store promises about events: `inbox.store.port.EventStore`, sentence by sentence."""
 
 import threading
-import uuid
-from collections.abc import Sequence
 
 import pytest
 
-from inbox.errors import IdempotencyConflict
-from inbox.events import Event, NewEvent, Order, PageSize, Status
+from inbox.events import Event, Order, Status
 from inbox.store.port import Store
+from tests.contract.samples import LATER, NOW, ids, new_event, numbered, page_of
 from tests.engines.harnesses import Harness
-
-# Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
-NOW = 4_102_444_800_123
-LATER = NOW // 1000 + 3600
-
-
-def new_event(payload: bytes = b'{"n":1}', event_type: str | None = "order.created") -> NewEvent:
-    return NewEvent(str(uuid.uuid4()), event_type, payload)
-
-
-def keyed_event(event_id: str, fingerprint: bytes = b"first", payload: bytes = b"{}") -> NewEvent:
-    return NewEvent(event_id, None, payload, fingerprint)
-
-
-def numbered(count: int) -> list[NewEvent]:
-    return [new_event(b'{"n":%d}' % number) for number in range(count)]
-
-
-def page_of(events: int, payload_bytes: int = 1_000_000) -> PageSize:
-    return PageSize(events, payload_bytes)
-
-
-def ids(events: Sequence[Event] | Sequence[NewEvent]) -> list[str]:
-    return [event.event_id for event in events]
 
 
 def test_what_is_put_can_be_got(store: Store) -> None:
@@ -200,56 +174,6 @@ def test_no_call_sees_another_tenant(harness: Harness) -> None:
     assert ids(harness.store.events.claim("globex", page_of(9), NOW).events) == [theirs.event_id]
 
 
-def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
-    event = keyed_event(str(uuid.uuid4()))
-    first = harness.store.events.put("acme", [event], NOW, LATER)[0]
-    again = harness.store.events.put("acme", [event], NOW + 1000, LATER)[0]
-    harness.settle()
-
-    assert (first.replayed, again.replayed) == (False, True)
-    assert (again.event_id, again.timestamp_ms) == (first.event_id, NOW)
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
-
-
-def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) -> None:
-    event = keyed_event(str(uuid.uuid4()))
-    harness.store.events.put("acme", [event], NOW, LATER)
-    harness.settle()
-    harness.store.events.claim("acme", page_of(9), NOW)
-
-    assert harness.store.events.put("acme", [event], NOW, LATER)[0].replayed
-    harness.settle()
-    assert harness.store.events.claim("acme", page_of(9), NOW).events == []
-
-
-def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
-    taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
-    harness.store.events.put("acme", [taken], NOW, LATER)
-    batch = [new_event(), keyed_event(str(uuid.uuid4())), keyed_event(taken.event_id, b"second", b'{"n":2}')]
-    with pytest.raises(IdempotencyConflict) as refused:
-        harness.store.events.put("acme", batch, NOW, LATER)
-    harness.settle()
-
-    assert refused.value.positions == (2,)
-    claimed = harness.store.events.claim("acme", page_of(9), NOW).events
-    assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
-
-
-def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
-    event = keyed_event(str(uuid.uuid4()))
-    stored = harness.store.events.put("acme", [event, event], NOW, LATER)
-    harness.settle()
-
-    assert [each.replayed for each in stored] == [False, True]
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
-
-
-def test_two_tenants_may_use_the_same_id(harness: Harness) -> None:
-    event_id = str(uuid.uuid4())
-    harness.store.events.put("acme", [keyed_event(event_id, b"a")], NOW, LATER)
-    assert harness.store.events.put("globex", [keyed_event(event_id, b"b")], NOW, LATER)[0].replayed is False
-
-
 def test_claims_at_the_same_time_share_the_events_out(harness: Harness) -> None:
     events = numbered(300)
     harness.store.events.put("acme", events, NOW, LATER)
@@ -272,25 +196,6 @@ def test_claims_at_the_same_time_share_the_events_out(harness: Harness) -> None:
     assert all([place[one] for one in each] == sorted(place[one] for one in each) for each in taken)
 
 
-def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> None:
-    event = keyed_event(str(uuid.uuid4()))
-    stores = [harness.store, harness.another()]
-    outcomes: list[bool] = []
-
-    def put(worker: int) -> None:
-        outcomes.append(stores[worker % 2].events.put("acme", [event], NOW, LATER)[0].replayed)
-
-    threads = [threading.Thread(target=put, args=(worker,)) for worker in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    harness.settle()
-
-    assert sorted(outcomes) == [False] + [True] * 7
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
-
-
 def test_an_expired_event_is_as_good_as_gone(harness: Harness) -> None:
     gone, kept = new_event(), new_event()
     harness.store.events.put("acme", [gone], NOW, NOW // 1000 + 10)
@@ -305,14 +210,3 @@ def test_an_expired_event_is_as_good_as_gone(harness: Harness) -> None:
         assert (ids(page.events), page.more) == ([kept.event_id], False)
     claimed = harness.store.events.claim("acme", page_of(1), after)
     assert (ids(claimed.events), claimed.more) == ([kept.event_id], False)
-
-
-def test_a_key_is_free_again_once_its_event_has_expired(harness: Harness) -> None:
-    event_id = str(uuid.uuid4())
-    harness.store.events.put("acme", [keyed_event(event_id, b"first")], NOW, NOW // 1000 + 10)
-    later = harness.store.events.put("acme", [keyed_event(event_id, b"second", b'{"n":2}')], NOW + 10_000, LATER)
-    harness.settle()
-
-    assert later[0].replayed is False
-    claimed = harness.store.events.claim("acme", page_of(9), NOW + 10_000)
-    assert [event.payload for event in claimed.events] == [b'{"n":2}']

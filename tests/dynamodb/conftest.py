@@ -16,6 +16,8 @@ from tests.engines.wire import Wire
 NOW = 4_102_444_800_123
 LATER = NOW // 1000 + 3600
 ANY_SIZE = 1_000_000
+# How often botocore tries before an error gets to the store.
+ALL_ATTEMPTS = 3
 
 
 @pytest.fixture(scope="session")
@@ -87,3 +89,17 @@ def keyed(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> 
 
 def claim(store: DynamoDBStore, tenant: str, most: int = 500, now_ms: int = NOW) -> list[str]:
     return [event.event_id for event in store.events.claim(tenant, PageSize(most, ANY_SIZE), now_ms).events]
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+
+
+def have_polled_before(store: DynamoDBStore, tenant: str) -> str:
+    """So that the store knows whether this engine's statements keep their conditions."""
+    event = fresh()
+    store.events.put(tenant, [event], NOW, LATER)
+    assert claim(store, tenant) == [event.event_id]
+    store.events._shards._known.clear()
+    return event.event_id

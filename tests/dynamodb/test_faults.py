@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +12,14 @@ from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.events import NewEvent, Order, PageSize, Status
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before, keyed
 from tests.engines.wire import Fault, Wire
 
-ONE_ATTEMPT, ALL_ATTEMPTS, SEVERAL_CALLS = 1, 3, 7
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
+ONE_ATTEMPT, SEVERAL_CALLS = 1, 7
 BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
 OF_BATCHES = (Fault.HALF, Fault.NONE)
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
 
 
 def cases() -> Iterator[tuple[str, str, Fault, int]]:
@@ -44,15 +40,6 @@ def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
     except StoreUnavailable:
         return False
     return True
-
-
-def have_polled_before(store: DynamoDBStore, tenant: str) -> str:
-    """So that the store knows whether this engine's statements keep their conditions."""
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    assert claim(store, tenant) == [event.event_id]
-    store.events._shards._known.clear()
-    return event.event_id
 
 
 @pytest.mark.parametrize(
@@ -118,132 +105,6 @@ def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_a
     assert put(store, tenant, events)
     assert sorted(polled) == sorted(event.event_id for event in events)
     assert claim(store, tenant) == []
-
-
-@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
-    engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
-) -> None:
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(3)]
-    store.events.put(tenant, events, NOW, LATER)
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
-    wire.fail(operation, fault, calls * ALL_ATTEMPTS)
-
-    with pytest.raises(StoreUnavailable):
-        claim(store, tenant)
-    assert claim(store, tenant) == [event.event_id for event in events]
-    assert claim(store, tenant) == []
-
-
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(60)]
-    store.events.put(tenant, events, NOW, LATER)
-    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, ALL_ATTEMPTS, after=1)
-
-    page = store.events.claim(tenant, PageSize(60, ANY_SIZE), NOW)
-    ids = [event.event_id for event in events]
-    assert ([event.event_id for event in page.events], page.more) == (ids[:25], True)
-    assert claim(store, tenant) == ids[25:]
-
-
-@pytest.fixture
-def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
-    """Events that a claim has marked delivered without hearing so."""
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(3)]
-    store.events.put(tenant, events, NOW, LATER)
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
-    # Once before the commit and once after it, so that there are two doubts about each event.
-    for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
-        wire.fail(operation, fault, calls * ALL_ATTEMPTS)
-        with pytest.raises(StoreUnavailable):
-            claim(store, tenant)
-    return [event.event_id for event in events]
-
-
-def test_two_lost_answers_about_the_same_events_are_no_trouble(
-    store: DynamoDBStore, tenant: str, lost_claim: list[str]
-) -> None:
-    assert claim(store, tenant) == lost_claim
-    assert claim(store, tenant) == []
-
-
-@pytest.mark.parametrize("operation", ["GetItem", "BatchGetItem", "Query"])
-def test_a_lost_claim_survives_further_faults(
-    store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str
-) -> None:
-    store.events._shards._known.clear()
-    wire.fail(operation, Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
-    came_out: list[str] = []
-    for _ in range(6):
-        with suppress(StoreUnavailable):
-            came_out += claim(store, tenant)
-
-    assert wire.fired
-    assert came_out == lost_claim
-
-
-def test_what_is_recovered_keeps_to_the_size_of_a_page(
-    store: DynamoDBStore, tenant: str, lost_claim: list[str]
-) -> None:
-    pages = [store.events.claim(tenant, PageSize(9, 1), NOW).events for _ in range(4)]
-    assert [[event.event_id for event in page] for page in pages] == [*([each] for each in lost_claim), []]
-
-
-def test_what_is_recovered_may_have_expired(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
-    assert lost_claim
-    assert claim(store, tenant, now_ms=LATER * 1000) == []
-
-
-def test_a_write_that_is_still_on_its_way_is_waited_for(
-    engine: str, store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
-) -> None:
-    have_polled_before(store, tenant)
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    late: list[dict[str, Any]] = []
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3)
-    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS, then=late.append)
-    with pytest.raises(StoreUnavailable):
-        claim(store, tenant)
-    # A poll that looks, and fails before it can claim anything itself.
-    wire.fail("Query", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
-    with pytest.raises(StoreUnavailable):
-        claim(store, tenant)
-    call = "batch_execute_statement" if engine == "dynamodb_local" else "update_item"
-    getattr(other_store._connection.client, call)(**late[0])
-
-    assert claim(store, tenant) == [event.event_id]
-
-
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
-    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    have_polled_before(store, tenant)
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    answer = store._connection.client.batch_execute_statement
-
-    def silent(**parameters: Any) -> Any:
-        monkeypatch.undo()
-        monkeypatch.setattr("time.sleep", lambda _seconds: None)
-        return {"Responses": [{"TableName": response["TableName"]} for response in answer(**parameters)["Responses"]]}
-
-    monkeypatch.setattr(store._connection.client, "batch_execute_statement", silent)
-    assert claim(store, tenant) == [event.event_id]
-
-
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-def test_a_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    for _ in range(2):
-        store.events.put(tenant, [fresh()], NOW, LATER)
-    wire.fail("BatchExecuteStatement", Fault.NONE, 1)
-    assert len(claim(store, tenant, 1)) == len(claim(store, tenant, 1)) == 1
-    assert (wire.calls["UpdateItem"], wire.calls["BatchExecuteStatement"]) == (1, 3)
 
 
 def test_a_batch_that_was_surely_not_written_is_not_tried_one_by_one(
