@@ -1,5 +1,6 @@
 """Claims whose answer was lost: the events come out all the same, once."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +15,23 @@ from tests.engines.wire import Fault, Wire
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
+def lose_a_claim(
+    engine: str,
+    store: DynamoDBStore,
+    wire: Wire,
+    tenant: str,
+    fault: Fault,
+    events: int,
+    then: Callable[[dict[str, Any]], object] = lambda _body: None,
+) -> None:
+    """A claim of so many events in which every attempt fails."""
+    # Where statements do not keep conditions, there are three rounds of an update for each event.
+    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * events)
+    wire.fail(operation, fault, calls * ALL_ATTEMPTS, then=then)
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+
+
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
 def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
     engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
@@ -21,11 +39,8 @@ def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
     have_polled_before(store, tenant)
     events = [fresh() for _ in range(3)]
     store.events.put(tenant, events, NOW, LATER)
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
-    wire.fail(operation, fault, calls * ALL_ATTEMPTS)
+    lose_a_claim(engine, store, wire, tenant, fault, 3)
 
-    with pytest.raises(StoreUnavailable):
-        claim(store, tenant)
     assert claim(store, tenant) == [event.event_id for event in events]
     assert claim(store, tenant) == []
 
@@ -49,12 +64,9 @@ def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> li
     have_polled_before(store, tenant)
     events = [fresh() for _ in range(3)]
     store.events.put(tenant, events, NOW, LATER)
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * 3)
-    # Once before the commit and once after it, so that there are two doubts about each event.
+    # Once before the commit and once after it, so that two claims of each event are in doubt.
     for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
-        wire.fail(operation, fault, calls * ALL_ATTEMPTS)
-        with pytest.raises(StoreUnavailable):
-            claim(store, tenant)
+        lose_a_claim(engine, store, wire, tenant, fault, 3)
     return [event.event_id for event in events]
 
 
@@ -99,10 +111,7 @@ def test_a_write_that_is_still_on_its_way_is_waited_for(
     event = fresh()
     store.events.put(tenant, [event], NOW, LATER)
     late: list[dict[str, Any]] = []
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3)
-    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS, then=late.append)
-    with pytest.raises(StoreUnavailable):
-        claim(store, tenant)
+    lose_a_claim(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
     # A poll that looks, and fails before it can claim anything itself.
     wire.fail("Query", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
     with pytest.raises(StoreUnavailable):

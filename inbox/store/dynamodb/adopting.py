@@ -6,7 +6,7 @@ from functools import partial
 from inbox.events import Adopted, Record, Status
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, copied_place, event_key, text
+from inbox.store.dynamodb.layout import EVENTS, Item, by_id, copied_place, event_key, text
 from inbox.store.dynamodb.shards import Shards, Spread
 from inbox.store.dynamodb.writing import Writing
 
@@ -53,7 +53,7 @@ class Adopting:
             ProjectionExpression="sk, #status, gsi1pk, gsi1sk, claim_id",
             ExpressionAttributeNames={"#status": "status"},
         )
-        return {item["sk"]["S"]: item for item in found}
+        return by_id(found)
 
 
 def _has_fallen_behind(seen: Item, record: Record) -> bool:

@@ -8,7 +8,7 @@ from inbox.events import Event, Order, Page, PageSize, Status
 from inbox.store.dynamodb.claims import AT_A_TIME, Claims
 from inbox.store.dynamodb.connection import Connection, pause
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, place_of
+from inbox.store.dynamodb.layout import EVENTS, Item, by_id, place_of
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
 from inbox.store.dynamodb.status_index import Entry, StatusIndex, fill
@@ -67,8 +67,8 @@ class Claiming:
         except Exception:
             self._unanswered.remember(tenant_id, doubts)
             raise
-        by_id = {item["sk"]["S"]: item for item in found if not is_expired(item, now_ms)}
-        items = [(doubt, by_id.get(doubt.entry.event_id)) for doubt in doubts]
+        alive = by_id(item for item in found if not is_expired(item, now_ms))
+        items = [(doubt, alive.get(doubt.entry.event_id)) for doubt in doubts]
         # The write may still be on its way.
         self._unanswered.remember(
             tenant_id, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(now_ms)]

@@ -49,18 +49,17 @@ class Claims:
         return self._connection.at_once(partial(self._alone, claim_id=claim_id, now_ms=now_ms), entries)
 
     def _together(self, entries: Sequence[Entry], claim_id: str, now_ms: int) -> list[Outcome]:
-        statements = [
-            {
-                "Statement": self._statement,
-                "Parameters": [
-                    *_values(entry, claim_id, now_ms).values(),
-                    *entry.key.values(),
-                    text(entry.status_key),
-                ],
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-            for entry in entries
-        ]
+        statements = []
+        for entry in entries:
+            values = _values(entry, claim_id, now_ms)
+            parameters = [*(values[name] for name in _SET), *entry.key.values(), text(entry.status_key)]
+            statements.append(
+                {
+                    "Statement": self._statement,
+                    "Parameters": parameters,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            )
         answer = self._connection.call("batch_execute_statement", Statements=statements)
         return [_outcome(response, claim_id) for response in answer["Responses"]]
 
@@ -103,7 +102,6 @@ class Claims:
 
 
 def _values(entry: Entry, claim_id: str, now_ms: int) -> dict[str, Any]:
-    """In the order of _SET."""
     return {
         "status": text(Status.DELIVERED),
         "gsi1sk": text(status_key(Status.DELIVERED, entry.place)),

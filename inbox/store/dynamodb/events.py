@@ -7,7 +7,7 @@ from inbox.store.dynamodb.adopting import Adopting
 from inbox.store.dynamodb.claiming import Claiming
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, event_key, text
+from inbox.store.dynamodb.layout import EVENTS, by_id, event_key, text
 from inbox.store.dynamodb.putting import Putting
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import Entry, StatusIndex, fill
@@ -42,10 +42,9 @@ class DynamoDBEvents:
         return self._adopting.adopt(tenant_id, records, now_ms)
 
     def _read(self, entries: list[Entry], got: list[Event]) -> None:
-        found = self._connection.get_many(EVENTS, [entry.key for entry in entries])
-        by_id = {item["sk"]["S"]: item for item in found}
+        found = by_id(self._connection.get_many(EVENTS, [entry.key for entry in entries]))
         for entry in entries:
-            item = by_id.get(entry.event_id)
+            item = found.get(entry.event_id)
             # The index may show what has moved on since.
             if item is not None and item["gsi1sk"] == text(entry.status_key):
                 got.append(to_event(item))

@@ -1,7 +1,7 @@
 """The names of the tables and indexes, and how every key's value is made. No other file does either."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inbox.events import Status
@@ -70,6 +70,11 @@ def shard_of(event_id: str, shards: int) -> int:
 
 def event_key(its_partition: str, event_id: str) -> dict[str, Any]:
     return {"pk": text(its_partition), "sk": text(event_id)}
+
+
+def by_id(items: Iterable[Item]) -> dict[str, Item]:
+    """Events of one tenant by their ids."""
+    return {item["sk"]["S"]: item for item in items}
 
 
 def key_of(item: Item) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from inbox.events import Event, NewEvent, Status, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
 from inbox.store.dynamodb.items import is_expired, is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, key_of
+from inbox.store.dynamodb.layout import EVENTS, Item, by_id, key_of
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
 from inbox.store.dynamodb.writing import Writing
@@ -62,13 +62,13 @@ class Putting:
     def _put_group(self, group: Sequence[Item], firsts: dict[str, Item], now_ms: int) -> None:
         keyed = [item for item in group if "fingerprint" in item]
         others = self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), keyed)
-        firsts.update({_id(other): other for other in others if other is not None})
+        firsts.update(by_id(other for other in others if other is not None))
         self._writing.write_all_fresh([item for item in group if "fingerprint" not in item])
 
     def _there_already(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
         keys = [key_of(item) for item in items if "fingerprint" in item]
         found = self._connection.get_many(EVENTS, keys)
-        return {_id(item): item for item in found if not is_expired(item, now_ms)}
+        return by_id(item for item in found if not is_expired(item, now_ms))
 
 
 def _id(item: Item) -> str:

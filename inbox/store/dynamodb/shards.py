@@ -5,9 +5,11 @@ which of them it goes to, and readers merge all that were ever in use.
 """
 
 import threading
+from collections.abc import Hashable
 from dataclasses import dataclass
+from operator import attrgetter
 
-from cachetools import TTLCache
+from cachetools import TTLCache, cachedmethod
 
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import TENANTS, partition, shard_of, tenant_key
@@ -46,17 +48,11 @@ class Shards:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._mutex = threading.Lock()
-        self._known: TTLCache[str, Spread] = TTLCache(_CACHED_TENANTS, _CACHE_SECONDS)
+        self._known: TTLCache[Hashable, Spread] = TTLCache(_CACHED_TENANTS, _CACHE_SECONDS)
 
+    @cachedmethod(attrgetter("_known"), lock=attrgetter("_mutex"))
     def of(self, tenant_id: str) -> Spread:
-        with self._mutex:
-            spread = self._known.get(tenant_id)
-        if spread is None:
-            item = self._connection.get(TENANTS, tenant_key(tenant_id)) or {}
-            spread = Spread(tenant_id, _counts(item))
-            with self._mutex:
-                self._known[tenant_id] = spread
-        return spread
+        return Spread(tenant_id, _counts(self._connection.get(TENANTS, tenant_key(tenant_id)) or {}))
 
 
 def _counts(item: dict[str, dict[str, list[dict[str, dict[str, dict[str, str]]]]]]) -> tuple[tuple[int, int], ...]:

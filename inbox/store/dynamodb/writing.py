@@ -8,7 +8,7 @@ from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import PATIENCE, Connection, groups_of, pause
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.gathering import MOST_TOGETHER
-from inbox.store.dynamodb.layout import EVENTS, Item, number, place_of
+from inbox.store.dynamodb.layout import EVENTS, Item, by_id, number, place_of
 
 # The conditions, and why.
 _NOT_THERE = "attribute_not_exists(pk)"
@@ -38,7 +38,7 @@ class Writing:
         if len(items) == 1:
             return [self._insert_fresh(items[0])]
         table = self._connection.table(EVENTS)
-        waiting = {item["sk"]["S"]: item for item in items}
+        waiting = by_id(items)
         for attempt in range(PATIENCE):
             requests = [{"PutRequest": {"Item": item}} for item in waiting.values()]
             try:
@@ -46,7 +46,7 @@ class Writing:
                 # second write would bring it back as undelivered.
                 answer = self._connection.call_once("batch_write_item", RequestItems={table: requests})
                 unprocessed: list[dict[str, Any]] = (answer.get("UnprocessedItems") or {}).get(table, [])
-                waiting = {each["PutRequest"]["Item"]["sk"]["S"]: each["PutRequest"]["Item"] for each in unprocessed}
+                waiting = by_id(each["PutRequest"]["Item"] for each in unprocessed)
             except faults.ERRORS as error:
                 translated = faults.translated(error)
                 if not isinstance(translated, StoreUnavailable):
