@@ -17,8 +17,8 @@ install: $(VENV)/.dev ## only the .venv, with the development requirements
 
 # Options for pytest, such as `make test PYTEST='-k keys'`.
 PYTEST ?=
-test: engines ## the whole suite, on every engine
-	$(BIN)/pytest $(PYTEST)
+test: engines ## the whole suite, on every engine, on every core
+	$(BIN)/pytest -n auto --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
 engines: $(VENV)/.dev ## fetch DynamoDB Local, which the tests run on

@@ -7,6 +7,9 @@ InboxError
 ├── NotFound                no such thing, or another tenant's
 ├── AlreadyExists           a tenant of that id
 ├── NotAllowed              a request that makes no sense for this tenant
+├── EventLeased             an event in somebody's hands, which a replay would take away
+├── TooManyInboxes          a tenant's inboxes are limited
+├── InboxClosing            an inbox of that name is still being removed
 ├── StoreUnavailable        the store did not answer in time; trying again may work
 └── SettingsError           settings that make no sense, or not on this machine
 """
@@ -60,6 +63,19 @@ class AlreadyExists(InboxError):
 
 
 class NotAllowed(InboxError):
+    pass
+
+
+class EventLeased(InboxError):
+    def __init__(self) -> None:
+        super().__init__("The event is leased. It can be replayed once the lease is over.")
+
+
+class TooManyInboxes(InboxError):
+    pass
+
+
+class InboxClosing(InboxError):
     pass
 
 

@@ -1,19 +1,35 @@
-"""Events and their life. Pure.
+"""Events and their life, which each inbox keeps for itself. Pure.
 
 POST /events ─▶ undelivered ──consume──▶ delivered
+                 ▲   │  ▲                  ▲   │
+   release, or   │   │  └──── replay ──────│───┘
+   the lease     │  lease                  │
+   runs out      │   ▼                     │
+                leased ───────ack──────────┘
+                 └── lease lost INBOX_MAX_DELIVERIES times ──▶ dead ── replay ──▶ undelivered
 """
 
 import hashlib
+import re
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEFAULT_INBOX = "default"
+ATTEMPT_MS = 300_000
+"""How long a poll can be repeated under its attempt id."""
+# 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.
+MOST_PAYLOAD_BYTES = 16 * 1024 * 1024
+
+_EVENT_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAMESPACE = uuid.UUID("6f7dd7a3-6f0c-5c1e-9a53-0d7b1f0c6a55")
 
 
 class Status(StrEnum):
     UNDELIVERED = "undelivered"
+    LEASED = "leased"
     DELIVERED = "delivered"
+    DEAD = "dead"
 
 
 class Order(StrEnum):
@@ -36,8 +52,16 @@ class NewEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """In whose hands an event is, and for how long. Every claim has an id of its own."""
+
+    claim_id: str
+    expires_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Event:
-    """An event as a store keeps it. `payload` is its JSON text."""
+    """An event as an inbox has it. `payload` is its JSON text; `lease` is there while it is leased."""
 
     event_id: str
     event_type: str | None
@@ -46,6 +70,28 @@ class Event:
     deliveries: int
     delivered_at_ms: int | None
     payload: bytes
+    inbox: str = DEFAULT_INBOX
+    lease: Lease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Stands for one event under one lease."""
+
+    inbox: str
+    event_id: str
+    claim_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which events of an inbox: None leaves a question open. From `since_ms` on, and before `until_ms`."""
+
+    inbox: str = DEFAULT_INBOX
+    status: Status | None = None
+    event_type: str | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +112,7 @@ class Record:
     event: Event
     fingerprint: bytes | None
     expires_at_s: int
+    lost_leases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +137,26 @@ class Page:
 
     events: list[Event]
     more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Events in order, and where to go on, in the store's own words; None at the end."""
+
+    events: list[Event]
+    position: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many events are undelivered again, and whether there are more of that selection."""
+
+    count: int
+    more: bool
+
+
+def is_event_id(text: str) -> bool:
+    return _EVENT_ID.fullmatch(text) is not None
 
 
 def random_event_id() -> str:

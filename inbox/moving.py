@@ -15,6 +15,7 @@ _AT_A_TIME = 100
 class Copied:
     tenants: int = 0
     keys: int = 0
+    inboxes: int = 0
     events: int = 0
     written: int = 0
     too_large: list[str] = field(default_factory=list)
@@ -41,6 +42,10 @@ class Move:
                 self._target.tenants.create(tenant)
             copied.tenants += 1
             self._copy_keys(tenant.tenant_id, copied)
+            # Before the events, because an event's copy needs its inbox.
+            for inbox in self._source.inboxes.all(tenant.tenant_id):
+                self._target.inboxes.save(tenant.tenant_id, inbox)
+                copied.inboxes += 1
             self._copy_events(tenant.tenant_id, copied, on_progress)
         return copied
 

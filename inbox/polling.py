@@ -1,28 +1,77 @@
-"""Polling: events come out."""
+"""Polling: events come out, and what was leased is settled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from inbox.events import Event, Order, Page, PageSize, Status
-from inbox.store.port import EventStore
+from inbox.events import MOST_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
+from inbox.named_inboxes import require_inbox
+from inbox.receipts import parse_receipt
+from inbox.store.port import EventStore, InboxStore
 
-# 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.
-_MOST_PAYLOAD_BYTES = 16 * 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The ids of the events that it was done to, and the receipts that hold no more."""
+
+    event_ids: list[str]
+    lost: list[str]
 
 
 class Polling:
-    def __init__(self, store: EventStore, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: EventStore, inboxes: InboxStore, now_ms: Callable[[], int], lease_seconds: int) -> None:
         self._store = store
+        self._inboxes = inboxes
         self._now_ms = now_ms
+        self._lease_seconds = lease_seconds
 
-    def consume(self, tenant_id: str, limit: int) -> Page:
+    def consume(self, tenant_id: str, inbox: str, limit: int, attempt: str | None = None) -> Page:
         """Hands out the oldest undelivered events, which are delivered from then on."""
-        return self._store.claim(tenant_id, PageSize(limit, _MOST_PAYLOAD_BYTES), self._now_ms())
+        require_inbox(self._inboxes, tenant_id, inbox)
+        return self._store.claim(tenant_id, inbox, _size(limit), self._now_ms(), attempt=attempt)
 
-    def peek(self, tenant_id: str, limit: int, order: Order) -> Page:
+    def lease(
+        self, tenant_id: str, inbox: str, limit: int, lease_seconds: int | None = None, attempt: str | None = None
+    ) -> Page:
+        """Hands them out for a while: who does not acknowledge them in time has lost them to the next."""
+        require_inbox(self._inboxes, tenant_id, inbox)
+        now_ms = self._now_ms()
+        return self._store.claim(tenant_id, inbox, _size(limit), now_ms, self._end(now_ms, lease_seconds), attempt)
+
+    def peek(self, tenant_id: str, inbox: str, limit: int, order: Order) -> Page:
         """Shows undelivered events and changes nothing."""
-        size = PageSize(limit, _MOST_PAYLOAD_BYTES)
-        return self._store.page(tenant_id, Status.UNDELIVERED, order, size, self._now_ms())
+        require_inbox(self._inboxes, tenant_id, inbox)
+        return self._store.peek(tenant_id, inbox, order, _size(limit), self._now_ms())
 
-    def look_up(self, tenant_id: str, event_id: str) -> Event | None:
-        """One event, in whatever status."""
-        return self._store.get(tenant_id, event_id, self._now_ms())
+    def acknowledge(self, tenant_id: str, receipts: Sequence[str]) -> Settled:
+        """Marks leased events delivered."""
+        return _settle(receipts, lambda held: self._store.acknowledge(tenant_id, held, self._now_ms()))
+
+    def release(self, tenant_id: str, receipts: Sequence[str], delay_seconds: int) -> Settled:
+        """Gives leased events back, for anybody to claim once the delay is over."""
+        now_ms = self._now_ms()
+        available_at_ms = now_ms + delay_seconds * 1000
+        return _settle(receipts, lambda held: self._store.release(tenant_id, held, available_at_ms, now_ms))
+
+    def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> Settled:
+        """Makes leases last so long from now on."""
+        now_ms = self._now_ms()
+        end_ms = self._end(now_ms, lease_seconds)
+        return _settle(receipts, lambda held: self._store.extend(tenant_id, held, end_ms, now_ms))
+
+    def _end(self, now_ms: int, lease_seconds: int | None) -> int:
+        return now_ms + (self._lease_seconds if lease_seconds is None else lease_seconds) * 1000
+
+
+def _size(limit: int) -> PageSize:
+    return PageSize(limit, MOST_PAYLOAD_BYTES)
+
+
+def _settle(texts: Sequence[str], act: Callable[[Sequence[Receipt]], list[bool]]) -> Settled:
+    """Each receipt once, in the order given. One that cannot be read stands for nothing, so it is lost."""
+    receipts = {text: parse_receipt(text) for text in texts}
+    held = [receipt for receipt in receipts.values() if receipt is not None]
+    done = {receipt for receipt, holds in zip(held, act(held), strict=True) if holds} if held else set()
+    return Settled(
+        [receipt.event_id for receipt in receipts.values() if receipt in done and receipt is not None],
+        [text for text, receipt in receipts.items() if receipt not in done],
+    )

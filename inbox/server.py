@@ -8,7 +8,7 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from inbox.app import create_app
+from inbox.app import create_app, purge_in_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
@@ -70,4 +70,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        return create_app(self._settings, open_store(self._settings))
+        store = open_store(self._settings)
+        purge_in_background(store)
+        return create_app(self._settings, store)

@@ -4,6 +4,7 @@ Stricter than most parsers: NaN, Infinity, a member name given twice, a lone sur
 not JSON. Numbers are never computed with, so they stay the text they came as: 1.0, 1e999 and 40 digits survive.
 """
 
+import re
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, NoReturn
 
@@ -49,6 +50,14 @@ def dump_canonical(document: Any) -> bytes:
 def splice(text: bytes | str) -> orjson.Fragment:
     """A piece of finished JSON, to be put into a document as it is."""
     return orjson.Fragment(text)
+
+
+def whole_number(value: Any) -> int | None:
+    """The number in a parsed document, where it has up to 15 digits and nothing else; otherwise None."""
+    if not isinstance(value, orjson.Fragment):
+        return None
+    text = orjson.dumps(value)
+    return int(text) if re.fullmatch(b"[0-9]{1,15}", text) else None
 
 
 def _too_deep(levels: int) -> str:

@@ -1,11 +1,14 @@
-"""Tenants, their keys, and what a key may do. Pure."""
+"""Tenants, their keys and inboxes, and what a key may do. Pure."""
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 SYSTEM_TENANT = "system"
+MOST_INBOXES = 50
 _TENANT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
+INBOX_NAME = "[a-z0-9][a-z0-9-]{0,62}"
 
 
 class Scope(StrEnum):
@@ -49,6 +52,25 @@ class ApiKey:
     status: KeyStatus
     created_at_ms: int
     expires_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """A named inbox. `event_types` are patterns in which `*` stands for any characters; None takes every event."""
+
+    name: str
+    event_types: tuple[str, ...] | None
+    created_at_ms: int
+
+    def takes(self, event_type: str | None) -> bool:
+        if self.event_types is None:
+            return True
+        # A type has none of the other characters that mean something to fnmatch.
+        return event_type is not None and any(fnmatchcase(event_type, pattern) for pattern in self.event_types)
+
+
+def is_inbox_name(text: str) -> bool:
+    return re.fullmatch(INBOX_NAME, text) is not None
 
 
 def is_tenant_id(text: str) -> bool:

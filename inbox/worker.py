@@ -1,4 +1,4 @@
-"""gunicorn's threaded worker, whose own refusals are problem documents too."""
+"""gunicorn's threaded worker: waits end when it stops, and its own refusals are problem documents too."""
 
 from typing import Any
 
@@ -9,9 +9,22 @@ from gunicorn.workers.gthread import ThreadWorker
 from inbox.api.problem_catalogue import BAD_REQUEST
 from inbox.api.problems import CONTENT_TYPE, problem_document
 from inbox.api.request_trail import new_request_id
+from inbox.api.services import services_of
 
 
 class InboxWorker(ThreadWorker):  # type: ignore[misc]
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._end_waits()
+        super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        self._end_waits()
+        super().handle_quit(sig, frame)
+
+    def _end_waits(self) -> None:
+        if self.booted:
+            services_of(self.wsgi).waits.stop()
+
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answers a request that is not HTTP enough to reach the app."""
         if not isinstance(exc, ParseException):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engines import dynamodb_local, moto_server
+from tests.engines.harnesses import DynamoDBHarness
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +21,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def torture(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--torture"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def connections() -> Iterator[None]:
+    """What the tests of one engine share is let go at the end."""
+    yield
+    DynamoDBHarness.let_go()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from inbox.api import events, inbox, pages, problems, request_trail, service_info
+from inbox.api import events, history, inbox, inboxes, pages, problems, request_trail, service_info
 from inbox.api.openapi import create_api
 from inbox.api.services import Services, attach
 
@@ -14,8 +14,8 @@ def install(app: Flask, services: Services) -> None:
     attach(app, services)
     request_trail.install(app)
     api = create_api(app)
-    for blueprint in (events.blueprint, inbox.blueprint, service_info.blueprint):
-        api.register_blueprint(blueprint)
+    for resource in (events, inbox, history, inboxes, service_info):
+        api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)
     problems.install(app)

@@ -1,14 +1,16 @@
 """How answers are written. By hand and not by a schema: this is the hot path, and a test holds the two together."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 from flask import Response
 
-from inbox.events import Event, Status, Stored
+from inbox.events import Event, Receipt, Status, Stored
+from inbox.moments import iso
+from inbox.receipts import receipt_text
 from inbox.strict_json import splice
+from inbox.tenants import Inbox
 
 
 def json_answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -26,7 +28,7 @@ def stored_document(stored: Stored) -> dict[str, Any]:
         "id": stored.event_id,
         "event_type": stored.event_type,
         "timestamp": stored.timestamp_ms,
-        "created_at": _iso(stored.timestamp_ms),
+        "created_at": iso(stored.timestamp_ms),
         "status": Status.UNDELIVERED,
         "deliveries": 0,
     }
@@ -37,17 +39,19 @@ def event_document(event: Event) -> dict[str, Any]:
         "id": event.event_id,
         "event_type": event.event_type,
         "timestamp": event.timestamp_ms,
-        "created_at": _iso(event.timestamp_ms),
+        "created_at": iso(event.timestamp_ms),
         "status": event.status,
         "deliveries": event.deliveries,
         # The stored text as it is: parsing it again could only change it.
         "payload": splice(event.payload),
     }
     if event.delivered_at_ms is not None:
-        document["delivered_at"] = _iso(event.delivered_at_ms)
+        document["delivered_at"] = iso(event.delivered_at_ms)
+    if event.lease is not None:
+        document["receipt"] = receipt_text(Receipt(event.inbox, event.event_id, event.lease.claim_id))
+        document["lease_expires_at"] = iso(event.lease.expires_at_ms)
     return document
 
 
-def _iso(timestamp_ms: int) -> str:
-    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def inbox_document(inbox: Inbox) -> dict[str, Any]:
+    return {"name": inbox.name, "event_types": inbox.event_types, "created_at": iso(inbox.created_at_ms)}

@@ -20,13 +20,13 @@ R = TypeVar("R")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
 
 
-def requires(scope: Scope | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Lets a view run only for a key with this scope; None takes any valid key."""
+def requires(*scopes: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Lets a view run only for a key with one of these scopes; without any it takes every valid key."""
 
     def decorate(view: Callable[P, R]) -> Callable[P, R]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            _admit(scope)
+            admit(*scopes)
             return view(*args, **kwargs)
 
         return guarded
@@ -39,7 +39,8 @@ def principal() -> Principal:
     return found
 
 
-def _admit(scope: Scope | None) -> None:
+def admit(*scopes: Scope) -> None:
+    """Refuses the request under way unless its key is valid now and has one of these scopes."""
     key = credentials.find_key(request.headers.get("Authorization"), request.headers.get("X-API-Key"))
     caller = services().resolver.resolve(key) if key else None
     if caller is None:
@@ -48,5 +49,5 @@ def _admit(scope: Scope | None) -> None:
     g.tenant_id = caller.tenant_id
     if not caller.tenant_active:
         raise Refusal(TENANT_INACTIVE, "The tenant of this key is not active.")
-    if scope is not None and scope not in caller.scopes:
-        raise Refusal(MISSING_SCOPE, f"This call needs a key with the scope {scope}.")
+    if scopes and caller.scopes.isdisjoint(scopes):
+        raise Refusal(MISSING_SCOPE, f"This call needs a key with the scope {' or '.join(scopes)}.")

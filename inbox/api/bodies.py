@@ -26,7 +26,9 @@ class StrictParser(FlaskParser):
     }
 
     def load_json(self, req: Request, schema: Schema) -> Any:
-        limit = services().max_event_bytes * (_LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
+        if getattr(schema, "may_be_missing", False) and not _has_body(req):
+            return {}
+        limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
         _refuse_other_media(req)
         try:
             return strict_json.parse(_read_at_most(req, limit))
@@ -44,6 +46,14 @@ class StrictParser(FlaskParser):
         # webargs files the messages under the part of the request that they are about.
         faults = [fault for part in messages.values() for fault in _faults(part)] if isinstance(messages, dict) else []
         raise InvalidRequest(faults) from None
+
+
+def _largest_with_events(schema: Schema) -> int:
+    return services().max_event_bytes * (_LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
+
+
+def _has_body(req: Request) -> bool:
+    return bool(req.content_length) or "Transfer-Encoding" in req.headers
 
 
 def _refuse_other_media(req: Request) -> None:

@@ -1,16 +1,15 @@
-"""/events: sending, and looking one up."""
+"""/events: sending."""
 
 from dataclasses import replace
-from typing import Any
 
 from flask import Response
 
-from inbox.api.answers import event_document, json_answer, stored_document
+from inbox.api.answers import json_answer, stored_document
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.schemas import MAX_BATCH, RAW_EVENT, Envelope, PolledEvent, SendHeaders, SendParameters, StoredEvent
+from inbox.api.schemas import MAX_BATCH, RAW_EVENT, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
-from inbox.errors import Fault, InvalidRequest, NotFound
+from inbox.errors import Fault, InvalidRequest
 from inbox.ingest import Submission
 from inbox.tenants import Scope
 
@@ -63,18 +62,6 @@ def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions:
     if all(each.replayed for each in stored):
         return json_answer(documents, 200, _REPLAYED)
     return json_answer(documents, 201)
-
-
-@blueprint.route("/events/<uuid:event_id>", methods=["GET"])
-@requires(Scope.INBOX_READ)
-@blueprint.response(200, PolledEvent)
-@blueprint.refusals(401, 403, 404, 503)
-def get_event(event_id: Any) -> Response:
-    """Look at one event"""
-    event = services().polling.look_up(principal().tenant_id, str(event_id))
-    if event is None:
-        raise NotFound("There is no event of that id.")
-    return json_answer(event_document(event))
 
 
 def _typed(submission: Submission, parameters: dict[str, str]) -> Submission:

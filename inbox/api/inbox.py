@@ -1,18 +1,31 @@
-"""/inbox: polling."""
+"""/inbox: polling, and settling what was leased."""
 
 import re
+import socket
+from functools import partial
 from typing import Any
 
 from flask import Flask, Response, request
 
 from inbox.api.answers import event_document, json_answer
-from inbox.api.auth import principal, requires
+from inbox.api.auth import admit, principal, requires
 from inbox.api.openapi import Blueprint
+from inbox.api.polling_schemas import (
+    Acknowledged,
+    ExtendBody,
+    Extended,
+    PollHeaders,
+    PollParameters,
+    ReceiptsBody,
+    ReleaseBody,
+    Released,
+)
 from inbox.api.problem_catalogue import PREFETCH_REFUSED
 from inbox.api.problems import Refusal
-from inbox.api.schemas import PolledEvent, PollParameters
+from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
-from inbox.events import Order
+from inbox.errors import Fault, InvalidRequest
+from inbox.events import DEFAULT_INBOX, Order, Page
 from inbox.tenants import Scope
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
@@ -40,15 +53,89 @@ def refuse_head(app: Flask) -> None:
 
 @blueprint.route("/inbox", methods=["GET"])
 @requires(Scope.INBOX_READ)
+@blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
 @blueprint.refusals(401, 403, 422, 503)
-def poll(parameters: dict[str, Any]) -> Response:
-    """Take the undelivered events, or peek at them"""
-    tenant_id, limit = principal().tenant_id, parameters["limit"]
-    if parameters["mode"] == "peek":
-        page = services().polling.peek(tenant_id, limit, Order(parameters["order"]))
+def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
+    """Take the undelivered events, lease them, or peek at them"""
+    return _poll(DEFAULT_INBOX, headers, parameters)
+
+
+@blueprint.route("/inbox/<name>", methods=["GET"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(PollHeaders(), location="headers")
+@blueprint.arguments(PollParameters(), location="query")
+@blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
+@blueprint.refusals(401, 403, 404, 422, 503)
+def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -> Response:
+    """The same for a named inbox"""
+    return _poll(name, headers, parameters)
+
+
+@blueprint.route("/inbox/ack", methods=["POST"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(ReceiptsBody())
+@blueprint.response(200, Acknowledged)
+@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+def acknowledge(body: dict[str, Any]) -> Response:
+    """Mark leased events delivered; safe to repeat"""
+    settled = services().polling.acknowledge(principal().tenant_id, body["receipts"])
+    return json_answer({"acknowledged": settled.event_ids, "lost": settled.lost})
+
+
+@blueprint.route("/inbox/release", methods=["POST"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(ReleaseBody())
+@blueprint.response(200, Released)
+@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+def release(body: dict[str, Any]) -> Response:
+    """Give leased events back"""
+    settled = services().polling.release(principal().tenant_id, body["receipts"], body["delay_seconds"])
+    return json_answer({"released": settled.event_ids, "lost": settled.lost})
+
+
+@blueprint.route("/inbox/extend", methods=["POST"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(ExtendBody())
+@blueprint.response(200, Extended)
+@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+def extend(body: dict[str, Any]) -> Response:
+    """Keep leased events for longer"""
+    settled = services().polling.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
+    return json_answer({"extended": settled.event_ids, "lost": settled.lost})
+
+
+def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Response:
+    polling, tenant_id, limit = services().polling, principal().tenant_id, parameters["limit"]
+    attempt = headers.get("attempt")
+    if parameters["mode"] == "consume":
+        take = partial(polling.consume, tenant_id, inbox, limit, attempt)
+    elif parameters["mode"] == "lease":
+        take = partial(polling.lease, tenant_id, inbox, limit, parameters.get("lease_seconds"), attempt)
+    elif attempt is None:
+        take = partial(polling.peek, tenant_id, inbox, limit, Order(parameters["order"]))
     else:
-        page = services().polling.consume(tenant_id, limit)
+        raise InvalidRequest([Fault("/Inbox-Attempt", "Not with mode=peek, which can be repeated anyway.")])
+
+    def look() -> Page:
+        # A key may be revoked while its poll waits.
+        admit(Scope.INBOX_READ)
+        return take()
+
+    page = services().waits.until_events(look, parameters["wait"], _hung_up) if parameters["wait"] else take()
     documents = [event_document(event) for event in page.events]
     return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})
+
+
+def _hung_up() -> bool:
+    """Whether the client has closed its connection. Only gunicorn lets us look at it."""
+    connection: socket.socket | None = request.environ.get("gunicorn.socket")
+    if connection is None:
+        return False
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

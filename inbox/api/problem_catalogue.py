@@ -84,6 +84,20 @@ IDEMPOTENCY_CONFLICT = Problem(
     "An event with this idempotency key was stored before, and it differs from this one. Nothing was stored.",
     "Use a new key for a new event, and the same key only to repeat exactly the same one.",
 )
+EVENT_LEASED = Problem(
+    "event-leased",
+    409,
+    "The event is leased",
+    "A consumer has the event under a lease. Replaying it now would put it into two hands.",
+    "Wait until it is acknowledged or released or its lease is over (lease_expires_at), then replay it.",
+)
+TOO_MANY_INBOXES = Problem(
+    "too-many-inboxes",
+    409,
+    "The tenant has as many inboxes as it can have",
+    "Every named inbox keeps a copy of each event that it takes, so their number is limited.",
+    "Remove one that is no longer polled, or let several consumers share one with mode=lease.",
+)
 TOO_LARGE = Problem(
     "too-large",
     413,
@@ -117,7 +131,8 @@ UNAVAILABLE = Problem(
     "unavailable",
     503,
     "The store does not answer",
-    "The store is busy, out of reach, or out of space. The call may or may not have taken effect.",
+    "The store is busy, out of reach, out of space, or has more to delete than one call does. The call may or may not "
+    "have taken effect.",
     "Try again after the seconds in Retry-After, with an idempotency key if you are sending.",
 )
 

@@ -12,12 +12,14 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from inbox import errors
 from inbox.api.problem_catalogue import (
     BAD_REQUEST,
+    EVENT_LEASED,
     IDEMPOTENCY_CONFLICT,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_ALLOWED,
     NOT_FOUND,
     TOO_LARGE,
+    TOO_MANY_INBOXES,
     UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
     Problem,
@@ -35,6 +37,9 @@ _OF_ERROR: Mapping[type[InboxError], Problem] = {
     errors.EventTooLarge: TOO_LARGE,
     errors.IdempotencyConflict: IDEMPOTENCY_CONFLICT,
     errors.NotFound: NOT_FOUND,
+    errors.EventLeased: EVENT_LEASED,
+    errors.TooManyInboxes: TOO_MANY_INBOXES,
+    errors.InboxClosing: UNAVAILABLE,
     errors.StoreUnavailable: UNAVAILABLE,
 }
 

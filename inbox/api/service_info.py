@@ -12,7 +12,7 @@ blueprint = Blueprint("service", __name__, description="Who is calling, and how 
 
 
 @blueprint.route("/me", methods=["GET"])
-@requires(None)
+@requires()
 @blueprint.response(200, Caller)
 @blueprint.refusals(401, 403, 503)
 def me() -> Response:

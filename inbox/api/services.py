@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from flask import Flask, current_app
 
 from authorizer.resolver import Resolver
+from inbox.history import History
 from inbox.ingest import Ingest
+from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
+from inbox.waiting import Waits
 
 _EXTENSION = "inbox"
 
@@ -17,6 +20,9 @@ class Services:
     resolver: Resolver
     ingest: Ingest
     polling: Polling
+    waits: Waits
+    history: History
+    inboxes: NamedInboxes
     check_store: Callable[[], None]
     max_event_bytes: int
 
@@ -26,5 +32,9 @@ def attach(app: Flask, services: Services) -> None:
 
 
 def services() -> Services:
-    found: Services = current_app.extensions[_EXTENSION]
+    return services_of(current_app)
+
+
+def services_of(app: Flask) -> Services:
+    found: Services = app.extensions[_EXTENSION]
     return found

@@ -17,6 +17,9 @@ _COMMANDS = {
     "keys": "keys",
     "send": "client",
     "poll": "client",
+    "replay": "replaying",
+    "inboxes": "inboxes",
+    "purge": "retention",
 }
 
 

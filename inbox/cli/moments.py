@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 import click
 
+from inbox.moments import moment_ms
+
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MOST_SECONDS = 100 * 365 * 86400
 
@@ -22,6 +24,18 @@ class Duration(click.ParamType[int]):
                 f"{value!r} is not a duration such as 90d, 24h, 15m or 30s, of a hundred years at most.", param, ctx
             )
         return seconds
+
+
+class Moment(click.ParamType[int]):
+    """Epoch milliseconds or ISO 8601, in epoch milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        moment = moment_ms(str(value))
+        if moment is None:
+            self.fail(f"{value!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.", param, ctx)
+        return moment
 
 
 def iso(timestamp_ms: int) -> str:

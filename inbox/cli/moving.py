@@ -26,10 +26,11 @@ def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:
     "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="`inbox init` makes its tables."
 )
 def copy(source: Path, target: str) -> None:
-    """Copy tenants, keys and events into another store. Safe to repeat: nothing is there twice."""
+    """Copy tenants, keys, inboxes and events into another store. Safe to repeat: nothing is there twice."""
+    settings = settings_in_force(store=target)
     with (
-        closing(open_source(source)) as source_store,
-        closing(open_target(settings_in_force(store=target))) as target_store,
+        closing(open_source(source, settings)) as source_store,
+        closing(open_target(settings)) as target_store,
     ):
         target_store.check()
         move = Move(source_store, target_store, now_ms)
@@ -37,7 +38,7 @@ def copy(source: Path, target: str) -> None:
             length=move.count(), label="Copying events", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:
             copied = move.copy(bar.update)
-    total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.events} events"
+    total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")
     if copied.too_large:
         raise click.ClickException("Too large for DynamoDB, and not copied: " + ", ".join(copied.too_large))

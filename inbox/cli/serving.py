@@ -11,6 +11,7 @@ from inbox.server import host_and_port
 from inbox.server import serve as run_server
 from inbox.settings import Settings
 from inbox.store.opening import open_store
+from inbox.tenants import DEFAULT_SCOPES, Scope
 
 _DEMO = "demo"
 
@@ -70,6 +71,6 @@ def _welcome(settings: Settings) -> str:
         key = ""
         if first:
             registry.create_tenant(_DEMO, "Demo")
-            key = registry.create_key(_DEMO, "quickstart")
+            key = registry.create_key(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE})
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

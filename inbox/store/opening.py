@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings) -> Store:
-    return _sqlite(settings.sqlite_path) if settings.sqlite_path is not None else _dynamodb(settings)
+    return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
-def open_source(path: Path) -> SourceStore:
+def open_source(path: Path, settings: Settings) -> SourceStore:
     """What `inbox copy` reads from."""
-    return _sqlite(path)
+    return _sqlite(path, settings)
 
 
 def open_target(settings: Settings) -> TargetStore:
@@ -28,14 +28,14 @@ def open_target(settings: Settings) -> TargetStore:
 # Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
 
 
-def _sqlite(path: Path) -> "SQLiteStore":
+def _sqlite(path: Path, settings: Settings) -> "SQLiteStore":
     from inbox.store.sqlite import SQLiteStore
 
-    return SQLiteStore(path)
+    return SQLiteStore(path, settings.max_deliveries)
 
 
 def _dynamodb(settings: Settings) -> "DynamoDBStore":
     from inbox.store.dynamodb import DynamoDBStore
     from inbox.store.dynamodb.connection import Connection
 
-    return DynamoDBStore(Connection(settings.table_prefix, settings.threads))
+    return DynamoDBStore(Connection(settings.table_prefix, settings.threads), settings.max_deliveries)

@@ -8,13 +8,35 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
-from inbox.events import Adopted, Event, NewEvent, Order, Page, PageSize, Record, Status, Stored
-from inbox.tenants import ApiKey, Tenant
+from inbox.events import (
+    Adopted,
+    Event,
+    Listing,
+    NewEvent,
+    Order,
+    Page,
+    PageSize,
+    Receipt,
+    Record,
+    Replayed,
+    Selection,
+    Stored,
+)
+from inbox.tenants import ApiKey, Inbox, Tenant
 
 
 class EventStore(Protocol):
+    """Every event is in the inbox `default`, and a copy in each named one that takes it, with a life of its own.
+
+    Clocks decide: a lease that has run out by `now_ms` is lost, and the event undelivered again at its old place, or
+    dead where that was the last of `max_deliveries` lost leases. No call shows or does anything else, whenever the
+    store comes to writing it down. A lease that was released is not lost.
+    """
+
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         """Keeps the events and answers one outcome for each, in their order. When it returns they are on disk.
+
+        So are their copies for every inbox of the tenant that takes events of their type.
 
         Events put one after the other stand in the inbox in that order, and timestamps never fall along it: where
         `now_ms` lies behind the newest event that this process put, the event takes over its timestamp. Processes
@@ -27,18 +49,92 @@ class EventStore(Protocol):
         From `expires_at_s` on an event is as good as gone, for every call, wherever its deletion lags behind.
         """
 
-    def get(self, tenant_id: str, event_id: str, now_ms: int) -> Event | None:
-        """The event, or None where this tenant has none of that id."""
+    def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        """The event, or None where this tenant's inbox has none of that id."""
 
-    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize, now_ms: int) -> Page:
-        """At most so many events in that status. Changes nothing."""
+    def page(
+        self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
+    ) -> Listing:
+        """At most so many of the selected events, in whatever status. Changes nothing.
 
-    def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
-        """Takes at most so many undelivered events, the oldest first, and marks them delivered.
-
-        Eligible is every undelivered event of the tenant. No event is ever in two answers: claims that run at the same
-        time, in any process, share the events out between them.
+        `after` is the position of an earlier listing of the same selection and order: the answer goes on behind it,
+        whatever has come since. Anything else in its place raises InvalidRequest. Fewer events than asked for, even
+        none, do not mean the end where there is a position.
         """
+
+    def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
+        """At most so many of the events that a claim could take. Changes nothing."""
+
+    def claim(
+        self,
+        tenant_id: str,
+        inbox: str,
+        size: PageSize,
+        now_ms: int,
+        lease_until_ms: int | None = None,
+        attempt: str | None = None,
+    ) -> Page:
+        """Takes at most so many undelivered events, the oldest first: delivered from now on, or leased until then.
+
+        Eligible is every undelivered event of the inbox, but for those released with a delay that is not over. No event
+        is ever in two answers: claims that run at the same time, in any process, share the events out between them.
+
+        Only a claim with the same `attempt` within ATTEMPT_MS gets the same events again, through any process: those
+        that are still in its hands as they are, those that have become undelivered since claimed anew. Events in other
+        hands are left out, and no further ones come.
+        """
+
+    def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
+        """Marks leased events delivered. For each receipt: whether its event is, by this lease. Safe to repeat."""
+
+    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
+        """Makes leased events undelivered again, at their old place, and lets nobody claim them before that moment.
+
+        For each receipt: whether its event was released under this lease. Safe to repeat: the first moment counts.
+        """
+
+    def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
+        """Makes leases end at another time. For each receipt: whether its lease was still running."""
+
+    def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        """Makes a delivered or dead event undelivered again, at its old place and with all of its leases still to lose.
+
+        One that is undelivered stays as it is; a leased one raises EventLeased. None where there is no such event.
+        """
+
+    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+        """The same for at most so many of the selected events that are delivered or dead, the oldest first."""
+
+    def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
+        """Deletes the event and its copies in every inbox. Whether there was any."""
+
+    def purge(self, now_ms: int, most: int) -> int:
+        """Deletes at most so many rows past their time, of all tenants, where the engine does not do so by itself.
+
+        Answers how many; fewer than `most` means that none are left.
+        """
+
+
+class InboxStore(Protocol):
+    """The named inboxes of a tenant. An inbox that is being removed is seen by nobody but `close` and `clear`."""
+
+    def save(self, tenant_id: str, inbox: Inbox) -> bool:
+        """Keeps a new inbox, or gives the one of that name other event types. Whether it is new.
+
+        Every event that is put after it has returned, in any process, gets its copy. TooManyInboxes where the tenant
+        has MOST_INBOXES others, InboxClosing where one of that name is still being removed.
+        """
+
+    def get(self, tenant_id: str, name: str) -> Inbox | None: ...
+
+    def all(self, tenant_id: str) -> list[Inbox]:
+        """Every inbox of the tenant, in the order of their names."""
+
+    def close(self, tenant_id: str, name: str) -> bool:
+        """Takes the inbox away: from when it returns no event gets a copy. Whether there was one, or its rest."""
+
+    def clear(self, tenant_id: str, name: str, most: int) -> int:
+        """Deletes at most so many copies of a closed inbox. How many; fewer than `most`: nothing is left of it."""
 
 
 class EventSource(EventStore, Protocol):
@@ -57,7 +153,7 @@ class EventTarget(EventStore, Protocol):
     def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
         """Keeps the events as they are. Repeating it changes nothing: one that is there already stays as it is.
 
-        Only where the source has delivered an event since, and nobody has touched it here, it becomes delivered here.
+        Only where the source has changed an event since, and nobody has touched it here, it changes here too.
         """
 
 
@@ -94,6 +190,9 @@ class TenantStore(Protocol):
 class Store(Protocol):
     @property
     def events(self) -> EventStore: ...
+
+    @property
+    def inboxes(self) -> InboxStore: ...
 
     @property
     def keys(self) -> KeyStore: ...

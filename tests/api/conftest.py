@@ -1,6 +1,6 @@
 """The app on a real store, called in this process."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from inbox.registry import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from inbox.store.port import Store
+from inbox.tenants import Scope
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,33 @@ class Caller:
     def post(self, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
         return self.client.post(path, headers=self.headers | (headers or {}), **options)
 
+    def put(self, path: str, **options: Any) -> TestResponse:
+        return self.client.put(path, headers=self.headers, **options)
+
+    def delete(self, path: str) -> TestResponse:
+        return self.client.delete(path, headers=self.headers)
+
     def send(self, payload: dict[str, Any], **members: Any) -> dict[str, Any]:
         answer = self.post("/events", json={"payload": payload} | members)
         assert answer.status_code == 201, answer.text
         event: dict[str, Any] = answer.get_json()
         return event
+
+    def poll(self, path: str = "/inbox") -> list[dict[str, Any]]:
+        answer = self.get(path)
+        assert answer.status_code == 200, answer.text
+        events: list[dict[str, Any]] = answer.get_json()
+        return events
+
+    def lease(self, query: str = "") -> list[dict[str, Any]]:
+        return self.poll(f"/inbox?mode=lease{query}")
+
+    def settle(self, verb: str, receipts: Sequence[str], **members: Any) -> dict[str, Any]:
+        """What /inbox/ack, /inbox/release or /inbox/extend answers."""
+        answer = self.post(f"/inbox/{verb}", json={"receipts": receipts} | members)
+        assert answer.status_code == 200, answer.text
+        document: dict[str, Any] = answer.get_json()
+        return document
 
     def waiting(self) -> list[dict[str, Any]]:
         """What a peek shows, so that a test sees what is stored without taking it."""
@@ -64,8 +87,28 @@ def registry(store: Store) -> Registry:
     return Registry(store.tenants, store.keys, now_ms)
 
 
+class Clock:
+    """The app's clock, which a test can put forward."""
+
+    def __init__(self) -> None:
+        self._ahead_ms = 0
+
+    def __call__(self) -> int:
+        return now_ms() + self._ahead_ms
+
+    def advance(self, seconds: int) -> None:
+        self._ahead_ms += seconds * 1000
+
+
 @pytest.fixture
-def app(settings: Settings, store: Store) -> Flask:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("inbox.app.now_ms", clock)
+    return clock
+
+
+@pytest.fixture
+def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - before the app takes it
     return create_app(settings, store)
 
 
@@ -78,6 +121,11 @@ def client(app: Flask) -> FlaskClient:
 def acme(client: FlaskClient, registry: Registry) -> Caller:
     registry.create_tenant("acme", "Acme Corp.")
     return Caller(client, registry.create_key("acme"))
+
+
+@pytest.fixture
+def acme_manager(client: FlaskClient, registry: Registry, acme: Caller) -> Caller:  # noqa: ARG001 - the tenant
+    return Caller(client, registry.create_key("acme", scopes=[Scope.TENANT_MANAGE]))
 
 
 @pytest.fixture

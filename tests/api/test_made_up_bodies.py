@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -85,6 +86,40 @@ def test_other_encodings_and_media_types_are_taken_or_refused(
     post_and_check(acme, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
     header = content_type.encode().decode("latin-1").replace("\r", "").replace("\n", "")
     post_and_check(acme, "/events", json.dumps(event).encode(), header)
+
+
+COMMANDS = ["/inbox/ack", "/inbox/release", "/inbox/extend", "/events/replay"]
+MEMBERS = st.sampled_from(
+    ["receipts", "delay_seconds", "lease_seconds", "since", "until", "status", "event_type", "inbox", "event_types"]
+)
+
+
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@given(st.sampled_from(COMMANDS), VALUES | st.dictionaries(MEMBERS, VALUES | st.lists(VALUES, max_size=3), max_size=3))
+def test_any_command_is_taken_or_refused(acme: Caller, path: str, document: Any) -> None:
+    answer = acme.post(path, json=document)
+    # There may be no inbox of that name.
+    assert answer.status_code in {200, 404} | REFUSALS, answer.text
+
+
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@given(st.dictionaries(st.just("event_types"), VALUES | st.lists(st.text(max_size=5), max_size=3)) | VALUES, st.text())
+def test_any_inbox_is_made_or_refused(acme_manager: Caller, document: Any, name: str) -> None:
+    made = acme_manager.put("/inboxes/crm", json=document)
+    assert made.status_code in {200, 201, 422}, made.text
+    path = f"/inboxes/{quote(name, safe='')}"
+    assert acme_manager.put(path).status_code in {200, 201, 404, 405, 409, 422}
+
+
+PARAMETERS = st.sampled_from(["status", "event_type", "since", "until", "order", "cursor", "inbox"])
+TEXTS = st.text(max_size=30) | st.datetimes().map(str) | st.integers().map(str) | st.just("default")
+
+
+@examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
+@given(st.dictionaries(PARAMETERS, TEXTS, max_size=3))
+def test_any_listing_is_answered_or_refused(acme: Caller, parameters: dict[str, str]) -> None:
+    answer = acme.get("/events", query_string=parameters)
+    assert answer.status_code in {200, 404, 422}, answer.text
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,31 @@ def test_answers_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
     assert len(delivered) == 3
     _check(spec, "/inbox", "get", 200, delivered)
     _check(spec, "/events/{event_id}", "get", 200, acme.get(f"/events/{delivered[0]['id']}").get_json())
+    replayed = acme.post(f"/events/{delivered[0]['id']}/replay").get_json()
+    _check(spec, "/events/{event_id}/replay", "post", 200, replayed)
+    _check(spec, "/events/replay", "post", 200, acme.post("/events/replay", json={}).get_json())
+    _check(spec, "/events", "get", 200, acme.get("/events").get_json())
+    leased = acme.lease()
+    assert len(leased) == 3
+    _check(spec, "/inbox", "get", 200, leased)
+    receipts = [event["receipt"] for event in leased]
+    for verb in ("extend", "release", "ack"):
+        _check(spec, f"/inbox/{verb}", "post", 200, acme.settle(verb, [*receipts, "x"]))
     _check(spec, "/me", "get", 200, acme.get("/me").get_json())
     _check(spec, "/healthz", "get", 200, acme.get("/healthz").get_json())
+
+
+def test_inboxes_are_as_described(spec: dict[str, Any], acme: Caller, acme_manager: Caller) -> None:
+    _check(spec, "/inboxes/{name}", "put", 201, acme_manager.put("/inboxes/crm").get_json())
+    body = {"event_types": ["order.*"]}
+    _check(spec, "/inboxes/{name}", "put", 200, acme_manager.put("/inboxes/crm", json=body).get_json())
+    _check(spec, "/inboxes/{name}", "get", 200, acme.get("/inboxes/crm").get_json())
+    _check(spec, "/inboxes", "get", 200, acme.get("/inboxes").get_json())
+    acme.send({}, event_type="order.created")
+    copies = acme.get("/inbox/crm").get_json()
+    assert len(copies) == 1
+    _check(spec, "/inbox/{name}", "get", 200, copies)
+    assert "content" not in spec["paths"]["/inboxes/{name}"]["delete"]["responses"]["204"]
 
 
 def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
@@ -62,6 +85,45 @@ def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
     OAS31Validator(schema).validate(acme.get("/inbox?limit=0").get_json())
     with pytest.raises(Exception, match="required"):
         OAS31Validator(schema).validate({})
+
+
+BODIES: list[tuple[str, str, Any]] = [
+    ("post", "/inbox/ack", {"receipts": ["x"]}),
+    ("post", "/inbox/ack", {"receipts": []}),
+    ("post", "/inbox/ack", {"receipts": ["x" * 301]}),
+    ("post", "/inbox/ack", {}),
+    ("post", "/inbox/release", {"receipts": ["x"], "delay_seconds": 43200}),
+    ("post", "/inbox/release", {"receipts": ["x"], "delay_seconds": 43201}),
+    ("post", "/inbox/release", {"receipts": ["x"], "delay_seconds": "1"}),
+    ("post", "/inbox/extend", {"receipts": ["x"], "lease_seconds": 0}),
+    ("post", "/inbox/extend", {"receipts": ["x"], "lease_seconds": 1}),
+    ("post", "/events/replay", {}),
+    (
+        "post",
+        "/events/replay",
+        {"since": 5, "until": "2026-11-16", "event_type": "a", "status": "dead", "inbox": "default"},
+    ),
+    ("post", "/events/replay", {"since": None}),
+    ("post", "/events/replay", {"since": 1.5}),
+    ("post", "/events/replay", {"status": "delivered"}),
+    ("post", "/events/replay", {"status": "leased"}),
+    ("put", "/inboxes/{name}", {}),
+    ("put", "/inboxes/{name}", {"event_types": None}),
+    ("put", "/inboxes/{name}", {"event_types": []}),
+    ("put", "/inboxes/{name}", {"event_types": ["a?"]}),
+    ("put", "/inboxes/{name}", {"event_types": ["a*"] * 51}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), BODIES)
+def test_other_bodies_are_described_as_they_are_taken(
+    spec: dict[str, Any], acme: Caller, acme_manager: Caller, method: str, path: str, body: Any
+) -> None:
+    content = spec["paths"][path][method]["requestBody"]["content"]["application/json"]
+    schema = content["schema"] | {"components": spec["components"]}
+    caller = acme_manager if method == "put" else acme
+    answer = caller.client.open(path.format(name="crm"), method=method, json=body, headers=caller.headers)
+    assert OAS31Validator(schema).is_valid(body) == (answer.status_code < 300)
 
 
 def test_bodies_are_described_as_they_are_taken(spec: dict[str, Any], acme: Caller) -> None:

@@ -41,7 +41,7 @@ def test_an_unknown_problem_has_none(client: FlaskClient) -> None:
 
 def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
     answer = client.delete("/events")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "OPTIONS, POST")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
 
 
 def test_a_store_that_does_not_answer_is_a_503_with_retry_after(
@@ -85,7 +85,7 @@ def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: Flask
 
 
 def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise ValueError("my-payload " + acme.key)
 
     monkeypatch.setattr(app.extensions["inbox"].polling._store, "claim", fail)

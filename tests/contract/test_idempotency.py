@@ -1,90 +1,82 @@
 """What a store promises about events with a key: the last paragraphs of `inbox.store.port.EventStore.put`."""
 
-import threading
 import uuid
 
 import pytest
 
 from inbox.errors import IdempotencyConflict
-from tests.contract.samples import LATER, NOW, keyed_event, new_event, page_of
-from tests.engines.harnesses import Harness
+from tests.contract.consumer import Consumer
+from tests.contract.samples import NOW, at_the_same_time, keyed_event, new_event
 
 
-def test_the_same_keyed_event_is_kept_once(harness: Harness) -> None:
+def test_the_same_keyed_event_is_kept_once(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    first = harness.store.events.put("acme", [event], NOW, LATER)[0]
-    again = harness.store.events.put("acme", [event], NOW + 1000, LATER)[0]
-    harness.settle()
+    first = acme.put([event])[0]
+    again = acme.put([event], at=NOW + 1000)[0]
 
     assert (first.replayed, again.replayed) == (False, True)
     assert (again.event_id, again.timestamp_ms) == (first.event_id, NOW)
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
+    assert len(acme.consume().events) == 1
 
 
-def test_a_keyed_event_that_was_delivered_is_not_kept_again(harness: Harness) -> None:
+def test_a_keyed_event_that_was_delivered_is_not_kept_again(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    harness.store.events.put("acme", [event], NOW, LATER)
-    harness.settle()
-    harness.store.events.claim("acme", page_of(9), NOW)
+    acme.put([event])
+    acme.consume()
 
-    assert harness.store.events.put("acme", [event], NOW, LATER)[0].replayed
-    harness.settle()
-    assert harness.store.events.claim("acme", page_of(9), NOW).events == []
+    assert acme.put([event])[0].replayed
+    assert acme.consume().events == []
 
 
-def test_another_event_under_the_same_key_is_refused_and_stores_nothing(harness: Harness) -> None:
+def test_another_event_under_the_same_key_is_refused_and_stores_nothing(acme: Consumer) -> None:
     taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
-    harness.store.events.put("acme", [taken], NOW, LATER)
+    acme.put([taken])
     batch = [new_event(), keyed_event(str(uuid.uuid4())), keyed_event(taken.event_id, b"second", b'{"n":2}')]
     with pytest.raises(IdempotencyConflict) as refused:
-        harness.store.events.put("acme", batch, NOW, LATER)
-    harness.settle()
+        acme.put(batch)
 
     assert refused.value.positions == (2,)
-    claimed = harness.store.events.claim("acme", page_of(9), NOW).events
+    claimed = acme.consume().events
     assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
 
 
-def test_a_key_given_twice_in_one_put_counts_once(harness: Harness) -> None:
+def test_a_key_given_twice_in_one_put_counts_once(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    stored = harness.store.events.put("acme", [event, event], NOW, LATER)
-    harness.settle()
+    stored = acme.put([event, event])
 
     assert [each.replayed for each in stored] == [False, True]
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
+    assert len(acme.consume().events) == 1
 
 
-def test_two_tenants_may_use_the_same_id(harness: Harness) -> None:
+def test_two_tenants_may_use_the_same_id(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
-    harness.store.events.put("acme", [keyed_event(event_id, b"a")], NOW, LATER)
-    assert harness.store.events.put("globex", [keyed_event(event_id, b"b")], NOW, LATER)[0].replayed is False
+    acme.put([keyed_event(event_id, b"a")])
+    assert acme.of("globex").put([keyed_event(event_id, b"b")])[0].replayed is False
 
 
-def test_puts_of_the_same_key_at_the_same_time_keep_one(harness: Harness) -> None:
+def test_puts_of_the_same_key_at_the_same_time_keep_one(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
-    stores = [harness.store, harness.another()]
-    outcomes: list[bool] = []
+    processes = [acme, acme.in_another_process()]
 
-    def put(worker: int) -> None:
-        outcomes.append(stores[worker % 2].events.put("acme", [event], NOW, LATER)[0].replayed)
-
-    threads = [threading.Thread(target=put, args=(worker,)) for worker in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    harness.settle()
-
+    outcomes = at_the_same_time(8, lambda worker: processes[worker % 2].put([event])[0].replayed)
     assert sorted(outcomes) == [False] + [True] * 7
-    assert len(harness.store.events.claim("acme", page_of(9), NOW).events) == 1
+    assert len(acme.consume().events) == 1
 
 
-def test_a_key_is_free_again_once_its_event_has_expired(harness: Harness) -> None:
+def test_a_key_is_free_again_once_its_event_has_expired(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
-    harness.store.events.put("acme", [keyed_event(event_id, b"first")], NOW, NOW // 1000 + 10)
-    later = harness.store.events.put("acme", [keyed_event(event_id, b"second", b'{"n":2}')], NOW + 10_000, LATER)
-    harness.settle()
+    acme.put([keyed_event(event_id, b"first")], until_s=NOW // 1000 + 10)
+    later = acme.put([keyed_event(event_id, b"second", b'{"n":2}')], at=NOW + 10_000)
 
     assert later[0].replayed is False
-    claimed = harness.store.events.claim("acme", page_of(9), NOW + 10_000)
+    claimed = acme.consume(at=NOW + 10_000)
     assert [event.payload for event in claimed.events] == [b'{"n":2}']
+
+
+def test_a_key_is_free_again_once_its_event_is_erased(acme: Consumer) -> None:
+    event_id = str(uuid.uuid4())
+    acme.put([keyed_event(event_id, b"first")])
+    acme.erase(event_id)
+
+    assert acme.put([keyed_event(event_id, b"second", b'{"n":2}')], at=NOW + 5)[0].replayed is False
+    assert [(event.payload, event.timestamp_ms) for event in acme.consume().events] == [(b'{"n":2}', NOW + 5)]

@@ -1,15 +1,14 @@
 """What only the DynamoDB store owns, on the engine that can tell."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from inbox.events import NewEvent, PageSize
+from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from tests.conftest import aws_environment
-from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 
 # Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
@@ -20,26 +19,6 @@ ANY_SIZE = 1_000_000
 ALL_ATTEMPTS = 3
 
 
-@pytest.fixture(scope="session")
-def harnesses(request: pytest.FixtureRequest) -> Iterator[Callable[[str], DynamoDBHarness]]:
-    """One for each engine, and for all tests: each test has a tenant of its own."""
-    made: dict[str, DynamoDBHarness] = {}
-
-    def on(engine: str) -> DynamoDBHarness:
-        if engine not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                for name, value in aws_environment(request.getfixturevalue(f"{engine}_url")).items():
-                    patch.setenv(name, value)
-                made[engine] = DynamoDBHarness()
-        return made[engine]
-
-    yield on
-    # The engines may have stopped before, and their tables with them.
-    for harness in made.values():
-        harness.store.close()
-        harness.connection.close()
-
-
 @pytest.fixture(params=["moto", "dynamodb_local"])
 def engine(request: pytest.FixtureRequest) -> str:
     name: str = request.param
@@ -47,18 +26,15 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def harness(
-    request: pytest.FixtureRequest, engine: str, harnesses: Callable[[str], DynamoDBHarness]
-) -> DynamoDBHarness:
-    harness = harnesses(engine)
+def harness(request: pytest.FixtureRequest, engine: str) -> DynamoDBHarness:
     request.getfixturevalue(f"on_{engine}")
-    return harness
+    return DynamoDBHarness()
 
 
 @pytest.fixture
 def store(harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
     """As in a process of its own: it remembers nothing of earlier tests, and its client has all of its retries."""
-    store = DynamoDBStore(Connection(harness.prefix, 16))
+    store = DynamoDBStore(Connection(harness.prefix, 16), MAX_DELIVERIES)
     yield store
     store.close()
 
@@ -66,7 +42,7 @@ def store(harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
 @pytest.fixture
 def other_store(harness: DynamoDBHarness) -> DynamoDBStore:
     """As in another process: what happens on its way is its own."""
-    return DynamoDBStore(harness.connection)
+    return DynamoDBStore(harness.connection, MAX_DELIVERIES)
 
 
 @pytest.fixture
@@ -88,7 +64,9 @@ def keyed(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> 
 
 
 def claim(store: DynamoDBStore, tenant: str, most: int = 500, now_ms: int = NOW) -> list[str]:
-    return [event.event_id for event in store.events.claim(tenant, PageSize(most, ANY_SIZE), now_ms).events]
+    return [
+        event.event_id for event in store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), now_ms).events
+    ]
 
 
 @pytest.fixture

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from inbox.events import NewEvent, PageSize
+from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
 from inbox.moving import Copied, Move
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
-from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
+from inbox.tenants import ApiKey, Inbox, KeyStatus, Scope, Tenant, TenantStatus
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from tests.engines.harnesses import MAX_DELIVERIES
 
 pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 
 
 @pytest.fixture
 def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:
-    source = SQLiteStore(tmp_path / "inbox.db")
+    source = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
     source.tenants.create(Tenant(tenant, "Acme", "ops@acme.example", TenantStatus.ACTIVE, NOW))
     yield source
     source.close()
@@ -52,7 +53,7 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
     source.keys.revoke(keys[1].key_id)
     events = [fresh(b'{"n":%d.0}' % number, "a" if number % 2 else None) for number in range(250)]
     source.events.put(tenant, events, NOW, LATER)
-    delivered = source.events.claim(tenant, PageSize(20, ANY_SIZE), NOW + 5).events
+    delivered = source.events.claim(tenant, DEFAULT_INBOX, PageSize(20, ANY_SIZE), NOW + 5).events
 
     assert copied(move) == Copied(tenants=1, keys=2, events=250, written=250)
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
@@ -60,7 +61,7 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
     assert store.keys.find(keys[0].key_hash) == source.keys.find(keys[0].key_hash)
     assert store.keys.find(keys[1].key_hash) is None
     for event in delivered[:3]:
-        assert store.events.get(tenant, event.event_id, NOW) == event
+        assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) == event
     assert claim(store, tenant, 500) == [event.event_id for event in events[20:]]
 
 
@@ -84,13 +85,15 @@ def test_what_was_delivered_meanwhile_is_not_delivered_again(
     source.events.put(tenant, events, NOW, LATER)
     copied(move)
     # Two are polled from the old store, and one from the new.
-    source.events.claim(tenant, PageSize(2, ANY_SIZE), NOW)
+    source.events.claim(tenant, DEFAULT_INBOX, PageSize(2, ANY_SIZE), NOW)
     copied(move)
     assert claim(store, tenant, 1) == [events[2].event_id]
 
     assert copied(move).written == 0
     assert claim(store, tenant) == [event.event_id for event in events[3:]]
-    assert store.events.get(tenant, events[0].event_id, NOW) == source.events.get(tenant, events[0].event_id, NOW)
+    assert store.events.get(tenant, DEFAULT_INBOX, events[0].event_id, NOW) == source.events.get(
+        tenant, DEFAULT_INBOX, events[0].event_id, NOW
+    )
 
 
 def test_what_was_touched_in_the_new_store_is_left_alone(
@@ -99,14 +102,9 @@ def test_what_was_touched_in_the_new_store_is_left_alone(
     event = fresh()
     source.events.put(tenant, [event], NOW, LATER)
     copied(move)
-    source.events.claim(tenant, PageSize(1, ANY_SIZE), NOW)
-    store._connection.call(
-        "update_item",
-        TableName=store._connection.table("Events"),
-        Key={"pk": {"S": tenant}, "sk": {"S": event.event_id}},
-        UpdateExpression="SET claim_id = :claim_id",
-        ExpressionAttributeValues={":claim_id": {"S": "somebody's"}},
-    )
+    source.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
+    claim(store, tenant)
+    store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
 
     assert copied(move).written == 0
     assert claim(store, tenant) == [event.event_id]
@@ -122,6 +120,58 @@ def test_a_key_that_was_revoked_meanwhile_is_revoked(
     copied(move)
 
     assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
+
+
+def test_inboxes_arrive_with_their_copies_and_what_became_of_them(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    shipping = Inbox("shipping", ("order.*",), NOW)
+    source.inboxes.save(tenant, shipping)
+    events = [fresh(), fresh(event_type="invoice"), keyed()]
+    source.events.put(tenant, events, NOW, LATER)
+    source.events.claim(tenant, "shipping", PageSize(1, ANY_SIZE), NOW + 5)
+
+    assert (copied(move).inboxes, store.inboxes.all(tenant)) == (1, [shipping])
+    assert claim(store, tenant) == [event.event_id for event in events]
+    in_shipping = store.events.page(tenant, Selection("shipping"), Order.OLDEST, PageSize(9, ANY_SIZE), None, NOW)
+    assert [(event.event_id, event.status) for event in in_shipping.events] == [
+        (events[0].event_id, Status.DELIVERED),
+        (events[2].event_id, Status.UNDELIVERED),
+    ]
+
+
+def test_leases_go_on_and_their_receipts_hold(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    events = [fresh() for _ in range(3)]
+    source.events.put(tenant, events, NOW, LATER)
+    leased = source.events.claim(tenant, DEFAULT_INBOX, PageSize(2, ANY_SIZE), NOW, NOW + 60_000).events
+    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    copied(move)
+    # One is acknowledged at the source, and that comes with the second copy; the other one where it is now.
+    source.events.acknowledge(tenant, receipts[:1], NOW + 1)
+    assert copied(move).written == 1
+
+    assert claim(store, tenant) == [events[2].event_id]
+    assert store.events.acknowledge(tenant, receipts[1:], NOW + 2) == [True]
+    delivered = [store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) for event in leased]
+    assert [event.delivered_at_ms for event in delivered if event] == [NOW + 1, NOW + 2]
+
+
+def test_lost_leases_stay_lost(source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str) -> None:
+    event = fresh()
+    source.events.put(tenant, [event], NOW, LATER)
+    later = NOW
+    for _ in range(MAX_DELIVERIES - 1):
+        assert source.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), later, later + 1_000).events
+        later += 1_000
+    assert source.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PageSize(1, ANY_SIZE), later).events
+    copied(move)
+
+    assert store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), later, later + 1_000).events
+    dead = store.events.get(tenant, DEFAULT_INBOX, event.event_id, later + 1_000)
+    assert dead is not None
+    assert dead.status is Status.DEAD
 
 
 def test_an_idempotency_key_goes_on_standing_for_its_event(

@@ -2,13 +2,15 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from authorizer.resolver import Resolver
-from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.tenants import Tenant, TenantStatus
+from inbox.store.dynamodb.items import to_entry
+from inbox.tenants import Inbox, Tenant, TenantStatus
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.wire import Wire
 
@@ -21,30 +23,43 @@ def filled(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
     return [event.event_id for event in events]
 
 
-def test_a_poll_of_100_takes_at_most_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+def undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
+    """As the index has them."""
+    answer = store._connection.call(
+        "query",
+        TableName=store._connection.table("Events"),
+        IndexName="status-index",
+        KeyConditionExpression="gsi1pk = :tenant AND begins_with(gsi1sk, :status)",
+        ExpressionAttributeValues={":tenant": {"S": tenant}, ":status": {"S": "undelivered#"}},
+    )
+    items: list[dict[str, Any]] = answer["Items"]
+    return items
+
+
+def test_a_poll_of_100_takes_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     ids = filled(store, tenant, 150)
     wire.reset()
 
     assert claim(store, tenant, 100) == ids[:100]
-    assert dict(wire.calls) == {"Query": 1, "BatchExecuteStatement": 5}
+    assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 5}
     # The first poll of a process tries whether statements keep their conditions; later ones know.
     wire.reset()
     assert claim(store, tenant, 100) == ids[100:]
-    assert dict(wire.calls) == {"Query": 1, "BatchExecuteStatement": 2}
+    assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 2}
 
 
-def test_an_empty_poll_is_one_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+def test_an_empty_poll_is_two_queries(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     claim(store, tenant)
     wire.reset()
 
     assert claim(store, tenant) == []
-    assert dict(wire.calls) == {"Query": 1}
+    assert dict(wire.calls) == {"Query": 2}
 
 
 def test_1000_events_of_32_producers_take_at_most_120_write_calls(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    store.events.get(tenant, fresh().event_id, NOW)
+    store.events.get(tenant, DEFAULT_INBOX, fresh().event_id, NOW)
     wire.reset()
     start = threading.Barrier(32)
 
@@ -58,7 +73,8 @@ def test_1000_events_of_32_producers_take_at_most_120_write_calls(
         list(pool.map(produce, [events[producer::32] for producer in range(32)]))
 
     assert wire.write_calls <= 120, wire.calls
-    assert set(wire.calls) <= {"BatchWriteItem", "PutItem"}
+    # The queries look for named inboxes, once a second.
+    assert set(wire.calls) <= {"BatchWriteItem", "PutItem", "Query"}
     taken = claim(store, tenant, 500) + claim(store, tenant, 500)
     assert sorted(taken) == sorted(event.event_id for event in events)
 
@@ -90,7 +106,7 @@ def test_a_batch_costs_what_its_events_cost(store: DynamoDBStore, wire: Wire, te
 def test_a_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     """DynamoDB Local does not say what a statement costs, so the same write is looked at as an update."""
     filled(store, tenant, 10)
-    store.events._claiming._claims._statements_hold = False
+    store.events._changes._statements_hold = False
     wire.reset()
 
     assert len(claim(store, tenant)) == 10
@@ -112,23 +128,26 @@ def test_what_this_process_has_taken_is_not_tried_again(
 ) -> None:
     """While the index still shows it, trying would cost a write unit each."""
     filled(store, tenant, 5)
-    query = store.events._index._query(tenant, Status.UNDELIVERED, Order.OLDEST, 9)
-    shown = store._connection.call("query", **query)
+    shown = {each["gsi1sk"]["S"]: each for each in undelivered(store, tenant)}
     assert len(claim(store, tenant)) == 5
     wire.reset()
 
-    monkeypatch.setattr(store._connection.client, "query", lambda **_: shown)
-    page = store.events.claim(tenant, PageSize(9, ANY_SIZE), NOW)
+    def lagging(**parameters: Any) -> Any:
+        first, last = (parameters["ExpressionAttributeValues"][name]["S"] for name in (":first", ":last"))
+        return {"Items": [item for key, item in shown.items() if first <= key <= last]}
+
+    monkeypatch.setattr(store._connection.client, "query", lagging)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(9, ANY_SIZE), NOW)
     assert (page.events, page.more) == ([], False)
     assert not wire.calls
 
 
 def test_what_another_poll_has_in_hand_is_neither_tried_nor_announced(store: DynamoDBStore, tenant: str) -> None:
     ids = filled(store, tenant, 3)
-    entries = list(store.events._index.entries([tenant], Status.UNDELIVERED, Order.OLDEST, 9, NOW))
+    entries = [to_entry(item) for item in undelivered(store, tenant)]
     store.events._claiming._spent.reserve([entries[0], entries[2]])
 
-    page = store.events.claim(tenant, PageSize(1, ANY_SIZE), NOW)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
     assert ([event.event_id for event in page.events], page.more) == ([ids[1]], False)
 
 
@@ -145,3 +164,50 @@ def test_a_known_key_costs_no_call(store: DynamoDBStore, wire: Wire, tenant: str
 
     assert resolver.resolve(key) is not None
     assert not wire.calls
+
+
+def test_a_leased_and_acknowledged_event_costs_6_write_units_and_1_read_unit(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    filled(store, tenant, 10)
+    store.events._changes._statements_hold = False
+    wire.reset()
+
+    leased = store.events.claim(tenant, DEFAULT_INBOX, PageSize(10, ANY_SIZE), NOW, NOW + 60_000).events
+    assert wire.units["UpdateItem"] == 30
+    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    assert store.events.acknowledge(tenant, receipts, NOW) == [True] * 10
+    assert wire.units["UpdateItem"] == 60
+    assert wire.units["BatchGetItem"] == 10
+
+
+def test_acknowledging_100_events_takes_5_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    filled(store, tenant, 100)
+    leased = store.events.claim(tenant, DEFAULT_INBOX, PageSize(100, ANY_SIZE), NOW, NOW + 60_000).events
+    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    wire.reset()
+
+    assert all(store.events.acknowledge(tenant, receipts, NOW))
+    assert dict(wire.calls) == {"BatchGetItem": 1, "BatchExecuteStatement": 4}
+
+
+def test_a_copy_costs_2_write_units(store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    other_store.inboxes.save(tenant, Inbox("shipping", None, NOW))
+    wire.reset()
+
+    filled(store, tenant, 10)
+    assert wire.units["BatchWriteItem"] == 10 * (3 + 2)
+
+
+def test_a_repeatable_poll_costs_1_write_unit_more_and_a_repeat_none(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    filled(store, tenant, 10)
+    wire.reset()
+    size = PageSize(10, ANY_SIZE)
+
+    first = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, attempt="again")
+    assert (len(first.events), wire.units["PutItem"]) == (10, 1)
+    wire.reset()
+    assert store.events.claim(tenant, DEFAULT_INBOX, size, NOW, attempt="again") == first
+    assert wire.write_calls == 0

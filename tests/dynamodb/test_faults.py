@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from inbox.errors import IdempotencyConflict, StoreUnavailable
-from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.tenants import ApiKey, KeyStatus, Scope, Tenant, TenantStatus
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before, keyed
@@ -76,7 +76,9 @@ def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
     assert wire.fired
     assert accepted <= came_out
     assert set(came_out.values()) == {1}
-    peeked = store.events.page(tenant, Status.DELIVERED, Order.OLDEST, PageSize(500, ANY_SIZE), NOW)
+    peeked = store.events.page(
+        tenant, Selection(status=Status.DELIVERED), Order.OLDEST, PageSize(500, ANY_SIZE), None, NOW
+    )
     assert Counter(event.event_id for event in peeked.events) == came_out + Counter([first])
 
 
@@ -89,7 +91,7 @@ def test_one_lost_attempt_is_nobodys_business(
     event = keyed()
 
     assert store.events.put(tenant, [event], NOW, LATER)[0].replayed is False
-    assert store.events.get(tenant, event.event_id, NOW) is not None
+    assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
     assert claim(store, tenant) == [event.event_id]
     assert wire.fired == 1
 
@@ -110,7 +112,7 @@ def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_a
 def test_a_batch_that_was_surely_not_written_is_not_tried_one_by_one(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.events.get(tenant, fresh().event_id, NOW)
+    put(store, tenant, [fresh()])
     wire.reset()
 
     def refuse(**_: Any) -> Any:

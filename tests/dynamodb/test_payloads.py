@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from inbox.errors import EventTooLarge
+from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore, payloads
 from inbox.store.dynamodb.items import MOST_PAYLOAD_BYTES
 from tests.dynamodb.conftest import LATER, NOW, fresh
@@ -57,7 +58,7 @@ def test_what_a_map_would_change_is_kept_as_text(store: DynamoDBStore, tenant: s
 def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
     event = fresh(payload)
     store.events.put(tenant, [event], NOW, LATER)
-    found = store.events.get(tenant, event.event_id, NOW)
+    found = store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW)
     assert found is not None
     return found.payload
 
@@ -80,7 +81,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDB
         store.events.put(tenant, [small, huge], NOW, LATER)
 
     assert refused.value.positions == (1,)
-    assert store.events.get(tenant, small.event_id, NOW) is None
+    assert store.events.get(tenant, DEFAULT_INBOX, small.event_id, NOW) is None
 
 
 def test_the_largest_that_fits_is_taken(store: DynamoDBStore, tenant: str) -> None:

@@ -3,12 +3,12 @@
 import pytest
 
 from inbox.errors import IdempotencyConflict, NotFound
-from inbox.events import NewEvent, Order, PageSize, Status
+from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.shards import NOTICE_MS
 from inbox.tenants import Tenant, TenantStatus
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
-from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 SOON = NOW + NOTICE_MS
 
@@ -39,7 +39,7 @@ def test_new_events_spread_out_and_come_back_in_order(
     assert partitions(harness, sharded, tenant, events) == {f"{tenant}#{shard}" for shard in range(4)}
     ids = [event.event_id for event in events]
     for order, expected in ((Order.OLDEST, ids), (Order.NEWEST, ids[::-1])):
-        page = sharded.events.page(tenant, Status.UNDELIVERED, order, PageSize(25, ANY_SIZE), SOON)
+        page = sharded.events.peek(tenant, DEFAULT_INBOX, order, PageSize(25, ANY_SIZE), SOON)
         assert ([event.event_id for event in page.events], page.more) == (expected[:25], True)
     assert [claim(sharded, tenant, 25, SOON) for _ in range(4)] == [ids[:25], ids[25:50], ids[50:], []]
 
@@ -62,11 +62,11 @@ def test_another_number_hides_nothing(
     sharded.events.put(tenant, between, SOON, LATER)
     sharded.tenants.shard(tenant, later_count, SOON)
     # As every process does within the notice.
-    store = DynamoDBStore(harness.connection)
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
     store.events.put(tenant, after, SOON + NOTICE_MS, LATER)
 
     ids = [event.event_id for event in (*before, *between, *after)]
-    assert all(store.events.get(tenant, event_id, SOON) for event_id in ids)
+    assert all(store.events.get(tenant, DEFAULT_INBOX, event_id, SOON) for event_id in ids)
     assert claim(store, tenant, 500, SOON) == ids
 
 
@@ -76,7 +76,7 @@ def test_a_key_stands_for_the_same_event_when_the_number_changes(
     events = [keyed() for _ in range(10)]
     sharded.events.put(tenant, events, SOON, LATER)
     sharded.tenants.shard(tenant, 7, SOON)
-    store = DynamoDBStore(harness.connection)
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
 
     assert partitions(harness, store, tenant, events) == {tenant}
     for event in events:

@@ -7,11 +7,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from inbox.errors import SettingsError, StoreUnavailable
+from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on
 from tests.dynamodb.conftest import LATER, NOW, fresh
-from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_making_them_again_changes_nothing(store: DynamoDBStore, tenant: str) ->
     event = fresh()
     store.events.put(tenant, [event], NOW, LATER)
     store.init()
-    assert store.events.get(tenant, event.event_id, NOW) is not None
+    assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
 
 
 def without_types(definition: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def test_a_foreign_table_is_refused_before_anything_is_made(
     )
 
     with pytest.raises(SettingsError, match="Events is there already, with other keys or indexes"):
-        DynamoDBStore(elsewhere).init()
+        DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
     assert tables(elsewhere) == [elsewhere.table("Events")]
 
 
@@ -123,7 +124,7 @@ def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"},
     )
     with pytest.raises(SettingsError, match="deletes by other"):
-        DynamoDBStore(elsewhere).init()
+        DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
 
 
 def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
@@ -148,4 +149,4 @@ def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
 
 def test_a_missing_table_is_an_outage_that_says_what_to_do(harness: DynamoDBHarness) -> None:
     with pytest.raises(StoreUnavailable, match="inbox init"):
-        DynamoDBStore(Connection(f"{harness.prefix}none-", 1)).check()
+        DynamoDBStore(Connection(f"{harness.prefix}none-", 1), MAX_DELIVERIES).check()

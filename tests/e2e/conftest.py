@@ -99,10 +99,15 @@ class Service:
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 
-    def ask_to_stop(self) -> None:
-        """SIGTERM for the parent alone, as a supervisor sends it; returns at once."""
+    def ask_to_stop(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
+        """A signal for the parent alone, as a supervisor sends it; returns at once."""
         assert self._process is not None
-        self._process.terminate()
+        self._process.send_signal(with_signal)
+
+    def wait_until_stopped(self) -> None:
+        assert self._process is not None
+        self._process.wait(15)
+        self._process = None
 
     def _end(self, with_signal: signal.Signals) -> None:
         if self._process is None:

@@ -1,16 +1,21 @@
 """A store on each engine, as the contract suite handles it."""
 
+import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.tables import DEFINITIONS
 from inbox.store.port import Store
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
+
+MAX_DELIVERIES = 3
+# Whoever changes an inbox waits as long. A moment is as good as a second, and the suite changes many.
+REMEMBER_SECONDS = 0.05
 
 
 class Harness(Protocol):
@@ -29,11 +34,12 @@ class Harness(Protocol):
 
 
 class _Harness:
-    def __init__(self, open_store: Callable[[], Store]) -> None:
+    def __init__(self, open_store: Callable[[], Store], *, has_to_init: bool = True) -> None:
         self._open_store = open_store
         self._others: list[Store] = []
         self.store = open_store()
-        self.store.init()
+        if has_to_init:
+            self.store.init()
 
     def another(self) -> Store:
         self._others.append(self._open_store())
@@ -53,28 +59,63 @@ class _Harness:
 
 class SQLiteHarness(_Harness):
     def __init__(self, folder: Path) -> None:
-        super().__init__(lambda: SQLiteStore(folder / "inbox.db"))
+        super().__init__(lambda: SQLiteStore(folder / "inbox.db", MAX_DELIVERIES))
+
+
+class _Kept(Connection):
+    """Outlives the stores that use it."""
+
+    def close(self) -> None:
+        """Only by `let_go`."""
+
+    def let_go(self) -> None:
+        super().close()
 
 
 class DynamoDBHarness(_Harness):
-    """On the engine that the environment names, with tables of its own."""
+    """On the engine that the environment names. Tables and connections take longer than most tests: one for all."""
 
-    def __init__(self, connect: Callable[[str], Connection] = lambda prefix: Connection(prefix, 16)) -> None:
-        self.prefix = f"test-{uuid.uuid4().hex[:8]}-"
-        self.connection = connect(self.prefix)
-        super().__init__(lambda: DynamoDBStore(connect(self.prefix)))
+    _kept: ClassVar[dict[str, _Kept]] = {}
+
+    def __init__(self, connect: Callable[[Connection], Connection] = lambda kept: kept) -> None:
+        engine = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
+        is_first = engine not in self._kept
+        if is_first:
+            self._kept[engine] = _Kept(f"test-{uuid.uuid4().hex[:8]}-", 16)
+        self.connection = self._kept[engine]
+        self.prefix = self.connection.table("")
+        super().__init__(
+            lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, REMEMBER_SECONDS), has_to_init=is_first
+        )
+
+    @classmethod
+    def let_go(cls) -> None:
+        while cls._kept:
+            cls._kept.popitem()[1].let_go()
 
     def close(self) -> None:
-        for name in DEFINITIONS:
-            self.connection.call("delete_table", TableName=self.connection.table(name))
-        self.connection.close()
         super().close()
+        for name, definition in DEFINITIONS.items():
+            self._empty(self.connection.table(name), [key["AttributeName"] for key in definition["KeySchema"]])
+
+    def _empty(self, table: str, key: list[str]) -> None:
+        names = {f"#{name}": name for name in key}
+        found = self.connection.all_pages(
+            "scan",
+            TableName=table,
+            ConsistentRead=True,
+            ProjectionExpression=", ".join(names),
+            ExpressionAttributeNames=names,
+        )
+        for group in groups_of(25, found):
+            requests = [{"DeleteRequest": {"Key": item}} for item in group]
+            self.connection.call("batch_write_item", RequestItems={table: requests})
 
 
 class LaggingHarness(DynamoDBHarness):
     def __init__(self) -> None:
         self._index = LaggingIndex()
-        super().__init__(lambda prefix: LaggingConnection(prefix, self._index))
+        super().__init__(lambda kept: LaggingConnection(kept, self._index))
 
     def settle(self) -> None:
         self._index.catch_up()

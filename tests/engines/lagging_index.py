@@ -69,9 +69,14 @@ class LaggingIndex:
 
 
 class LaggingConnection(Connection):
-    def __init__(self, table_prefix: str, index: LaggingIndex) -> None:
-        super().__init__(table_prefix, 16)
+    """Goes the way of another connection, which outlives it."""
+
+    def __init__(self, way: Connection, index: LaggingIndex) -> None:
+        self.__dict__.update(way.__dict__)
         self._index = index
+
+    def close(self) -> None:
+        """Nothing here is its own."""
 
     def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
         if parameters.get("IndexName") == STATUS_INDEX:
@@ -99,16 +104,17 @@ class LaggingConnection(Connection):
 
     def _query(self, **parameters: Any) -> dict[str, Any]:
         values = parameters["ExpressionAttributeValues"]
+        first, last = (values.get(name, {"S": bound})["S"] for name, bound in ((":first", ""), (":last", "~")))
+        forward = parameters.get("ScanIndexForward", True)
         with self._index.mutex:
             shown = [
                 item
                 for item in self._index.shown()
-                if item["gsi1pk"] == values[":partition"]
-                and values[":first"]["S"] <= item["gsi1sk"]["S"] <= values[":last"]["S"]
+                if item["gsi1pk"] == values[":partition"] and first <= item["gsi1sk"]["S"] <= last
             ]
-        shown.sort(key=_key, reverse=not parameters["ScanIndexForward"])
+        shown.sort(key=_key, reverse=not forward)
         if "ExclusiveStartKey" in parameters:
-            start, forward = _key(parameters["ExclusiveStartKey"]), parameters["ScanIndexForward"]
+            start = _key(parameters["ExclusiveStartKey"])
             shown = [item for item in shown if (_key(item) > start if forward else _key(item) < start)]
         page = shown[: parameters["Limit"]]
         return {"Items": page, **({"LastEvaluatedKey": page[-1]} if len(shown) > len(page) else {})}

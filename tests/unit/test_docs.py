@@ -7,12 +7,16 @@ from pathlib import Path
 
 import click
 
+from inbox.api.history_schemas import DEFAULT_LISTED, MAX_LISTED
+from inbox.api.inbox_schemas import MAX_PATTERNS
+from inbox.api.polling_schemas import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_WAIT
 from inbox.api.problem_catalogue import PROBLEMS
-from inbox.api.schemas import DEFAULT_POLL, MAX_BATCH, MAX_POLL
+from inbox.api.schemas import MAX_BATCH
 from inbox.app import create_app
 from inbox.cli import inbox
 from inbox.settings import Settings, variable_of
 from inbox.store.opening import open_store
+from inbox.tenants import MOST_INBOXES
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,7 +91,12 @@ def test_every_route_is_described(tmp_path: Path) -> None:
 
 
 def test_the_limits_are_the_documented_ones() -> None:
-    assert f"1 to {MAX_POLL}, default {DEFAULT_POLL}" in page("http.md")
+    assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in page("http.md")
+    assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in page("http.md")
+    assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in page("http.md")
+    assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in page("http.md")
+    assert f"1 to {MAX_PATTERNS} patterns" in page("http.md")
+    assert f"A tenant can have {MOST_INBOXES}," in page("http.md")
     assert f"array of 1 to {MAX_BATCH} events" in page("http.md")
 
 

@@ -22,7 +22,7 @@ def test_a_lone_item_is_written_at_once_and_alone() -> None:
 
     gathering = Gathering(write)
     for number in range(3):
-        gathering.put({"n": number})
+        gathering.put([{"n": number}])
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
@@ -39,9 +39,9 @@ def test_who_waits_goes_together() -> None:
 
     gathering = Gathering(write)
     with ThreadPoolExecutor(20) as pool:
-        first = pool.submit(gathering.put, {})
+        first = pool.submit(gathering.put, [{}])
         assert first_is_under_way.wait(10)
-        others = [pool.submit(gathering.put, {}) for _ in range(10)]
+        others = [pool.submit(gathering.put, [{}]) for _ in range(10)]
         while len(gathering._queue) < 10:
             time.sleep(0.001)
         go_on.set()
@@ -61,7 +61,7 @@ def test_a_full_batch_does_not_wait_for_the_one_under_way() -> None:
 
     gathering = Gathering(write)
     with ThreadPoolExecutor(1 + MOST_TOGETHER) as pool:
-        for each in [pool.submit(gathering.put, {}) for _ in range(1 + MOST_TOGETHER)]:
+        for each in [pool.submit(gathering.put, [{}]) for _ in range(1 + MOST_TOGETHER)]:
             each.result(10)
 
 
@@ -82,7 +82,7 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
 
     def put(number: int) -> bool:
         try:
-            gathering.put({"n": number})
+            gathering.put([{"n": number}])
         except StoreUnavailable:
             return False
         return True
@@ -106,6 +106,6 @@ def test_a_write_that_breaks_down_is_an_error_for_each_and_the_next_one_works() 
 
     gathering = Gathering(write)
     with pytest.raises(ZeroDivisionError):
-        gathering.put({})
+        gathering.put([{}])
     broken = False
-    gathering.put({})
+    gathering.put([{}])

@@ -10,12 +10,13 @@ import apsw
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.events import NewEvent, Order, PageSize, Status
-from inbox.store.sqlite import SQLiteStore, database, events
+from inbox.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
+from inbox.store.sqlite import SQLiteStore, database, migrations
 from inbox.store.sqlite.database import Database
 
 NOW = 1_732_140_249_123
 LATER = NOW // 1000 + 3600
+MAX_DELIVERIES = 3
 
 
 def new_event(payload: bytes = b"{}") -> NewEvent:
@@ -29,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path)
+    store = SQLiteStore(path, MAX_DELIVERIES)
     yield store
     store.close()
 
@@ -48,34 +49,49 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
         assert (connection.pragma("fullfsync"), connection.pragma("checkpoint_fullfsync")) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("statement", "parameters"),
-    [
-        (events._CLAIM, (NOW, "acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
-        (events._PAGE[Order.OLDEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
-        (events._PAGE[Order.NEWEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10, 1000)),
-        (events._ANY_BEYOND[Order.OLDEST], ("acme", Status.UNDELIVERED, NOW // 1000, 10)),
-        (events._ANY_UNDELIVERED, ("acme", NOW // 1000)),
-    ],
-)
-def test_the_inbox_is_read_from_its_index(store: SQLiteStore, statement: str, parameters: tuple[object, ...]) -> None:
-    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {statement}", parameters)]
-    assert any("INDEX events_by_status (tenant_id=? AND status=?" in step for step in plan), plan
-    # Neither of these would stop at the first few events of a deep backlog.
-    assert not any(step.startswith("SCAN events") for step in plan), plan
-    assert not any("TEMP B-TREE" in step for step in plan), plan
+def test_what_an_earlier_release_kept_is_still_there(path: Path) -> None:
+    path.parent.mkdir()
+    old = apsw.Connection(str(path))
+    for script in migrations._scripts()[:2]:
+        old.execute(script)
+    old.execute("PRAGMA user_version = 2")
+    insert = """
+        INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms,
+                            fingerprint, payload, expires_at_s)
+        VALUES ('acme', ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    for row in (
+        ("first", "order.created", NOW, "delivered", 1, NOW + 5, b"print", '{"n":1.0}', LATER),
+        ("second", None, NOW + 1, "undelivered", 0, None, None, '{"n":2}', LATER),
+        ("erased", None, NOW + 1, "undelivered", 0, None, None, "{}", LATER),
+    ):
+        old.execute(insert, row)
+    old.execute("DELETE FROM events WHERE event_id = 'erased'")
+    old.close()
+
+    store = SQLiteStore(path, MAX_DELIVERIES)
+    delivered = Event("first", "order.created", NOW, Status.DELIVERED, 1, NOW + 5, b'{"n":1.0}')
+    undelivered = Event("second", None, NOW + 1, Status.UNDELIVERED, 0, None, b'{"n":2}')
+    assert store.events.records("acme", 0, 9, NOW) == [
+        Record(1, delivered, b"print", LATER),
+        Record(2, undelivered, None, LATER),
+    ]
+    assert store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1000), NOW).events[0].event_id == "second"
+    # The number of the one that was erased is not given out again.
+    store.events.put("acme", [new_event()], NOW, LATER)
+    assert store.events.records("acme", 2, 9, NOW)[0].number == 4
+    store.close()
 
 
 def test_opening_again_changes_nothing(path: Path, store: SQLiteStore) -> None:
     store.events.put("acme", [new_event()], NOW, LATER)
-    again = SQLiteStore(path)
-    assert len(again.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 1
+    again = SQLiteStore(path, MAX_DELIVERIES)
+    assert len(again.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1_000_000), NOW).events) == 1
     again.close()
 
 
 def test_many_may_open_a_new_database_at_once(path: Path) -> None:
     opened: list[SQLiteStore] = []
-    threads = [threading.Thread(target=lambda: opened.append(SQLiteStore(path))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: opened.append(SQLiteStore(path, MAX_DELIVERIES))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -88,7 +104,7 @@ def test_many_may_open_a_new_database_at_once(path: Path) -> None:
 def test_a_database_of_a_newer_release_is_left_alone(path: Path, store: SQLiteStore) -> None:
     store._database.write(lambda connection: connection.execute("PRAGMA user_version = 999"))
     with pytest.raises(StoreUnavailable, match="newer release"):
-        SQLiteStore(path)
+        SQLiteStore(path, MAX_DELIVERIES)
 
 
 def _wait_for_queue(store: SQLiteStore, length: int) -> None:
@@ -123,7 +139,7 @@ def test_writers_that_wait_share_a_commit(store: SQLiteStore) -> None:
         thread.join()
 
     assert len(commits) == 2  # the one that held them up, and one for all ten
-    assert len(store.events.claim("acme", PageSize(99, 1_000_000), NOW).events) == 10
+    assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(99, 1_000_000), NOW).events) == 10
 
 
 def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) -> None:
@@ -162,7 +178,7 @@ def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) ->
         thread.join()
 
     assert len(failures) == 1
-    assert len(store.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 3
+    assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1_000_000), NOW).events) == 3
 
 
 def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None:
@@ -174,7 +190,7 @@ def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None
     writer.pragma("max_page_count", 1_000_000)
 
     store.events.put("acme", [new_event()], NOW, LATER)
-    assert len(store.events.claim("acme", PageSize(9, 1_000_000), NOW).events) == 2
+    assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1_000_000), NOW).events) == 2
 
 
 class _Flaky:
@@ -187,6 +203,9 @@ class _Flaky:
     @property
     def in_transaction(self) -> bool:
         return self._connection.in_transaction
+
+    def changes(self) -> int:
+        return self._connection.changes()
 
     def execute(self, sql: str, parameters: tuple[object, ...] = ()) -> object:
         if self.broken and sql in ("COMMIT", "ROLLBACK"):
@@ -204,7 +223,7 @@ def test_a_commit_and_a_rollback_that_fail_are_unavailable_and_recover(store: SQ
     flaky.broken = False
 
     store.events.put("acme", [new_event()], NOW, LATER)
-    assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
+    assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1000), NOW).events) == 1
 
 
 def test_an_interrupted_act_leaves_the_writer_usable(store: SQLiteStore) -> None:
@@ -214,7 +233,7 @@ def test_an_interrupted_act_leaves_the_writer_usable(store: SQLiteStore) -> None
     with pytest.raises(KeyboardInterrupt):
         store._database.write(interrupt)
     store.events.put("acme", [new_event()], NOW, LATER)
-    assert len(store.events.claim("acme", PageSize(9, 1000), NOW).events) == 1
+    assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1000), NOW).events) == 1
 
 
 def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> None:
@@ -267,7 +286,7 @@ def test_a_lock_that_never_comes_is_unavailable(
     for call in (store.check, lambda: store.events.put("acme", [new_event()], NOW, LATER)):
         with pytest.raises(StoreUnavailable):
             call()
-    assert store.events.claim("acme", PageSize(9, 1_000_000), NOW).events == []
+    assert store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1_000_000), NOW).events == []
     other.close()
     store.check()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox.strict_json import MAX_DEPTH, NotJSON, dump, dump_canonical, parse
+from inbox.strict_json import MAX_DEPTH, NotJSON, dump, dump_canonical, parse, whole_number
 from tests.json_documents import VALUES, exact
 
 
@@ -113,3 +113,13 @@ def test_any_bytes_are_json_or_refused(text: bytes) -> None:
     except NotJSON:
         return
     assert exact(dump(document)) == exact(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"43200", 43200), (b"999999999999999", 999999999999999)])
+def test_a_whole_number_can_be_read(text: bytes, number: int) -> None:
+    assert whole_number(parse(text)) == number
+
+
+@pytest.mark.parametrize("text", [b"-1", b"1.0", b"1e3", b'"1"', b"true", b"null", b"[1]", b"1000000000000000"])
+def test_what_is_no_whole_number_is_none(text: bytes) -> None:
+    assert whole_number(parse(text)) is None

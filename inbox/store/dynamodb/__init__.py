@@ -3,8 +3,10 @@
 from contextlib import suppress
 
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.events import DynamoDBEvents
 from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.inboxes import DynamoDBInboxes
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE
 from inbox.store.dynamodb.tables import make_tables
@@ -14,9 +16,11 @@ from inbox.store.dynamodb.tenants import DynamoDBTenants
 class DynamoDBStore:
     """Opening it makes no call; its tables are made by `init`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, max_deliveries: int, remember_inboxes_seconds: float = 1.0) -> None:
         self._connection = connection
-        self.events = DynamoDBEvents(connection)
+        definitions = Definitions(connection, remember_inboxes_seconds)
+        self.events = DynamoDBEvents(connection, definitions, max_deliveries)
+        self.inboxes = DynamoDBInboxes(connection, definitions)
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
-from inbox.events import Adopted, Record, Status
+from inbox.events import DEFAULT_INBOX, Adopted, NewEvent, Record
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.items import is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_id, copied_place, event_key, text
+from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, copied_place, key_of, text
 from inbox.store.dynamodb.shards import Shards, Spread
+from inbox.store.dynamodb.states import state_of
 from inbox.store.dynamodb.writing import Writing
+
+_ADOPTED = "adopted"
+"""The state in which an event was copied. While it is still in that state, nobody has touched it here."""
 
 
 class Adopting:
@@ -24,17 +29,14 @@ class Adopting:
         conditional: list[Callable[[], object]] = []
         too_large = []
         for record in records:
-            event_id = record.event.event_id
-            seen = there.get(event_id)
-            if seen is not None and not _has_fallen_behind(seen, record):
+            item = _item(tenant_id, spread.for_new(record.event.event_id, now_ms), record)
+            seen = there.get(item["sk"]["S"])
+            if seen is not None and not _has_fallen_behind(seen, item):
                 continue
-            partition = spread.for_new(event_id, now_ms) if seen is None else seen["gsi1pk"]["S"]
-            place = copied_place(record.event.timestamp_ms, record.number)
-            item = to_item(tenant_id, partition, record.event, place, record.expires_at_s, record.fingerprint)
             if is_too_large(item):
-                too_large.append(event_id)
+                too_large.append(record.event.event_id)
             elif seen is not None:
-                conditional.append(partial(self._writing.replace, item, seen))
+                conditional.append(partial(self._writing.replace, item | _where(seen, item), seen))
             elif record.fingerprint is not None:
                 # Somebody may send an event under the same key meanwhile.
                 conditional.append(partial(self._writing.insert, item, now_ms))
@@ -45,18 +47,32 @@ class Adopting:
         return Adopted(len(fresh) + len(conditional), too_large)
 
     def _there_already(self, spread: Spread, records: Sequence[Record]) -> dict[str, Item]:
-        ids = [record.event.event_id for record in records]
-        keys = [event_key(partition, event_id) for event_id in ids for partition in spread.may_hold(event_id)]
-        found = self._connection.get_many(
-            EVENTS,
-            keys,
-            ProjectionExpression="sk, #status, gsi1pk, gsi1sk, claim_id",
-            ExpressionAttributeNames={"#status": "status"},
-        )
-        return by_id(found)
+        keys = [key for record in records for key in spread.keys(record.event.event_id, record.event.inbox)]
+        only = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_ADOPTED}"
+        return by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=only))
 
 
-def _has_fallen_behind(seen: Item, record: Record) -> bool:
-    """Copied before its delivery, and not yet handed out here."""
-    untouched = seen["status"] == text(Status.UNDELIVERED) and "claim_id" not in seen
-    return untouched and record.event.status is Status.DELIVERED
+def _item(tenant_id: str, shard: int | None, record: Record) -> dict[str, Any]:
+    event = record.event
+    place = copied_place(event.timestamp_ms, record.number)
+    state = state_of(event, place, record.lost_leases)
+    new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
+    item = to_item(tenant_id, shard, new, event.timestamp_ms, place, state, record.expires_at_s)
+    if event.inbox != DEFAULT_INBOX:
+        item = copy_for(event.inbox, item, state)
+    return item | {_ADOPTED: _version(item)}
+
+
+def _version(item: Item) -> dict[str, str]:
+    return text(f"{item['gsi1sk']['S']} {item['deliveries']['N']}")
+
+
+def _has_fallen_behind(seen: Item, item: Item) -> bool:
+    """Copied before the source changed it, and not touched here since."""
+    return seen.get(_ADOPTED) == _version(seen) != _version(item)
+
+
+def _where(seen: Item, item: Item) -> dict[str, Any]:
+    """It stays where it is, whatever has become of the tenant's shards."""
+    indexes = {name: seen["gsi1pk"] for name in ("gsi1pk", "gsi2pk") if name in item}
+    return {**key_of(seen), **indexes}

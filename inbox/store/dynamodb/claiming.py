@@ -1,77 +1,99 @@
-"""Claiming: an event belongs to the poll whose conditional write marked it delivered, and to no other."""
+"""Claiming: an event belongs to the poll whose conditional write took it, and to no other."""
 
+import hashlib
 import uuid
+from dataclasses import dataclass
 from functools import partial
 
-from inbox.errors import StoreUnavailable
-from inbox.events import Event, Order, Page, PageSize, Status
-from inbox.store.dynamodb.claims import AT_A_TIME, Claims
-from inbox.store.dynamodb.connection import Connection, pause
+from inbox.events import Event, Page, PageSize
+from inbox.store.dynamodb.availability import Availability
+from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.filling import fill
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, by_id, place_of
-from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, place_of, text
 from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.status_index import Entry, StatusIndex, fill
+from inbox.store.dynamodb.states import Entry, number_in
 from inbox.store.dynamodb.unanswered import Doubt, Unanswered
 
-# For single statements that were throttled. Calls as a whole have been repeated before an error gets here.
-_TRIES = 3
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who takes, and on what terms: consumed at once, or leased until then."""
+
+    tenant_id: str
+    inbox: str
+    seed: str
+    now_ms: int
+    lease_until_ms: int | None
+
+    def id_of(self, deliveries: int) -> str:
+        """The claim id that an event gets. A repeated poll may lease it anew, which makes the old receipt worthless."""
+        return hashlib.blake2b(f"{self.seed} {deliveries}".encode(), digest_size=16).hexdigest()
+
+    def change(self, entry: Entry) -> Change:
+        claim_id = self.id_of(entry.deliveries + 1)
+        if self.lease_until_ms is None:
+            return Change(entry, entry.consumed(claim_id, self.now_ms))
+        return Change(entry, entry.leased(claim_id, self.lease_until_ms))
+
+    def took(self, outcome: Outcome) -> Item | None:
+        # A retry after a timeout meets our own write: the claim id tells it from somebody else's.
+        is_ours = outcome.met is not None and outcome.met.get("claim_id") == text(
+            self.id_of(number_in(outcome.met, "deliveries"))
+        )
+        return outcome.met if is_ours else outcome.item
 
 
 class Claiming:
-    def __init__(self, connection: Connection, shards: Shards, index: StatusIndex) -> None:
+    def __init__(
+        self, connection: Connection, availability: Availability, changes: Changes, spent: Spent, max_deliveries: int
+    ) -> None:
         self._connection = connection
-        self._shards = shards
-        self._index = index
-        self._claims = Claims(connection)
-        self._spent = Spent()
+        self._availability = availability
+        self._changes = changes
+        self._max_deliveries = max_deliveries
+        self._spent = spent
         self._unanswered = Unanswered()
 
-    def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
-        partitions = self._shards.of(tenant_id).all()
+    def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
+        claim = Claim(tenant_id, inbox, uuid.uuid4().hex, now_ms, lease_until_ms)
+        entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
         # From here on nothing may fail without what was recovered being handed out.
-        got = self._recovered(tenant_id, size, now_ms)
-        entries = self._index.entries(partitions, Status.UNDELIVERED, Order.OLDEST, size.events, now_ms)
-        take = partial(self._take, tenant_id, uuid.uuid4().hex, now_ms)
-        return fill((entry for entry in entries if entry not in self._spent), size, AT_A_TIME, take, got)
+        got = self._recovered(claim, size) if lease_until_ms is None else []
+        return fill(entries, size, AT_A_TIME, partial(self._take, claim), got)
 
-    def _take(self, tenant_id: str, claim_id: str, now_ms: int, entries: list[Entry], got: list[Event]) -> None:
-        claimed: list[Item] = []
-        faults: list[str] = []
+    def _take(self, claim: Claim, entries: list[Entry], got: list[Event]) -> None:
         entries = self._spent.reserve(entries)
-        try:
-            for attempt in range(_TRIES):
-                if attempt:
-                    pause(attempt)
-                outcomes = self._claims.attempt(entries, claim_id, now_ms) if entries else []
-                claimed += [outcome.item for outcome in outcomes if outcome.item is not None]
-                faults = [outcome.fault for outcome in outcomes if outcome.fault is not None]
-                entries = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
-                if not faults:
-                    return
-            raise StoreUnavailable(f"DynamoDB did not answer ({faults[0]}).")
-        except Exception:
-            self._spent.give_back(entries)
-            self._unanswered.remember(tenant_id, [Doubt(entry, frozenset({claim_id}), now_ms) for entry in entries])
-            raise
-        finally:
-            got += [to_event(item) for item in sorted(claimed, key=place_of)]
+        outcomes = self._changes.make([claim.change(entry) for entry in entries])
+        taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
+        got += [to_event(item, claim.now_ms, self._max_deliveries) for item in sorted(taken, key=place_of)]
+        in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
+        self._spent.give_back(in_doubt)
+        # A lease that nobody has heard of runs out by itself.
+        if claim.lease_until_ms is None:
+            doubts = [Doubt(entry, frozenset({claim.id_of(entry.deliveries + 1)}), claim.now_ms) for entry in in_doubt]
+            self._unanswered.remember((claim.tenant_id, claim.inbox), doubts)
+        for outcome in outcomes:
+            if outcome.fault is not None:
+                raise outcome.fault
 
-    def _recovered(self, tenant_id: str, size: PageSize, now_ms: int) -> list[Event]:
+    def _recovered(self, claim: Claim, size: PageSize) -> list[Event]:
         """What earlier claims of this process marked delivered without ever hearing so."""
-        doubts = self._unanswered.take(tenant_id, size)
+        whose = claim.tenant_id, claim.inbox
+        doubts = self._unanswered.take(whose, size)
         if not doubts:
             return []
         try:
             found = self._connection.get_many(EVENTS, [doubt.entry.key for doubt in doubts])
         except Exception:
-            self._unanswered.remember(tenant_id, doubts)
+            self._unanswered.remember(whose, doubts)
             raise
-        alive = by_id(item for item in found if not is_expired(item, now_ms))
-        items = [(doubt, alive.get(doubt.entry.event_id)) for doubt in doubts]
+        alive = by_sort_key(item for item in found if not is_expired(item, claim.now_ms))
+        items = [(doubt, alive.get(doubt.entry.sort_key)) for doubt in doubts]
         # The write may still be on its way.
         self._unanswered.remember(
-            tenant_id, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(now_ms)]
+            whose, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(claim.now_ms)]
         )
         ours = [item for doubt, item in items if item is not None and doubt.is_ours(item)]
-        return [to_event(item) for item in sorted(ours, key=place_of)]
+        return [to_event(item, claim.now_ms, self._max_deliveries) for item in sorted(ours, key=place_of)]

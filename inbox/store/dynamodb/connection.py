@@ -29,6 +29,10 @@ READ_AT_ONCE = 100
 PATIENCE = 8
 """How often part of a batch is sent again; the pauses add up to 4.5 seconds at most."""
 
+# Further queries are for an index with many entries that nobody can have any more, or that nobody asked for.
+_LATER_LIMIT = 1_000
+_MOST_QUERIES = 50
+
 # boto3 itself reads only the second; everything else from AWS, its container services too, sets the first.
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
 
@@ -65,6 +69,18 @@ class Connection:
         answer: dict[str, Any] = getattr(self._once, operation)(**parameters)
         return answer
 
+    def transact(self, *writes: dict[str, Any]) -> None:
+        """All of the writes or none. ConditionFailed where a condition of any does not hold."""
+        for attempt in range(PATIENCE):
+            try:
+                self.call("transact_write_items", TransactItems=list(writes))
+                return
+            except StoreUnavailable as error:
+                # Somebody else writes one of the items at the same moment.
+                if attempt == PATIENCE - 1 or not faults.is_conflict(error.__cause__):
+                    raise
+            pause(attempt)
+
     def get(self, table: str, key: Item) -> dict[str, Any] | None:
         answer = self.call("get_item", TableName=self.table(table), Key=key, ConsistentRead=True)
         return answer.get("Item")
@@ -86,6 +102,17 @@ class Connection:
             else:
                 raise StoreUnavailable("DynamoDB did not answer (UnprocessedKeys).")
         return found
+
+    def walk(self, page: dict[str, Any] | None = None, /, **query: Any) -> Iterator[dict[str, Any]]:
+        """What a query finds, fetched as it is asked for; `page` is the first of it where that is there already."""
+        page = page or self.call("query", **query)
+        for _ in range(_MOST_QUERIES):
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            later = query | {"Limit": _LATER_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
+            page = self.call("query", **later)
+        raise StoreUnavailable("There is too much to look through in DynamoDB.")
 
     def all_pages(self, operation: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Every item of a query or scan that an operator asked for; a request of a client never walks a table."""

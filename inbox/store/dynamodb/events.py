@@ -1,50 +1,137 @@
 """Events in DynamoDB."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from inbox.events import Adopted, Event, NewEvent, Order, Page, PageSize, Record, Status, Stored
+from inbox.events import (
+    Adopted,
+    Event,
+    Listing,
+    NewEvent,
+    Order,
+    Page,
+    PageSize,
+    Receipt,
+    Record,
+    Replayed,
+    Selection,
+    Stored,
+)
 from inbox.store.dynamodb.adopting import Adopting
+from inbox.store.dynamodb.attempts import Attempts
+from inbox.store.dynamodb.availability import Availability
+from inbox.store.dynamodb.changes import Changes
 from inbox.store.dynamodb.claiming import Claiming
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
+from inbox.store.dynamodb.definitions import Definitions
+from inbox.store.dynamodb.filling import fill
+from inbox.store.dynamodb.history import History
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, by_id, event_key, text
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, text
+from inbox.store.dynamodb.leases import Leases
 from inbox.store.dynamodb.putting import Putting
+from inbox.store.dynamodb.replaying import Replaying
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.status_index import Entry, StatusIndex, fill
+from inbox.store.dynamodb.spent import Spent
+from inbox.store.dynamodb.states import Entry, standing
+from inbox.store.dynamodb.status_index import StatusIndex
+from inbox.store.dynamodb.writing import Writing
 
 
 class DynamoDBEvents:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, definitions: Definitions, max_deliveries: int) -> None:
         self._connection = connection
+        self._max_deliveries = max_deliveries
         self._shards = Shards(connection)
+        self._writing = Writing(connection)
         self._index = StatusIndex(connection)
-        self._putting = Putting(connection, self._shards)
-        self._claiming = Claiming(connection, self._shards, self._index)
+        changes, spent = Changes(connection), Spent()
+        self._changes = changes
+        self._availability = Availability(self._shards, self._index, changes, spent, max_deliveries)
+        self._putting = Putting(connection, self._shards, definitions)
+        self._claiming = Claiming(connection, self._availability, changes, spent, max_deliveries)
+        self._attempts = Attempts(connection, self._shards, self._availability, changes, spent, max_deliveries)
+        self._leases = Leases(connection, self._shards, changes, max_deliveries)
+        self._history = History(connection, self._shards, self._index, max_deliveries)
+        self._replaying = Replaying(changes, self._history, max_deliveries)
         self._adopting = Adopting(connection, self._shards)
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         return self._putting.put(tenant_id, events, now_ms, expires_at_s)
 
-    def get(self, tenant_id: str, event_id: str, now_ms: int) -> Event | None:
-        partitions = self._shards.of(tenant_id).may_hold(event_id)
-        found = self._connection.get_many(EVENTS, [event_key(partition, event_id) for partition in partitions])
-        return next((to_event(item) for item in found if not is_expired(item, now_ms)), None)
+    def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        item = self._item(tenant_id, inbox, event_id, now_ms)
+        return None if item is None else to_event(item, now_ms, self._max_deliveries)
 
-    def page(self, tenant_id: str, status: Status, order: Order, size: PageSize, now_ms: int) -> Page:
-        partitions = self._shards.of(tenant_id).all()
-        entries = self._index.entries(partitions, status, order, size.events, now_ms)
-        return fill(entries, size, READ_AT_ONCE, self._read, [])
+    def page(
+        self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
+    ) -> Listing:
+        return self._history.page(tenant_id, selection, order, size, after, now_ms)
 
-    def claim(self, tenant_id: str, size: PageSize, now_ms: int) -> Page:
-        return self._claiming.claim(tenant_id, size, now_ms)
+    def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
+        entries = self._availability.to_show(tenant_id, inbox, order, size.events, now_ms)
+        return fill(entries, size, READ_AT_ONCE, partial(self._read, now_ms), [])
+
+    def claim(
+        self,
+        tenant_id: str,
+        inbox: str,
+        size: PageSize,
+        now_ms: int,
+        lease_until_ms: int | None = None,
+        attempt: str | None = None,
+    ) -> Page:
+        if attempt is not None:
+            return self._attempts.claim(tenant_id, inbox, size, now_ms, lease_until_ms, attempt)
+        return self._claiming.claim(tenant_id, inbox, size, now_ms, lease_until_ms)
+
+    def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
+        return self._leases.acknowledge(tenant_id, receipts, now_ms)
+
+    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
+        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms)
+
+    def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
+        return self._leases.extend(tenant_id, receipts, lease_until_ms, now_ms)
+
+    def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        item = self._item(tenant_id, inbox, event_id, now_ms)
+        return None if item is None else self._replaying.replay(item, now_ms)
+
+    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+        return self._replaying.replay_all(tenant_id, selection, most, now_ms)
+
+    def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
+        found = [
+            item
+            for partition in self._shards.of(tenant_id).may_hold(event_id)
+            for item in self._connection.walk(
+                TableName=self._connection.table(EVENTS),
+                KeyConditionExpression="pk = :partition AND begins_with(sk, :event)",
+                ExpressionAttributeValues={":partition": text(partition), ":event": text(event_id)},
+                ProjectionExpression="pk, sk, #ttl",
+                ExpressionAttributeNames={"#ttl": "ttl"},
+                ConsistentRead=True,
+            )
+        ]
+        self._writing.delete([key_of(item) for item in found])
+        return any(not is_expired(item, now_ms) for item in found)
+
+    def purge(self, now_ms: int, most: int) -> int:  # noqa: ARG002 - as the port has it
+        """DynamoDB deletes by TTL."""
+        return 0
 
     def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
         return self._adopting.adopt(tenant_id, records, now_ms)
 
-    def _read(self, entries: list[Entry], got: list[Event]) -> None:
-        found = by_id(self._connection.get_many(EVENTS, [entry.key for entry in entries]))
+    def _item(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
+        found = self._connection.get_many(EVENTS, self._shards.of(tenant_id).keys(event_id, inbox))
+        return next((item for item in found if not is_expired(item, now_ms)), None)
+
+    def _read(self, now_ms: int, entries: list[Entry], got: list[Event]) -> None:
+        found = by_sort_key(self._connection.get_many(EVENTS, [entry.key for entry in entries]))
         for entry in entries:
-            item = found.get(entry.event_id)
+            item = found.get(entry.sort_key)
             # The index may show what has moved on since.
-            if item is not None and item["gsi1sk"] == text(entry.status_key):
-                got.append(to_event(item))
+            if item is not None and standing(item, now_ms, self._max_deliveries).is_available:
+                got.append(to_event(item, now_ms, self._max_deliveries))

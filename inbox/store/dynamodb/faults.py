@@ -63,11 +63,16 @@ def may_have_happened(error: Exception) -> bool:
     return isinstance(error, HTTPClientError) and not isinstance(error, ConnectTimeoutError | EndpointConnectionError)
 
 
+def is_conflict(error: BaseException | None) -> bool:
+    """Whether a transaction met another one."""
+    return isinstance(error, ClientError) and "TransactionConflict" in _reasons(error.response)
+
+
 def translated(error: Exception) -> Exception:
     """A failed condition and a passing fault become exceptions of ours; anything else is a bug, and stays."""
     code = code_of(error)
     response: dict[str, Any] = error.response if isinstance(error, ClientError) else {}
-    if code == "ConditionalCheckFailedException" or _condition_ended_transaction(response):
+    if code == "ConditionalCheckFailedException" or "ConditionalCheckFailed" in _reasons(response):
         return ConditionFailed(response.get("Item"))
     if code == "ResourceNotFoundException":
         return StoreUnavailable("A table is missing in DynamoDB; `inbox init` makes it.")
@@ -78,5 +83,5 @@ def translated(error: Exception) -> Exception:
     return error
 
 
-def _condition_ended_transaction(response: Item) -> bool:
-    return any(reason.get("Code") == "ConditionalCheckFailed" for reason in response.get("CancellationReasons", []))
+def _reasons(response: Item) -> list[str | None]:
+    return [reason.get("Code") for reason in response.get("CancellationReasons", [])]

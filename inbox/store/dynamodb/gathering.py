@@ -8,6 +8,7 @@ event is never held back.
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from inbox.store.dynamodb.layout import Item
 
@@ -20,10 +21,10 @@ Write = Callable[[Sequence[Item]], Sequence[Exception | None]]
 
 
 class _Waiting:
-    __slots__ = ("done", "error", "item", "leads", "turn")
+    __slots__ = ("done", "error", "items", "leads", "turn")
 
-    def __init__(self, item: Item) -> None:
-        self.item = item
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
         self.leads = False
         self.done = False
         self.error: Exception | None = None
@@ -39,12 +40,13 @@ class Gathering:
         self._queue: deque[_Waiting] = deque()
         self._under_way = 0
 
-    def put(self, item: Item) -> None:
-        """Returns when the item is stored."""
-        waiting = _Waiting(item)
+    def put(self, items: Sequence[Item]) -> None:
+        """Returns when all of the items are stored."""
+        waiting = _Waiting(items)
         with self._mutex:
             self._queue.append(waiting)
-            full = len(self._queue) >= MOST_TOGETHER and self._under_way < _MOST_UNDER_WAY
+            queued = sum(len(each.items) for each in self._queue)
+            full = queued >= MOST_TOGETHER and self._under_way < _MOST_UNDER_WAY
             if full or self._under_way == 0:
                 self._under_way += 1
                 waiting.leads = True
@@ -52,7 +54,7 @@ class Gathering:
             with self._mutex:
                 leads, done = waiting.leads, waiting.done
                 waiting.leads = False
-            # Also where a full batch has taken its item along meanwhile: others wait to be led.
+            # Also where a full batch has taken its items along meanwhile: others wait to be led.
             if leads:
                 self._lead()
             elif done:
@@ -65,18 +67,30 @@ class Gathering:
 
     def _lead(self) -> None:
         with self._mutex:
-            group = [self._queue.popleft() for _ in range(min(MOST_TOGETHER, len(self._queue)))]
-        errors: Sequence[Exception | None] = [RuntimeError("The write was interrupted.")] * len(group)
+            group = self._next_group()
+        items = [item for waiting in group for item in waiting.items]
+        errors: Sequence[Exception | None] = [RuntimeError("The write was interrupted.")] * len(items)
         try:
-            if group:
-                errors = self._write([waiting.item for waiting in group])
+            if items:
+                errors = self._write(items)
         finally:
             self._finish(group, errors)
 
+    def _next_group(self) -> list[_Waiting]:
+        """As many as fit into a batch, and always one: an event may have more copies than that."""
+        group: list[_Waiting] = []
+        room = MOST_TOGETHER
+        while self._queue and (not group or len(self._queue[0].items) <= room):
+            group.append(self._queue.popleft())
+            room -= len(group[-1].items)
+        return group
+
     def _finish(self, group: list[_Waiting], errors: Sequence[Exception | None]) -> None:
+        remaining = iter(errors)
         with self._mutex:
-            for waiting, error in zip(group, errors, strict=True):
-                waiting.error = error
+            for waiting in group:
+                failed = [error for error in islice(remaining, len(waiting.items)) if error is not None]
+                waiting.error = failed[0] if failed else None
                 waiting.done = True
                 waiting.turn.release()
             successor = self._queue[0] if self._queue else None

@@ -2,55 +2,109 @@
 
 from typing import Any
 
-from inbox.events import Event, Status
+from inbox.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import payloads
-from inbox.store.dynamodb.layout import Item, event_index_keys, event_key, number, text
-from inbox.store.dynamodb.layout import partition as tenant_partition
+from inbox.store.dynamodb.layout import (
+    Item,
+    event_index_keys,
+    event_key,
+    inbox_of,
+    index_partition,
+    index_partition_beside,
+    number,
+    partition,
+    place_of,
+    text,
+)
+from inbox.store.dynamodb.states import Entry, State, number_in, standing
 
 # DynamoDB takes 400 KB. The rest of an item, and what a claim adds to it, stays well below 4.
 MOST_PAYLOAD_BYTES = 396 * 1024
 
+PENDING_COPIES = "pending_copies"
+"""Names of inboxes, on an event with a key whose copies may not be written yet."""
+
 
 def to_item(
-    tenant_id: str, partition: str, event: Event, place: str, expires_at_s: int, fingerprint: bytes | None
+    tenant_id: str, shard: int | None, event: NewEvent, timestamp_ms: int, place: str, state: State, expires_at_s: int
 ) -> dict[str, Any]:
+    """An event in its inbox `default`."""
     # An event with a key is looked for under its id alone, so that stays the same whatever the number of shards. It is
     # the index that has to be spread: ids are random, and DynamoDB splits a table's partition between them by itself.
-    home = partition if fingerprint is None else tenant_partition(tenant_id)
+    home = partition(tenant_id, shard if event.fingerprint is None else None)
     item = {
         **event_key(home, event.event_id),
-        **event_index_keys(partition, event.event_type, event.status, place),
+        **event_index_keys(
+            index_partition(tenant_id, DEFAULT_INBOX, shard), DEFAULT_INBOX, event.event_type, state.status_key, place
+        ),
+        **{name: value for name, value in state.attributes().items() if "NULL" not in value},
         "tenant_id": text(tenant_id),
         "event_id": text(event.event_id),
-        "status": text(event.status),
-        "timestamp": number(event.timestamp_ms),
-        "deliveries": number(event.deliveries),
+        "timestamp": number(timestamp_ms),
         "payload": payloads.to_attribute(event.payload),
         "payload_bytes": number(len(event.payload)),
         "ttl": number(expires_at_s),
     }
     if event.event_type is not None:
         item["event_type"] = text(event.event_type)
-    if event.delivered_at_ms is not None:
-        item["delivered_at"] = number(event.delivered_at_ms)
-    if fingerprint is not None:
-        item["fingerprint"] = {"B": fingerprint}
+    if event.fingerprint is not None:
+        item["fingerprint"] = {"B": event.fingerprint}
     return item
+
+
+def copy_for(inbox: str, item: Item, state: State) -> dict[str, Any]:
+    """What a named inbox has of an event."""
+    kept = {name: value for name, value in item.items() if name not in _OF_THE_EVENT_ALONE}
+    tenant_id, event_id = item["tenant_id"]["S"], item["event_id"]["S"]
+    return {
+        **kept,
+        **{name: value for name, value in state.attributes().items() if "NULL" not in value},
+        **event_key(item["pk"]["S"], event_id, inbox),
+        "gsi1pk": text(index_partition_beside(tenant_id, inbox, item["gsi1pk"]["S"])),
+    }
+
+
+# And what the life of the event itself has left behind; a copy begins its own.
+_OF_THE_EVENT_ALONE = frozenset(
+    {"gsi2pk", "gsi2sk", "fingerprint", PENDING_COPIES, "claim_id", "delivered_at", "lease_expires_at"}
+)
+
+
+def pending_copies(item: Item) -> list[str]:
+    return [name["S"] for name in item[PENDING_COPIES]["L"]]
 
 
 def is_too_large(item: Item) -> bool:
     return len(item["payload"].get("B", b"")) > MOST_PAYLOAD_BYTES
 
 
-def to_event(item: Item) -> Event:
+def to_entry(item: Item) -> Entry:
+    """From an item, or from what `status-index` shows of one."""
+    return Entry(
+        partition=item["pk"]["S"],
+        sort_key=item["sk"]["S"],
+        status_key=item["gsi1sk"]["S"],
+        place=place_of(item),
+        deliveries=int(item["deliveries"]["N"]),
+        lost_leases=number_in(item, "lost_leases"),
+        payload_bytes=int(item["payload_bytes"]["N"]),
+        event_type=item["event_type"]["S"] if "event_type" in item else None,
+    )
+
+
+def to_event(item: Item, now_ms: int, max_deliveries: int) -> Event:
+    status = standing(item, now_ms, max_deliveries).status
+    is_leased = status is Status.LEASED
     return Event(
         event_id=item["event_id"]["S"],
         event_type=item["event_type"]["S"] if "event_type" in item else None,
         timestamp_ms=int(item["timestamp"]["N"]),
-        status=Status(item["status"]["S"]),
+        status=status,
         deliveries=int(item["deliveries"]["N"]),
-        delivered_at_ms=int(item["delivered_at"]["N"]) if "delivered_at" in item else None,
+        delivered_at_ms=number_in(item, "delivered_at") or None,
         payload=payloads.from_attribute(item["payload"]),
+        inbox=inbox_of(item),
+        lease=Lease(item["claim_id"]["S"], number_in(item, "lease_expires_at")) if is_leased else None,
     )
 
 

@@ -1,10 +1,12 @@
 """The names of the tables and indexes, and how every key's value is made. No other file does either."""
 
+import hashlib
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inbox.events import Status
+from inbox.events import DEFAULT_INBOX, Status
 
 Item = Mapping[str, Any]
 """An item as DynamoDB writes it: every value inside its type, `{"S": "text"}`."""
@@ -17,7 +19,10 @@ STATUS_INDEX = "status-index"
 EVENT_TYPE_INDEX = "event-type-index"
 
 _SEPARATOR = "#"
+_AFTER_ALL = "~"
+_HELD = "held"
 _METADATA = "METADATA"
+_PLACE = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
 
 
 def text(value: str) -> dict[str, str]:
@@ -41,26 +46,87 @@ def copied_place(timestamp_ms: int, number: int) -> str:
     return place(timestamp_ms, number, "copied")
 
 
-def status_key(status: Status, its_place: str) -> str:
-    return f"{status}{_SEPARATOR}{its_place}"
+def timestamp_of(its_place: str) -> int:
+    return int(its_place.partition(_SEPARATOR)[0])
 
 
-def status_range(status: Status) -> tuple[str, str]:
-    """Between which two texts all keys of a status lie."""
-    return f"{status}{_SEPARATOR}", f"{status}{_SEPARATOR}~"
+def is_place(text: str) -> bool:
+    return _PLACE.fullmatch(text) is not None
 
 
 def place_of(item: Item) -> str:
     """The place that an event keeps through its whole life, whatever its status."""
     key: str = item["gsi1sk"]["S"]
+    return _SEPARATOR.join(key.split(_SEPARATOR)[-2:])
+
+
+def places(since_ms: int | None, until_ms: int | None) -> tuple[str, str]:
+    """Between which two texts the places of that time lie."""
+    first = "" if since_ms is None else f"{min(since_ms, 10**13 - 1):013d}"
+    return first, _AFTER_ALL if until_ms is None else f"{min(until_ms, 10**13 - 1):013d}"
+
+
+# `status-index`: by status and place, but what is out of reach until some time is sorted by that time.
+
+
+def status_key(status: Status, its_place: str) -> str:
+    return f"{status}{_SEPARATOR}{its_place}"
+
+
+def leased_key(until_ms: int, its_place: str) -> str:
+    return f"{Status.LEASED}{_SEPARATOR}{until_ms:013d}{_SEPARATOR}{its_place}"
+
+
+def held_key(until_ms: int, its_place: str) -> str:
+    """Of an event that waits out the delay of a release: among the leased ones, since it comes back as they do."""
+    return leased_key(until_ms, f"{_HELD}{_SEPARATOR}{its_place}")
+
+
+def is_held(status_key: str) -> bool:
+    return status_key.split(_SEPARATOR)[2] == _HELD
+
+
+def until_of(status_key: str) -> int | None:
+    """When the event comes back; None where it is within reach, or delivered, or dead."""
+    status, time, *_ = status_key.split(_SEPARATOR)
+    return int(time) if status == Status.LEASED else None
+
+
+def status_range(status: Status, first: str = "", last: str = _AFTER_ALL) -> tuple[str, str]:
+    """Between which two texts the keys of a status lie, all of them or those of some places."""
+    return f"{status}{_SEPARATOR}{first}", f"{status}{_SEPARATOR}{last}"
+
+
+def back_by(now_ms: int) -> tuple[str, str]:
+    """Between which two texts the keys lie of what has come back by then."""
+    return status_range(Status.LEASED, "", f"{now_ms + 1:013d}")
+
+
+def type_range(event_type: str, first: str, last: str) -> tuple[str, str]:
+    """The same for `event-type-index`."""
+    return f"{event_type}{_SEPARATOR}{first}", f"{event_type}{_SEPARATOR}{last}"
+
+
+def place_in_type_index(item: Item) -> str:
+    key: str = item["gsi2sk"]["S"]
     return key.split(_SEPARATOR, 1)[1]
 
 
-# A tenant's partitions: one, or one for each write shard.
+# A tenant's partitions: one, or one for each write shard. Those of the index are apart for each inbox.
 
 
 def partition(tenant_id: str, shard: int | None = None) -> str:
     return tenant_id if shard is None else f"{tenant_id}{_SEPARATOR}{shard}"
+
+
+def index_partition(tenant_id: str, inbox: str, shard: int | None = None) -> str:
+    """An inbox named `3` has the same as shard 3 of the default one: `inbox_of` tells their items apart."""
+    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", shard)
+
+
+def index_partition_beside(tenant_id: str, inbox: str, of_default: str) -> str:
+    """That of a named inbox, in the same shard as one of the default inbox."""
+    return f"{tenant_id}{_SEPARATOR}{inbox}{of_default.removeprefix(tenant_id)}"
 
 
 def shard_of(event_id: str, shards: int) -> int:
@@ -68,12 +134,23 @@ def shard_of(event_id: str, shards: int) -> int:
     return uuid.UUID(event_id).int % shards
 
 
-def event_key(its_partition: str, event_id: str) -> dict[str, Any]:
-    return {"pk": text(its_partition), "sk": text(event_id)}
+def event_key(its_partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
+    """An inbox's copy of an event stands right behind the event itself."""
+    sort_key = event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
+    return {"pk": text(its_partition), "sk": text(sort_key)}
 
 
-def by_id(items: Iterable[Item]) -> dict[str, Item]:
-    """Events of one tenant by their ids."""
+def inbox_of(item: Item) -> str:
+    sort_key: str = item["sk"]["S"]
+    return sort_key.partition(_SEPARATOR)[2] or DEFAULT_INBOX
+
+
+def event_id_of(sort_key: str) -> str:
+    return sort_key.partition(_SEPARATOR)[0]
+
+
+def by_sort_key(items: Iterable[Item]) -> dict[str, Item]:
+    """Events, and copies of them: their ids are unique, whosever they are."""
     return {item["sk"]["S"]: item for item in items}
 
 
@@ -81,9 +158,12 @@ def key_of(item: Item) -> dict[str, Any]:
     return {"pk": item["pk"], "sk": item["sk"]}
 
 
-def event_index_keys(its_partition: str, event_type: str | None, status: Status, its_place: str) -> dict[str, Any]:
-    keys = {"gsi1pk": text(its_partition), "gsi1sk": text(status_key(status, its_place))}
-    if event_type is not None:
+def event_index_keys(
+    its_partition: str, inbox: str, event_type: str | None, its_status_key: str, its_place: str
+) -> dict[str, Any]:
+    keys = {"gsi1pk": text(its_partition), "gsi1sk": text(its_status_key)}
+    # Copies are not in it: the event is found by its type once.
+    if event_type is not None and inbox == DEFAULT_INBOX:
         keys |= {"gsi2pk": text(its_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_place}")}
     return keys
 
@@ -106,7 +186,23 @@ def key_id_key(key_id: str) -> dict[str, Any]:
     return {"PK": text(f"KEY{_SEPARATOR}{key_id}"), "SK": text(_METADATA)}
 
 
+def inbox_key(tenant_id: str, name: str) -> dict[str, Any]:
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{INBOXES_OF_TENANT}{name}")}
+
+
+def inbox_names_key(tenant_id: str) -> dict[str, Any]:
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text("INBOXES")}
+
+
+def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
+    """A poll that can be repeated. Its id is the client's own text, so only its hash becomes part of a key."""
+    digest = hashlib.sha256(attempt.encode()).hexdigest()
+    sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{digest}"
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
+
+
 KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
+INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
 IS_TENANT = {":metadata": text(_METADATA), ":tenant": text(f"TENANT{_SEPARATOR}")}
 
 # Not a tenant's id: nothing is ever stored here. Writing to it, on a condition that cannot hold, tries the table.

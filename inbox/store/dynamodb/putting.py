@@ -1,23 +1,29 @@
 """Putting events in, each by the cheapest road that keeps its promise."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from typing import Any
 
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
-from inbox.events import Event, NewEvent, Status, Stored
+from inbox.events import NewEvent, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
+from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
-from inbox.store.dynamodb.items import is_expired, is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_id, key_of
+from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, place_of, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
+from inbox.store.dynamodb.states import undelivered
 from inbox.store.dynamodb.writing import Writing
+from inbox.tenants import Inbox
 
 
 class Putting:
-    def __init__(self, connection: Connection, shards: Shards) -> None:
+    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions) -> None:
         self._connection = connection
         self._shards = shards
+        self._definitions = definitions
         self._stamps = Stamps()
         self._writing = Writing(connection)
         self._gathering = Gathering(self._writing.write_fresh)
@@ -25,22 +31,25 @@ class Putting:
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         spread = self._shards.of(tenant_id)
         timestamp_ms, places = self._stamps.take(now_ms, len(events))
+        inboxes = self._definitions.of(tenant_id)
         items = [
             to_item(
                 tenant_id,
                 spread.for_new(new.event_id, now_ms),
-                Event(new.event_id, new.event_type, timestamp_ms, Status.UNDELIVERED, 0, None, new.payload),
+                new,
+                timestamp_ms,
                 place,
+                undelivered(place),
                 expires_at_s,
-                new.fingerprint,
             )
+            | _pending(new, inboxes)
             for new, place in zip(events, places, strict=True)
         ]
         too_large = [position for position, item in enumerate(items) if is_too_large(item)]
         if too_large:
             raise EventTooLarge("An event is too large for DynamoDB, even compressed. Nothing was stored.", too_large)
         if len(items) == 1 and "fingerprint" not in items[0]:
-            self._gathering.put(items[0])
+            self._gathering.put(_with_copies(items[0], inboxes))
             return [_stored(items[0], items[0])]
         firsts = self._there_already(items, now_ms) if len(items) > 1 else {}
         for item in items:
@@ -48,7 +57,7 @@ class Putting:
         _refuse_conflicts(items, firsts)
         # A group after the other: a poll meanwhile sees them in order, and a failure leaves the fewest behind.
         for group in groups_of(MOST_TOGETHER, [item for item in items if firsts[_id(item)] is item]):
-            self._put_group(group, firsts, now_ms)
+            self._put_group(group, firsts, inboxes, now_ms)
         try:
             _refuse_conflicts(items, firsts)
         except IdempotencyConflict:
@@ -57,18 +66,49 @@ class Putting:
             # Another event came under a key since we looked. What was put already stays, since others may count on it
             # by now: so this is not a clean refusal. That is what the sender gets when it tries again.
             raise StoreUnavailable("Another event came under an idempotency key at the same moment.") from None
+        self._complete(firsts.values(), inboxes, now_ms)
         return [_stored(item, firsts[_id(item)]) for item in items]
 
-    def _put_group(self, group: Sequence[Item], firsts: dict[str, Item], now_ms: int) -> None:
+    def _put_group(self, group: Sequence[Item], firsts: dict[str, Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
         keyed = [item for item in group if "fingerprint" in item]
         others = self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), keyed)
-        firsts.update(by_id(other for other in others if other is not None))
-        self._writing.write_all_fresh([item for item in group if "fingerprint" not in item])
+        firsts.update(by_sort_key(other for other in others if other is not None))
+        fresh = [_with_copies(item, inboxes) for item in group if "fingerprint" not in item]
+        self._writing.write_all_fresh(list(chain(*fresh)))
+
+    def _complete(self, firsts: Iterable[Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
+        """Writes the copies that events with a key wait for, and then that they wait for none.
+
+        Whoever put such an event may have ended before its copies were written. Then the repeat writes them.
+        """
+        waiting = [item for item in firsts if PENDING_COPIES in item]
+        open_ones = {inbox.name for inbox in inboxes}
+        copies = [
+            [copy_for(name, item, undelivered(place_of(item))) for name in pending_copies(item) if name in open_ones]
+            for item in waiting
+        ]
+        self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), chain(*copies))
+        still_there = self._connection.at_once(self._writing.has_its_copies, waiting)
+        # Erased meanwhile, and so are its copies.
+        gone = chain(*(of_one for of_one, is_there in zip(copies, still_there, strict=True) if not is_there))
+        self._writing.delete([key_of(copy) for copy in gone])
 
     def _there_already(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
         keys = [key_of(item) for item in items if "fingerprint" in item]
         found = self._connection.get_many(EVENTS, keys)
-        return by_id(item for item in found if not is_expired(item, now_ms))
+        return by_sort_key(item for item in found if not is_expired(item, now_ms))
+
+
+def _pending(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
+    """What an event with a key says of its copies: they are written after it, once it is known to be the first."""
+    names = [text(inbox.name) for inbox in inboxes if inbox.takes(event.event_type)]
+    return {PENDING_COPIES: {"L": names}} if names and event.fingerprint is not None else {}
+
+
+def _with_copies(item: Item, inboxes: Sequence[Inbox]) -> list[Item]:
+    event_type = item["event_type"]["S"] if "event_type" in item else None
+    state = undelivered(place_of(item))
+    return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.takes(event_type))]
 
 
 def _id(item: Item) -> str:

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from cachetools import TTLCache, cachedmethod
 
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.layout import TENANTS, partition, shard_of, tenant_key
+from inbox.store.dynamodb.layout import TENANTS, event_key, index_partition, partition, shard_of, tenant_key
 
 _CACHED_TENANTS = 10_000
 _CACHE_SECONDS = 20
@@ -27,21 +28,29 @@ class Spread:
     tenant_id: str
     counts: tuple[tuple[int, int], ...] = ()
 
-    def for_new(self, event_id: str, now_ms: int) -> str:
+    def for_new(self, event_id: str, now_ms: int) -> int | None:
+        """The shard of a new event; None where there are none."""
         in_force = [count for count, since_ms in self.counts if since_ms <= now_ms]
-        return self._partition(event_id, in_force[-1] if in_force else 1)
+        return _shard(event_id, in_force[-1] if in_force else 1)
 
     def may_hold(self, event_id: str) -> list[str]:
         """Every partition in which an event of that id can be, the usual one first."""
-        counts = [1, *(count for count, _ in self.counts)]
-        return list(dict.fromkeys(self._partition(event_id, count) for count in counts))
+        shards = [None, *(_shard(event_id, count) for count, _ in self.counts)]
+        return list(dict.fromkeys(partition(self.tenant_id, shard) for shard in shards))
 
-    def all(self) -> list[str]:
+    def keys(self, event_id: str, inbox: str) -> list[dict[str, Any]]:
+        """Every key that the event can have in that inbox."""
+        return [event_key(partition, event_id, inbox) for partition in self.may_hold(event_id)]
+
+    def all(self, inbox: str) -> list[str]:
+        """Every partition of the index that has events of the inbox."""
         most = max((count for count, _ in self.counts), default=1)
-        return [partition(self.tenant_id), *(partition(self.tenant_id, shard) for shard in range(most) if most > 1)]
+        shards = [None, *(range(most) if most > 1 else ())]
+        return [index_partition(self.tenant_id, inbox, shard) for shard in shards]
 
-    def _partition(self, event_id: str, count: int) -> str:
-        return partition(self.tenant_id, shard_of(event_id, count) if count > 1 else None)
+
+def _shard(event_id: str, count: int) -> int | None:
+    return shard_of(event_id, count) if count > 1 else None
 
 
 class Shards:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from cachetools import TTLCache
 
-from inbox.store.dynamodb.status_index import Entry
+from inbox.store.dynamodb.states import Entry
 
 _MOST = 20_000
 _SECONDS = 10

@@ -34,7 +34,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
                 # Just enough to choose by: the claim's own write brings the rest, so no payload is paid for twice.
                 "Projection": {
                     "ProjectionType": "INCLUDE",
-                    "NonKeyAttributes": ["deliveries", "payload_bytes", TTL_ATTRIBUTE],
+                    "NonKeyAttributes": ["deliveries", "event_type", "lost_leases", "payload_bytes", TTL_ATTRIBUTE],
                 },
             },
             {

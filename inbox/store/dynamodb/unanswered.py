@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from inbox.events import PageSize
 from inbox.store.dynamodb.layout import Item, text
-from inbox.store.dynamodb.status_index import Entry
+from inbox.store.dynamodb.states import Entry
 
 _MOST_REMEMBERED = 10_000
 _WORTH_WAITING_MS = 60_000
@@ -27,7 +27,7 @@ class Doubt:
 
     def is_ours(self, item: Item) -> bool:
         """It was one of them that took the event."""
-        return "claim_id" in item and item["claim_id"]["S"] in self.claim_ids
+        return item.get("claim_id", {}).get("S") in self.claim_ids
 
     def is_open(self, item: Item | None) -> bool:
         """The event is as it was before the claim."""
@@ -37,27 +37,31 @@ class Doubt:
         return now_ms - self.since_ms < _WORTH_WAITING_MS
 
 
+Whose = tuple[str, str]
+"""A tenant and one of its inboxes."""
+
+
 class Unanswered:
     """Each doubt is in one pair of hands: taking it takes it out."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._doubts: OrderedDict[tuple[str, str], Doubt] = OrderedDict()
+        self._doubts: OrderedDict[tuple[Whose, str], Doubt] = OrderedDict()
 
-    def remember(self, tenant_id: str, doubts: Iterable[Doubt]) -> None:
+    def remember(self, whose: Whose, doubts: Iterable[Doubt]) -> None:
         with self._mutex:
             for doubt in doubts:
-                key = tenant_id, doubt.entry.event_id
+                key = whose, doubt.entry.sort_key
                 earlier = self._doubts[key].claim_ids if key in self._doubts else frozenset()
                 self._doubts[key] = replace(doubt, claim_ids=doubt.claim_ids | earlier)
             while len(self._doubts) > _MOST_REMEMBERED:
                 self._doubts.popitem(last=False)
 
-    def take(self, tenant_id: str, size: PageSize) -> list[Doubt]:
+    def take(self, whose: Whose, size: PageSize) -> list[Doubt]:
         """As many as fit on a page, and at least one where there is any."""
         taken: list[Doubt] = []
         with self._mutex:
-            for key in [key for key in self._doubts if key[0] == tenant_id][: size.events]:
+            for key in [key for key in self._doubts if key[0] == whose][: size.events]:
                 if sum(doubt.entry.payload_bytes for doubt in taken) >= size.payload_bytes:
                     break
                 taken.append(self._doubts.pop(key))

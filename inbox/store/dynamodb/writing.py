@@ -8,14 +8,15 @@ from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import PATIENCE, Connection, groups_of, pause
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.gathering import MOST_TOGETHER
-from inbox.store.dynamodb.layout import EVENTS, Item, by_id, number, place_of
+from inbox.store.dynamodb.items import PENDING_COPIES
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, place_of
 
 # The conditions, and why.
 _NOT_THERE = "attribute_not_exists(pk)"
 # TTL deletes days late. An event past its time is no reason to refuse another one under its key.
 _NOT_THERE_OR_EXPIRED = f"{_NOT_THERE} OR #ttl <= :now"
 # Nobody has taken it yet.
-_STILL_AS_WRITTEN = "gsi1sk = :status_key"
+_STILL_AS_WRITTEN = "gsi1sk = :status_key AND deliveries = :deliveries"
 
 
 class Writing:
@@ -31,14 +32,51 @@ class Writing:
 
     def replace(self, item: Item, seen: Item) -> None:
         """Puts the item in the place of one that nobody has changed since it was seen."""
-        self._put_if(_STILL_AS_WRITTEN, item, ExpressionAttributeValues={":status_key": seen["gsi1sk"]})
+        as_seen = {":status_key": seen["gsi1sk"], ":deliveries": seen["deliveries"]}
+        self._put_if(_STILL_AS_WRITTEN, item, ExpressionAttributeValues=as_seen)
+
+    def has_its_copies(self, item: Item) -> bool:
+        """Writes down that an event waits for no copies any more. Whether it is still there."""
+        try:
+            self._connection.call(
+                "update_item",
+                TableName=self._connection.table(EVENTS),
+                Key=key_of(item),
+                UpdateExpression=f"REMOVE {PENDING_COPIES}",
+                ConditionExpression="attribute_exists(pk)",
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def delete(self, keys: Sequence[Item]) -> None:
+        table = self._connection.table(EVENTS)
+        for group in groups_of(MOST_TOGETHER, keys):
+            waiting: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in group]}
+            for attempt in range(PATIENCE):
+                waiting = self._connection.call("batch_write_item", RequestItems=waiting).get("UnprocessedItems") or {}
+                if not waiting:
+                    break
+                pause(attempt)
+            else:
+                raise StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
 
     def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
-        """Writes at most 25 items whose ids were made up just now, and answers an error for each that failed."""
+        """Writes items whose ids were made up just now, and answers an error for each that failed."""
+        return [error for group in groups_of(MOST_TOGETHER, items) for error in self._write_group(group)]
+
+    def write_all_fresh(self, items: Sequence[Item]) -> None:
+        """The same, up to the first batch that fails."""
+        for group in groups_of(MOST_TOGETHER, items):
+            for error in self._write_group(group):
+                if error is not None:
+                    raise error
+
+    def _write_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         if len(items) == 1:
             return [self._insert_fresh(items[0])]
         table = self._connection.table(EVENTS)
-        waiting = by_id(items)
+        waiting = by_sort_key(items)
         for attempt in range(PATIENCE):
             requests = [{"PutRequest": {"Item": item}} for item in waiting.values()]
             try:
@@ -46,7 +84,7 @@ class Writing:
                 # second write would bring it back as undelivered.
                 answer = self._connection.call_once("batch_write_item", RequestItems={table: requests})
                 unprocessed: list[dict[str, Any]] = (answer.get("UnprocessedItems") or {}).get(table, [])
-                waiting = by_id(each["PutRequest"]["Item"] for each in unprocessed)
+                waiting = by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
             except faults.ERRORS as error:
                 translated = faults.translated(error)
                 if not isinstance(translated, StoreUnavailable):
@@ -61,13 +99,6 @@ class Writing:
             pause(attempt)
         failed = StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
         return [failed if item["sk"]["S"] in waiting else None for item in items]
-
-    def write_all_fresh(self, items: Sequence[Item]) -> None:
-        """The same for any number, one batch after the other, up to the first that fails."""
-        for group in groups_of(MOST_TOGETHER, items):
-            for error in self.write_fresh(group):
-                if error is not None:
-                    raise error
 
     def _one_by_one(self, items: Sequence[Item], waiting: dict[str, Item]) -> list[StoreUnavailable | None]:
         outcomes = self._connection.at_once(self._insert_fresh, waiting.values())

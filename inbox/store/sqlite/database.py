@@ -3,8 +3,8 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import migrate
 
 Row = tuple[Any, ...]
+Parameters = Row | Mapping[str, Any]
 
 _LOCK_WAIT_SECONDS = 5.0
 _LOCK_RETRY_SECONDS = 0.0003
@@ -40,10 +41,14 @@ class Database:
             raise StoreUnavailable(f"{path} cannot be opened as a database ({type(error).__name__}).") from error
         self._writer = GroupCommit(writer)
 
-    def read(self, sql: str, parameters: Row = ()) -> list[Row]:
+    def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        return self.scan(sql, parameters, list)
+
+    def scan(self, sql: str, parameters: Parameters, take: Callable[[Iterable[Row]], T]) -> T:
+        """What `take` makes of the rows. Those that it does not ask for are not read."""
         try:
-            with self._reader() as connection:
-                return connection.execute(sql, parameters).fetchall()
+            with self._reader() as connection, closing(connection.execute(sql, parameters)) as rows:
+                return take(rows)
         except PASSING as error:
             raise unavailable(error) from error
 

@@ -1,0 +1,104 @@
+"""Members and parameters that several calls take, each with its form."""
+
+import re
+from typing import Any
+
+from marshmallow import Schema, ValidationError
+from marshmallow.fields import Field, Integer, String
+from marshmallow.validate import Range, Regexp
+
+from inbox import strict_json
+from inbox.events import DEFAULT_INBOX
+from inbox.moments import moment_ms, within_reach
+from inbox.tenants import INBOX_NAME
+
+TYPE_EXAMPLE = "order.created"
+LEASE_SECONDS = Range(1, 43_200)
+DELAY_SECONDS = Range(0, 43_200)
+
+
+class FormedText(String):
+    """Text of one form, which the OpenAPI shows as a pattern that every language reads the same."""
+
+    def __init__(self, pattern: str, error: str, *, metadata: dict[str, Any], **options: Any) -> None:
+        form = Regexp(rf"{pattern}\Z", error=error)
+        super().__init__(validate=form, metadata={"pattern": f"^{pattern}$"} | metadata, **options)
+
+
+class EventType(FormedText):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            "[A-Za-z0-9._:/-]{1,128}",
+            "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - and nothing else.",
+            **{"metadata": {"example": TYPE_EXAMPLE}} | options,
+        )
+
+
+class EventTypePattern(FormedText):
+    def __init__(self) -> None:
+        super().__init__(
+            "[A-Za-z0-9._:/*-]{1,128}",
+            "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - * and nothing else.",
+            metadata={"example": "order.*"},
+        )
+
+
+class InboxName(FormedText):
+    def __init__(self) -> None:
+        super().__init__(
+            INBOX_NAME,
+            "Is not the name of an inbox.",
+            load_default=DEFAULT_INBOX,
+            metadata={"description": "Which inbox's copy.", "example": "crm"},
+        )
+
+
+class HeaderText(String):
+    """A header's value as UTF-8: WSGI hands it over as if it were Latin-1, and a body's member is not."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
+        try:
+            return str(super()._deserialize(value, *args, **kwargs)).encode("latin-1").decode()
+        except UnicodeError:
+            raise ValidationError("Has to be UTF-8.") from None
+
+
+class WholeNumber(Integer):
+    """A parameter of plain digits: what else Python takes for a number (1_0, ٣, +5) was meant as something else."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        if not re.fullmatch("[0-9]{1,9}", str(value), re.ASCII):
+            raise self.make_error("invalid")
+        return int(value)
+
+
+class JSONWholeNumber(Integer):
+    """A member that is a number without fraction and exponent; a string of digits is none."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        number = strict_json.whole_number(value)
+        if number is None:
+            raise self.make_error("invalid")
+        return number
+
+
+class Moment(Field[int]):
+    """Epoch milliseconds or ISO 8601, as parameter or member."""
+
+    def __init__(self, description: str, **options: Any) -> None:
+        either = [{"type": "integer", "example": 1732140249123}, {"type": "string", "example": "2024-11-20T22:04:09Z"}]
+        super().__init__(metadata={"description": description, "anyOf": either}, **options)
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
+        if isinstance(value, str):
+            moment = moment_ms(value)
+        else:
+            number = strict_json.whole_number(value)
+            moment = None if number is None else within_reach(number)
+        if moment is None:
+            raise ValidationError("Has to be epoch milliseconds or ISO 8601.")
+        return moment
+
+
+class NoParameters(Schema):
+    """For calls where a parameter that has no effect would be misread as a limit to what happens."""

@@ -1,0 +1,82 @@
+"""/events: looking back, replaying, erasing."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, request
+
+from inbox.api.answers import event_document, json_answer
+from inbox.api.auth import principal, requires
+from inbox.api.fields import NoParameters
+from inbox.api.history_schemas import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
+from inbox.api.openapi import Blueprint
+from inbox.api.schemas import PolledEvent
+from inbox.api.services import services
+from inbox.events import Selection
+from inbox.tenants import Scope
+
+blueprint = Blueprint("history", __name__, description="Events are looked at again, replayed, erased.")
+
+_NEXT = {"Link": {"description": 'Where there is more: `<…>; rel="next"`.', "schema": {"type": "string"}}}
+
+
+@blueprint.route("/events", methods=["GET"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(ListParameters(), location="query")
+@blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=_NEXT)
+@blueprint.refusals(401, 403, 404, 422, 503)
+def list_events(parameters: dict[str, Any]) -> Response:
+    """List events in whatever status"""
+    order, limit, cursor = parameters.pop("order"), parameters.pop("limit"), parameters.pop("cursor", None)
+    found = services().history.list(principal().tenant_id, Selection(**parameters), order, limit, cursor)
+    headers = {}
+    if found.cursor is not None:
+        # A path and no more, as in Location: behind a proxy nobody here knows the host.
+        query = urlencode(request.args.to_dict() | {"cursor": found.cursor})
+        headers["Link"] = f'</events?{query}>; rel="next"'
+    return json_answer([event_document(event) for event in found.events], headers=headers)
+
+
+@blueprint.route("/events/<uuid:event_id>", methods=["GET"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(InboxParameter(), location="query")
+@blueprint.response(200, PolledEvent)
+@blueprint.refusals(401, 403, 404, 422, 503)
+def get_event(parameters: dict[str, str], event_id: Any) -> Response:
+    """Look at one event"""
+    event = services().history.look_up(principal().tenant_id, parameters["inbox"], str(event_id))
+    return json_answer(event_document(event))
+
+
+@blueprint.route("/events/<uuid:event_id>/replay", methods=["POST"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(InboxParameter(), location="query")
+@blueprint.response(200, PolledEvent)
+@blueprint.refusals(401, 403, 404, 409, 422, 503)
+def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
+    """Make one event undelivered again"""
+    event = services().history.replay(principal().tenant_id, parameters["inbox"], str(event_id))
+    return json_answer(event_document(event))
+
+
+@blueprint.route("/events/replay", methods=["POST"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(NoParameters(), location="query")
+@blueprint.arguments(ReplayBody())
+@blueprint.response(200, ReplayedAnswer)
+@blueprint.refusals(400, 401, 403, 404, 413, 415, 422, 503)
+def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response:
+    """Make delivered and dead events undelivered again, up to 1,000 a call, the oldest first"""
+    replayed = services().history.replay_all(principal().tenant_id, selection)
+    return json_answer({"replayed": replayed.count, "more": replayed.more})
+
+
+@blueprint.route("/events/<uuid:event_id>", methods=["DELETE"])
+@requires(Scope.INBOX_READ)
+@blueprint.arguments(NoParameters(), location="query")
+@blueprint.response(204, description="Erased, in every inbox.")
+@blueprint.refusals(401, 403, 404, 422, 503)
+def erase_event(_parameters: dict[str, Any], event_id: Any) -> Response:
+    """Erase one event everywhere"""
+    services().history.erase(principal().tenant_id, str(event_id))
+    return Response(status=204)

@@ -1,0 +1,48 @@
+"""The forms of looking back."""
+
+from typing import Any
+
+from marshmallow import Schema, post_load
+from marshmallow.fields import Boolean, Enum, Integer, String
+from marshmallow.validate import OneOf, Range
+
+from inbox.api.fields import EventType, InboxName, Moment, WholeNumber
+from inbox.events import Order, Selection, Status
+
+MAX_LISTED = 500
+DEFAULT_LISTED = 100
+_REPLAYABLE = [str(Status.DELIVERED), str(Status.DEAD)]
+
+
+class InboxParameter(Schema):
+    inbox = InboxName()
+
+
+class _Selecting(Schema):
+    inbox = InboxName()
+    event_type = EventType()
+    since_ms = Moment("From this time on.", data_key="since")
+    until_ms = Moment("Before this time.", data_key="until")
+
+
+class ListParameters(_Selecting):
+    status = Enum(Status, by_value=True)
+    order = Enum(Order, by_value=True, load_default=Order.NEWEST)
+    limit = WholeNumber(load_default=DEFAULT_LISTED, validate=Range(1, MAX_LISTED), metadata={"example": 100})
+    cursor = String(metadata={"description": "Out of the header Link of the answer before."})
+
+
+class ReplayBody(_Selecting):
+    max_bytes = 262_144
+
+    status = String(validate=OneOf(_REPLAYABLE))
+
+    @post_load
+    def _selection(self, data: dict[str, Any], **_: Any) -> Selection:
+        status = data.pop("status", None)
+        return Selection(**data, status=None if status is None else Status(status))
+
+
+class ReplayedAnswer(Schema):
+    replayed = Integer(required=True, metadata={"description": "How many events are undelivered again."})
+    more = Boolean(required=True, metadata={"description": "Whether there are more: repeat the call."})

@@ -1,0 +1,31 @@
+"""The forms of named inboxes."""
+
+from marshmallow import Schema
+from marshmallow.fields import DateTime, List, String
+from marshmallow.validate import Length
+
+from inbox.api.fields import EventTypePattern
+
+MAX_PATTERNS = 50
+
+
+class InboxBody(Schema):
+    max_bytes = 262_144
+    may_be_missing = True
+
+    event_types = List(
+        EventTypePattern(),
+        load_default=None,
+        allow_none=True,
+        validate=Length(1, MAX_PATTERNS),
+        metadata={
+            "description": "Patterns, in which `*` stands for any characters; without them it takes every event.",
+            "example": ["order.*"],
+        },
+    )
+
+
+class NamedInbox(Schema):
+    name = String(required=True, metadata={"example": "crm"})
+    event_types = List(String(), required=True, allow_none=True, metadata={"example": ["order.*"]})
+    created_at = DateTime(required=True, metadata={"example": "2024-11-20T22:04:09.123Z"})

@@ -1,0 +1,57 @@
+"""/inboxes: the inboxes that a tenant names."""
+
+from typing import Any
+
+from flask import Response
+
+from inbox.api.answers import inbox_document, json_answer
+from inbox.api.auth import principal, requires
+from inbox.api.inbox_schemas import InboxBody, NamedInbox
+from inbox.api.openapi import Blueprint
+from inbox.api.services import services
+from inbox.tenants import Scope
+
+blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of each event that matches.")
+
+
+@blueprint.route("/inboxes", methods=["GET"])
+@requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@blueprint.response(200, NamedInbox(many=True), description="In the order of their names.")
+@blueprint.refusals(401, 403, 503)
+def list_inboxes() -> Response:
+    """List the named inboxes"""
+    return json_answer([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
+
+
+@blueprint.route("/inboxes/<name>", methods=["GET"])
+@requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@blueprint.response(200, NamedInbox)
+@blueprint.refusals(401, 403, 404, 503)
+def get_inbox(name: str) -> Response:
+    """Look at a named inbox"""
+    return json_answer(inbox_document(services().inboxes.get(principal().tenant_id, name)))
+
+
+@blueprint.route("/inboxes/<name>", methods=["PUT"])
+@requires(Scope.TENANT_MANAGE)
+@blueprint.doc(requestBody={"required": False})
+@blueprint.arguments(InboxBody())
+@blueprint.response(201, NamedInbox, description="It is new, and gets every event that is sent from now on.")
+@blueprint.response(200, NamedInbox, description="It was there, and takes these events from now on.")
+@blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
+def save_inbox(body: dict[str, Any], name: str) -> Response:
+    """Make a named inbox, or change what it takes"""
+    inbox, new = services().inboxes.save(principal().tenant_id, name, body["event_types"])
+    if new:
+        return json_answer(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
+    return json_answer(inbox_document(inbox))
+
+
+@blueprint.route("/inboxes/<name>", methods=["DELETE"])
+@requires(Scope.TENANT_MANAGE)
+@blueprint.response(204, description="Removed, with its copies.")
+@blueprint.refusals(401, 403, 404, 422, 503)
+def remove_inbox(name: str) -> Response:
+    """Remove a named inbox and its copies; a 503 says that there are more of them, and repeating it goes on"""
+    services().inboxes.remove(principal().tenant_id, name)
+    return Response(status=204)

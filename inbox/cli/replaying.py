@@ -1,0 +1,53 @@
+"""inbox replay"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import click
+
+from inbox.cli.calling import Service, calls_service, inbox_name
+from inbox.cli.moments import Moment
+from inbox.events import DEFAULT_INBOX, Status
+from inbox.strict_json import whole_number
+
+# A consumer that polls meanwhile delivers again what was replayed, and it would never end.
+_MOST_CALLS = 1000
+
+
+@click.command()
+@click.argument("event_id", type=click.UUID, required=False)
+@click.option("--since", type=Moment(), help="Events from this time on.")
+@click.option("--until", type=Moment(), help="Events before this time.")
+@click.option("--type", "event_type", help="Events of this type.")
+@click.option("--status", type=click.Choice([str(Status.DELIVERED), str(Status.DEAD)]), help="Without it, both.")
+@click.option("--inbox", default=DEFAULT_INBOX, callback=inbox_name, help="A named inbox.")
+@click.option("--all", "everything", is_flag=True, help="Every event that is delivered or dead.")
+@calls_service
+def replay(service: Service, event_id: UUID | None, inbox: str, everything: bool, **filters: Any) -> None:
+    """Make one event, or all that match, undelivered again, and print how many."""
+    given = {name: value for name, value in filters.items() if value is not None}
+    if sum((event_id is not None, bool(given), everything)) != 1:
+        raise click.UsageError("It takes the id of one event, or at least one of the filters, or --all.")
+    if event_id is not None:
+        service.call("POST", f"/events/{event_id}/replay", params={"inbox": inbox})
+        click.echo(1)
+        return
+    with click.progressbar(
+        _replay_all(service, given | {"inbox": inbox}),
+        label="Replaying events",
+        file=sys.stderr,
+        hidden=not sys.stderr.isatty(),
+    ) as steps:
+        replayed = sum(steps)
+    click.echo(replayed)
+
+
+def _replay_all(service: Service, selection: dict[str, Any]) -> Iterator[int]:
+    for _ in range(_MOST_CALLS):
+        answer = service.ask("POST", "/events/replay", dict, json=selection)
+        yield whole_number(answer.get("replayed")) or 0
+        if not answer.get("more"):
+            return
+    click.echo("There are more: either very many, or a consumer takes them meanwhile.", err=True)

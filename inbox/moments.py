@@ -1,0 +1,30 @@
+"""Moments as people and programs write them: epoch milliseconds, or ISO 8601. Pure."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+# No event is from before or after: what lies outside means the same as the end itself.
+_FIRST_MS, _LAST_MS = 0, 9_999_999_999_999
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment_ms(text: str) -> int | None:
+    """Epoch milliseconds of what is written so, or in ISO 8601, in UTC where no offset is given; None for all else."""
+    if re.fullmatch("[0-9]{1,15}", text, re.ASCII):
+        return within_reach(int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return within_reach(
+        ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
+    )
+
+
+def within_reach(timestamp_ms: int) -> int:
+    return min(max(timestamp_ms, _FIRST_MS), _LAST_MS)
+
+
+def iso(timestamp_ms: int) -> str:
+    moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

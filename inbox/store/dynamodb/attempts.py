@@ -1,0 +1,145 @@
+"""Polls that can be repeated: what such a poll is about to take is written down before it takes anything.
+
+So whoever repeats it, in whatever process and after whatever crash, goes for the same events under the same claim.
+"""
+
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from inbox.events import ATTEMPT_MS, Page, PageSize
+from inbox.store.dynamodb.availability import Availability
+from inbox.store.dynamodb.changes import Changes
+from inbox.store.dynamodb.claiming import Claim
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.filling import fitting
+from inbox.store.dynamodb.items import is_expired, to_entry, to_event
+from inbox.store.dynamodb.layout import (
+    EVENTS,
+    TENANTS,
+    Item,
+    attempt_key,
+    number,
+    place_of,
+    text,
+)
+from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.spent import Spent
+from inbox.store.dynamodb.states import number_in, standing
+
+# An earlier poll under the same id, long ago, is none.
+_NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"
+_ID_BYTES = 16
+# How often a new attempt chooses events, and others are quicker with all of them.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    seed: str
+    event_ids: list[str]
+
+
+class Attempts:
+    def __init__(
+        self,
+        connection: Connection,
+        shards: Shards,
+        availability: Availability,
+        changes: Changes,
+        spent: Spent,
+        max_deliveries: int,
+    ) -> None:
+        self._connection = connection
+        self._shards = shards
+        self._availability = availability
+        self._changes = changes
+        self._spent = spent
+        self._max_deliveries = max_deliveries
+
+    def claim(
+        self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt: str
+    ) -> Page:
+        key = attempt_key(tenant_id, inbox, attempt)
+        entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
+        known = self._known(key, now_ms)
+        for _ in range(_ROUNDS):
+            if known is None:
+                new = [entry.event_id for entry in fitting(entries, size, [])]
+                if not new:
+                    return Page([], more=False)
+                begun = self._begin(key, _Attempt(uuid.uuid4().hex, new), now_ms)
+            else:
+                begun = known
+            items = self._take(Claim(tenant_id, inbox, begun.seed, now_ms, lease_until_ms), begun.event_ids)
+            if items or known is not None:
+                more = any(entry.event_id not in begun.event_ids for entry in entries)
+                events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=place_of)]
+                return Page(events, more)
+            # Others were quicker with all of them. What found nothing leaves no trace.
+            self._forget(key, begun)
+        return Page([], more=True)
+
+    def _known(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
+        there = self._connection.get(TENANTS, key)
+        return None if there is None or int(there["began_at"]["N"]) <= now_ms - ATTEMPT_MS else _from_item(there)
+
+    def _begin(self, key: dict[str, Any], attempt: _Attempt, now_ms: int) -> _Attempt:
+        """Writes the attempt down, or answers the one that somebody else has begun meanwhile."""
+        try:
+            self._connection.call(
+                "put_item",
+                TableName=self._connection.table(TENANTS),
+                Item={
+                    **key,
+                    "seed": text(attempt.seed),
+                    "event_ids": {"B": b"".join(uuid.UUID(event_id).bytes for event_id in attempt.event_ids)},
+                    "began_at": number(now_ms),
+                    "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
+                },
+                ConditionExpression=_NOT_THERE_OR_FORGOTTEN,
+                ExpressionAttributeValues={":forgotten": number(now_ms - ATTEMPT_MS)},
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ConditionFailed as failed:
+            # Also our own, where a retry after a timeout meets it.
+            if failed.there is not None:
+                return _from_item(failed.there)
+        return attempt
+
+    def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
+        with suppress(ConditionFailed):
+            self._connection.call(
+                "delete_item",
+                TableName=self._connection.table(TENANTS),
+                Key=key,
+                ConditionExpression="seed = :seed",
+                ExpressionAttributeValues={":seed": text(attempt.seed)},
+            )
+
+    def _take(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
+        """What is in the claim's hands, and what is to be had once more. A fault is raised: repeating helps."""
+        spread = self._shards.of(claim.tenant_id)
+        keys = [key for event_id in event_ids for key in spread.keys(event_id, claim.inbox)]
+        there = [item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, claim.now_ms)]
+        standings = [(item, standing(item, claim.now_ms, self._max_deliveries)) for item in there]
+        entries = [to_entry(item) for item, its in standings if its.is_available]
+        self._spent.reserve(entries)
+        outcomes = self._changes.make([claim.change(entry) for entry in entries])
+        for outcome in outcomes:
+            if outcome.fault is not None:
+                self._spent.give_back(entries)
+                raise outcome.fault
+        taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
+        return [item for item, its in standings if its.holds(claim.id_of(number_in(item, "deliveries")))] + taken
+
+
+def _from_item(item: Item) -> _Attempt:
+    ids = item["event_ids"]["B"]
+    return _Attempt(
+        item["seed"]["S"],
+        [str(uuid.UUID(bytes=ids[start : start + _ID_BYTES])) for start in range(0, len(ids), _ID_BYTES)],
+    )

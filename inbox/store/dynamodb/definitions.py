@@ -1,0 +1,65 @@
+"""A tenant's inboxes, as every event that is put asks for them.
+
+Every process remembers them for a moment. Whoever changes them waits that moment before it answers: then nobody goes by
+what was before.
+"""
+
+import threading
+import time
+from dataclasses import dataclass
+
+from cachetools import TLRUCache
+
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, Item, tenant_key, text
+from inbox.tenants import Inbox
+
+_CACHED_TENANTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    since: float
+    inboxes: list[Inbox]
+
+
+class Definitions:
+    def __init__(self, connection: Connection, remember_seconds: float) -> None:
+        self._connection = connection
+        self._mutex = threading.Lock()
+        self.remember_seconds = remember_seconds
+        # Counted from before they were read: a slow answer is an old one.
+        self._known: TLRUCache[str, _Known] = TLRUCache(
+            _CACHED_TENANTS, lambda _key, known, _now: known.since + remember_seconds, time.monotonic
+        )
+
+    def of(self, tenant_id: str) -> list[Inbox]:
+        with self._mutex:
+            known = self._known.get(tenant_id)
+        if known is None:
+            known = _Known(time.monotonic(), self.read(tenant_id))
+            with self._mutex:
+                self._known[tenant_id] = known
+        return known.inboxes
+
+    def read(self, tenant_id: str) -> list[Inbox]:
+        """Those that are open, in the order of their names, as they are now."""
+        items = self._connection.walk(
+            TableName=self._connection.table(TENANTS),
+            KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
+            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(INBOXES_OF_TENANT)},
+            ConsistentRead=True,
+        )
+        return [_inbox(item) for item in items if "closing" not in item]
+
+    def wait_until_known(self) -> None:
+        time.sleep(self.remember_seconds)
+
+
+def _inbox(item: Item) -> Inbox:
+    types = item["event_types"]
+    return Inbox(
+        name=item["name"]["S"],
+        event_types=tuple(each["S"] for each in types["L"]) if "L" in types else None,
+        created_at_ms=int(item["created_at"]["N"]),
+    )

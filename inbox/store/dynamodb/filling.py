@@ -1,0 +1,41 @@
+"""Filling a page with events, a group of entries at a time."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import structlog
+
+from inbox.events import Event, Page, PageSize
+from inbox.store.dynamodb.states import Entry
+
+Take = Callable[[list[Entry], list[Event]], None]
+
+_log = structlog.get_logger()
+
+
+def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, got: list[Event]) -> Page:
+    """Goes on until the page is full or the entries end. `take` adds to `got` what it gets of those it is given.
+
+    What was got is never given up for an error that comes later: it may be marked delivered already.
+    """
+    try:
+        while group := list(islice(fitting(entries, size, got), at_a_time)):
+            take(group, got)
+        return Page(got, more=next(entries, None) is not None)
+    except Exception as error:
+        if not got:
+            raise
+        _log.warning("page cut short", cause=str(error), error=type(error).__name__)
+        return Page(got, more=True)
+
+
+def fitting(entries: Iterator[Entry], size: PageSize, got: list[Event]) -> Iterator[Entry]:
+    """Always a first, and no further one once those before it are enough."""
+    count, payload_bytes = len(got), sum(len(event.payload) for event in got)
+    while count < size.events and payload_bytes < size.payload_bytes:
+        entry = next(entries, None)
+        if entry is None:
+            return
+        yield entry
+        count += 1
+        payload_bytes += entry.payload_bytes

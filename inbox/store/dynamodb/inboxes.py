@@ -1,0 +1,161 @@
+"""Named inboxes in DynamoDB."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, islice
+from typing import Any
+
+from inbox.errors import InboxClosing, TooManyInboxes
+from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
+from inbox.store.dynamodb.definitions import Definitions
+from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.layout import (
+    EVENTS,
+    STATUS_INDEX,
+    TENANTS,
+    Item,
+    inbox_key,
+    inbox_names_key,
+    inbox_of,
+    key_of,
+    number,
+    text,
+)
+from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.writing import Writing
+from inbox.tenants import MOST_INBOXES, Inbox
+
+# The conditions, and why.
+_NEW = "attribute_not_exists(PK)"
+_THERE = "attribute_exists(PK)"
+# What is being removed must not come back to life with its old copies.
+_OPEN = f"{_THERE} AND attribute_not_exists(closing)"
+# The names stand in one item, so that those who come at the same moment are counted one after the other.
+_ROOM_FOR_IT = "attribute_not_exists(inbox_names) OR size(inbox_names) < :most"
+# Not another one that was made under its name meanwhile.
+_THE_SAME_AND_CLOSING = "attribute_exists(closing) AND made_by = :made_by"
+
+
+class DynamoDBInboxes:
+    def __init__(self, connection: Connection, definitions: Definitions) -> None:
+        self._connection = connection
+        self._definitions = definitions
+        self._shards = Shards(connection)
+        self._writing = Writing(connection)
+
+    def save(self, tenant_id: str, inbox: Inbox) -> bool:
+        is_new = self._create(tenant_id, inbox)
+        if not is_new and not self._change(tenant_id, inbox):
+            if self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name)) is None:
+                raise TooManyInboxes(f"A tenant has at most {MOST_INBOXES} inboxes.")
+            raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
+        self._definitions.wait_until_known()
+        return is_new
+
+    def get(self, tenant_id: str, name: str) -> Inbox | None:
+        return next((inbox for inbox in self._definitions.of(tenant_id) if inbox.name == name), None)
+
+    def all(self, tenant_id: str) -> list[Inbox]:
+        return self._definitions.read(tenant_id)
+
+    def close(self, tenant_id: str, name: str) -> bool:
+        key, closing = inbox_key(tenant_id, name), {":closing": {"BOOL": True}}
+        # Its name is free for another one in the count as soon as it is closed.
+        with suppress(ConditionFailed):
+            self._connection.transact(
+                {"Update": self._update(key, "SET closing = :closing", _OPEN, closing)},
+                {"Update": self._update(inbox_names_key(tenant_id), "DELETE inbox_names :name", _THERE, _set(name))},
+            )
+        is_there = self._connection.get(TENANTS, key) is not None
+        if is_there:
+            self._definitions.wait_until_known()
+        return is_there
+
+    def clear(self, tenant_id: str, name: str, most: int) -> int:
+        there = self._connection.get(TENANTS, inbox_key(tenant_id, name))
+        if there is None or "closing" not in there:
+            return 0
+        cleared = self._delete_copies(tenant_id, name, most)
+        if cleared < most:
+            # The index lags, and the last events before the inbox was closed may only now be in it.
+            self._definitions.wait_until_known()
+            cleared += self._delete_copies(tenant_id, name, most - cleared)
+        if cleared < most:
+            # Where somebody else was as far before, there may be a new inbox of that name by now.
+            with suppress(ConditionFailed):
+                self._connection.call(
+                    "delete_item",
+                    TableName=self._connection.table(TENANTS),
+                    Key=inbox_key(tenant_id, name),
+                    ConditionExpression=_THE_SAME_AND_CLOSING,
+                    ExpressionAttributeValues={":made_by": there["made_by"]},
+                )
+        return cleared
+
+    def _delete_copies(self, tenant_id: str, name: str, most: int) -> int:
+        keys = list(islice(self._copies(tenant_id, name), most))
+        self._writing.delete(keys)
+        return len(keys)
+
+    def _copies(self, tenant_id: str, name: str) -> Iterator[Item]:
+        walks = [
+            self._connection.walk(
+                TableName=self._connection.table(EVENTS),
+                IndexName=STATUS_INDEX,
+                KeyConditionExpression="gsi1pk = :partition",
+                ExpressionAttributeValues={":partition": text(partition)},
+                Limit=READ_AT_ONCE,
+            )
+            for partition in self._shards.of(tenant_id).all(name)
+        ]
+        # Shard 3 of the default inbox stands in the same partition as an inbox named `3`.
+        keys = (key_of(item) for item in chain(*walks) if inbox_of(item) == name)
+        # The index shows for a while what was deleted, and that is not to be counted again.
+        for group in groups_of(READ_AT_ONCE, keys):
+            yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
+
+    def _change(self, tenant_id: str, inbox: Inbox) -> bool:
+        """Whether there is such an inbox, and it is open."""
+        key, types = inbox_key(tenant_id, inbox.name), {":types": _types(inbox)}
+        try:
+            self._connection.call("update_item", **self._update(key, "SET event_types = :types", _OPEN, types))
+        except ConditionFailed:
+            return False
+        return True
+
+    def _create(self, tenant_id: str, inbox: Inbox) -> bool:
+        """Whether it was made: there was none of that name, and room for one more."""
+        item = {
+            **inbox_key(tenant_id, inbox.name),
+            "name": text(inbox.name),
+            "event_types": _types(inbox),
+            "created_at": number(inbox.created_at_ms),
+            "made_by": text(uuid.uuid4().hex),
+        }
+        names = inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_IT
+        put = {"TableName": self._connection.table(TENANTS), "Item": item, "ConditionExpression": _NEW}
+        try:
+            self._connection.transact(
+                {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":most": number(MOST_INBOXES)})}
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def _update(self, key: dict[str, Any], expression: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "TableName": self._connection.table(TENANTS),
+            "Key": key,
+            "UpdateExpression": expression,
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+        }
+
+
+def _set(name: str) -> dict[str, Any]:
+    return {":name": {"SS": [name]}}
+
+
+def _types(inbox: Inbox) -> dict[str, Any]:
+    return {"NULL": True} if inbox.event_types is None else {"L": [text(pattern) for pattern in inbox.event_types]}

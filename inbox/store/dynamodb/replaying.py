@@ -1,0 +1,65 @@
+"""Making delivered and dead events undelivered again."""
+
+from itertools import chain, islice
+
+from inbox.errors import EventLeased, Fault, InvalidRequest, StoreUnavailable
+from inbox.events import Event, Order, Replayed, Selection, Status
+from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes
+from inbox.store.dynamodb.history import History, is_of_type
+from inbox.store.dynamodb.items import to_entry, to_event
+from inbox.store.dynamodb.layout import Item, until_of
+from inbox.store.dynamodb.states import Entry, standing
+
+_TRIES = 3
+# Events of other types, and leases, lie between those that are looked for. It is less than a walk may read.
+_MOST_EXAMINED = 49_000
+_REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
+
+
+class Replaying:
+    def __init__(self, changes: Changes, history: History, max_deliveries: int) -> None:
+        self._changes = changes
+        self._history = history
+        self._max_deliveries = max_deliveries
+
+    def replay(self, item: Item, now_ms: int) -> Event | None:
+        for _ in range(_TRIES):
+            status = standing(item, now_ms, self._max_deliveries).status
+            if status is Status.LEASED:
+                raise EventLeased
+            if status is Status.UNDELIVERED:
+                return to_event(item, now_ms, self._max_deliveries)
+            entry = to_entry(item)
+            (outcome,) = self._changes.make([Change(entry, entry.replayed())])
+            if outcome.fault is not None:
+                raise outcome.fault
+            if outcome.item is None and outcome.met is None:
+                return None
+            # Somebody has changed it meanwhile, or we have, and only the answer was lost.
+            item = outcome.item or outcome.met or item
+        raise StoreUnavailable("The event kept changing.")
+
+    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+        statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
+        if not statuses:
+            return Replayed(0, more=False)
+        walk = self._history.entries(tenant_id, selection, statuses, Order.OLDEST, now_ms)
+        examined = islice(walk, _MOST_EXAMINED)
+        entries = (entry for entry in examined if is_of_type(entry, selection) and self._is_over(entry, now_ms))
+        count = 0
+        while group := list(islice(entries, min(AT_A_TIME, most - count))):
+            for outcome in self._changes.make([Change(entry, entry.replayed()) for entry in group]):
+                if outcome.fault is not None:
+                    raise outcome.fault
+                count += outcome.item is not None
+        more = next(chain(entries, walk), None) is not None
+        if more and not count:
+            raise InvalidRequest(
+                [Fault("/since", "There is more before the first of them than one call looks through.")]
+            )
+        return Replayed(count, more)
+
+    def _is_over(self, entry: Entry, now_ms: int) -> bool:
+        """Delivered or dead: of the leases only those that were the last and have run out."""
+        until_ms = until_of(entry.status_key)
+        return until_ms is None or (until_ms <= now_ms and entry.is_doomed(self._max_deliveries))

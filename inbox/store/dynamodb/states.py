@@ -1,0 +1,167 @@
+"""What changes in an event's life, and what the clock has made of it since it was written down."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from inbox.events import Event, Status
+from inbox.store.dynamodb.layout import (
+    Item,
+    event_id_of,
+    held_key,
+    is_held,
+    leased_key,
+    number,
+    status_key,
+    text,
+    until_of,
+)
+
+# Marks a claim that was released: its receipts are worth nothing any more, but releasing again is told from losing.
+_RELEASED = "released:"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The attributes that a change writes, always all of them."""
+
+    status: Status
+    status_key: str
+    deliveries: int
+    lost_leases: int
+    claim_id: str | None = None
+    delivered_at_ms: int | None = None
+    lease_expires_at_ms: int | None = None
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "status": text(self.status),
+            "gsi1sk": text(self.status_key),
+            "deliveries": number(self.deliveries),
+            "lost_leases": number(self.lost_leases),
+            "claim_id": _NOTHING if self.claim_id is None else text(self.claim_id),
+            "delivered_at": _NOTHING if self.delivered_at_ms is None else number(self.delivered_at_ms),
+            "lease_expires_at": _NOTHING if self.lease_expires_at_ms is None else number(self.lease_expires_at_ms),
+        }
+
+
+_NOTHING = {"NULL": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One state of one event, as an index or the table has shown it."""
+
+    partition: str
+    sort_key: str
+    status_key: str
+    place: str
+    deliveries: int
+    lost_leases: int
+    payload_bytes: int
+    event_type: str | None
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {"pk": text(self.partition), "sk": text(self.sort_key)}
+
+    @property
+    def event_id(self) -> str:
+        return event_id_of(self.sort_key)
+
+    @property
+    def lost_when_back(self) -> int:
+        """How many leases are lost once what holds the event back is over. A release is no lost lease."""
+        return self.lost_leases + (until_of(self.status_key) is not None and not is_held(self.status_key))
+
+    def is_doomed(self, max_deliveries: int) -> bool:
+        """The lease is its last: once it has run out, the event is dead."""
+        return self.lost_when_back > self.lost_leases and self.lost_when_back >= max_deliveries
+
+    def consumed(self, claim_id: str, now_ms: int) -> State:
+        key = status_key(Status.DELIVERED, self.place)
+        return State(Status.DELIVERED, key, self.deliveries + 1, self.lost_when_back, claim_id, now_ms)
+
+    def leased(self, claim_id: str, until_ms: int) -> State:
+        key = leased_key(until_ms, self.place)
+        return State(Status.LEASED, key, self.deliveries + 1, self.lost_when_back, claim_id, None, until_ms)
+
+    def acknowledged(self, claim_id: str, now_ms: int) -> State:
+        key = status_key(Status.DELIVERED, self.place)
+        return State(Status.DELIVERED, key, self.deliveries, self.lost_leases, claim_id, now_ms)
+
+    def extended(self, claim_id: str, until_ms: int) -> State:
+        key = leased_key(until_ms, self.place)
+        return State(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
+
+    def released(self, claim_id: str, available_at_ms: int, now_ms: int) -> State:
+        mark = _RELEASED + claim_id
+        if available_at_ms <= now_ms:
+            key = status_key(Status.UNDELIVERED, self.place)
+            return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
+        key = held_key(available_at_ms, self.place)
+        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
+
+    def replayed(self) -> State:
+        return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.place), self.deliveries, 0)
+
+    def died(self) -> State:
+        return State(Status.DEAD, status_key(Status.DEAD, self.place), self.deliveries, self.lost_when_back)
+
+
+def each_once(entries: Iterator[Entry]) -> Iterator[Entry]:
+    """Entries in the order of their places. While an index lags, it can show an event in two states."""
+    last = None
+    for entry in entries:
+        if entry.place != last:
+            last = entry.place
+            yield entry
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an event stands now. `is_available`: a claim may take it."""
+
+    status: Status
+    is_available: bool
+    claim_id: str | None
+
+    def holds(self, claim_id: str) -> bool:
+        """The event is in the hands of that claim, or delivered by it."""
+        return self.claim_id == claim_id and self.status in (Status.LEASED, Status.DELIVERED)
+
+    def was_released_by(self, claim_id: str) -> bool:
+        return self.claim_id == _RELEASED + claim_id and self.status is Status.UNDELIVERED
+
+
+def standing(item: Item, now_ms: int, max_deliveries: int) -> Standing:
+    status, until_ms = Status(item["status"]["S"]), until_of(item["gsi1sk"]["S"])
+    claim_id = item.get("claim_id", {}).get("S")
+    if until_ms is None or now_ms < until_ms:
+        return Standing(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
+    if status is Status.LEASED and number_in(item, "lost_leases") + 1 >= max_deliveries:
+        return Standing(Status.DEAD, False, None)
+    return Standing(Status.UNDELIVERED, True, claim_id if status is Status.UNDELIVERED else None)
+
+
+def number_in(item: Item, name: str) -> int:
+    return int(item[name]["N"]) if "N" in item.get(name, {}) else 0
+
+
+def undelivered(place: str) -> State:
+    """Of an event that has just come."""
+    return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, place), 0, 0)
+
+
+def state_of(event: Event, place: str, lost_leases: int) -> State:
+    """Of an event from another store."""
+    lease = event.lease
+    return State(
+        event.status,
+        status_key(event.status, place) if lease is None else leased_key(lease.expires_at_ms, place),
+        event.deliveries,
+        lost_leases,
+        None if lease is None else lease.claim_id,
+        event.delivered_at_ms,
+        None if lease is None else lease.expires_at_ms,
+    )

@@ -1,0 +1,90 @@
+"""Named inboxes in SQLite."""
+
+import json
+
+import apsw
+
+from inbox.errors import InboxClosing, TooManyInboxes
+from inbox.store.sqlite.database import Database, Row
+from inbox.tenants import MOST_INBOXES, Inbox
+
+_OPEN = "SELECT name, event_types, created_at_ms FROM inboxes WHERE tenant_id = ? AND NOT closing"
+
+_ALL = f"{_OPEN} ORDER BY name"
+
+_GET = f"{_OPEN} AND name = ?"
+
+_IS_CLOSING = "SELECT closing FROM inboxes WHERE tenant_id = ? AND name = ?"
+
+_INSERT = "INSERT INTO inboxes (event_types, tenant_id, name, created_at_ms) VALUES (?, ?, ?, ?)"
+
+_CHANGE = "UPDATE inboxes SET event_types = ? WHERE tenant_id = ? AND name = ?"
+
+_CLOSE = "UPDATE inboxes SET closing = 1 WHERE tenant_id = ? AND name = ?"
+
+_CLEAR = """
+    DELETE FROM events WHERE seq IN (
+        SELECT seq FROM events INDEXED BY events_by_time WHERE tenant_id = ? AND inbox = ? LIMIT ?)"""
+
+_FORGET = (
+    "DELETE FROM attempts WHERE tenant_id = ? AND inbox = ?",
+    "DELETE FROM inboxes WHERE tenant_id = ? AND name = ?",
+)
+
+
+class SQLiteInboxes:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save(self, tenant_id: str, inbox: Inbox) -> bool:
+        event_types = None if inbox.event_types is None else json.dumps(inbox.event_types)
+
+        def act(connection: apsw.Connection) -> bool:
+            closing = connection.execute(_IS_CLOSING, (tenant_id, inbox.name)).fetchone()
+            if closing == (True,):
+                raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
+            if closing is not None:
+                connection.execute(_CHANGE, (event_types, tenant_id, inbox.name))
+                return False
+            if len(open_inboxes(connection, tenant_id)) >= MOST_INBOXES:
+                raise TooManyInboxes(f"A tenant has at most {MOST_INBOXES} inboxes.")
+            connection.execute(_INSERT, (event_types, tenant_id, inbox.name, inbox.created_at_ms))
+            return True
+
+        return self._database.write(act)
+
+    def get(self, tenant_id: str, name: str) -> Inbox | None:
+        rows = self._database.read(_GET, (tenant_id, name))
+        return _inbox(rows[0]) if rows else None
+
+    def all(self, tenant_id: str) -> list[Inbox]:
+        return [_inbox(row) for row in self._database.read(_ALL, (tenant_id,))]
+
+    def close(self, tenant_id: str, name: str) -> bool:
+        def act(connection: apsw.Connection) -> bool:
+            connection.execute(_CLOSE, (tenant_id, name))
+            return connection.changes() > 0
+
+        return self._database.write(act)
+
+    def clear(self, tenant_id: str, name: str, most: int) -> int:
+        def act(connection: apsw.Connection) -> int:
+            if connection.execute(_IS_CLOSING, (tenant_id, name)).fetchone() != (True,):
+                return 0
+            connection.execute(_CLEAR, (tenant_id, name, most))
+            cleared = connection.changes()
+            if cleared < most:
+                for forget in _FORGET:
+                    connection.execute(forget, (tenant_id, name))
+            return cleared
+
+        return self._database.write(act)
+
+
+def open_inboxes(connection: apsw.Connection, tenant_id: str) -> list[Inbox]:
+    return [_inbox(row) for row in connection.execute(_OPEN, (tenant_id,))]
+
+
+def _inbox(row: Row) -> Inbox:
+    name, event_types, created_at_ms = row
+    return Inbox(name, None if event_types is None else tuple(json.loads(event_types)), created_at_ms)

@@ -1,0 +1,64 @@
+"""New events, and their copies for the inboxes that take them."""
+
+from collections.abc import Sequence
+
+import apsw
+
+from inbox.errors import IdempotencyConflict
+from inbox.events import DEFAULT_INBOX, NewEvent, Stored
+from inbox.store.sqlite.inboxes import open_inboxes
+from inbox.store.sqlite.rows import seconds
+
+_NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
+
+_FORGET_EXPIRED = "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ?"
+
+_FIRST_UNDER_KEY = f"""
+    SELECT fingerprint, timestamp_ms FROM events
+    WHERE tenant_id = ? AND event_id = ? AND inbox = '{DEFAULT_INBOX}'"""
+
+_INSERT = """
+    INSERT INTO events
+        (tenant_id, inbox, event_id, event_type, timestamp_ms, status, fingerprint, payload, expires_at_s)
+    VALUES (?, ?, ?, ?, ?, 'undelivered', ?, ?, ?)"""
+
+
+def put(
+    connection: apsw.Connection, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int
+) -> list[Stored]:
+    newest = connection.execute(_NEWEST_TIMESTAMP).fetchone()
+    timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
+    named = open_inboxes(connection, tenant_id)
+    stored, conflicts = [], []
+    for position, event in enumerate(events):
+        first = None
+        if event.fingerprint is not None:
+            connection.execute(_FORGET_EXPIRED, (tenant_id, event.event_id, seconds(now_ms)))
+            first = connection.execute(_FIRST_UNDER_KEY, (tenant_id, event.event_id)).fetchone()
+        if first is None:
+            takers = (inbox.name for inbox in named if inbox.takes(event.event_type))
+            for inbox in (DEFAULT_INBOX, *takers):
+                _insert(connection, tenant_id, inbox, event, timestamp_ms, expires_at_s)
+        elif first[0] != event.fingerprint:
+            conflicts.append(position)
+        happened_ms = first[1] if first else timestamp_ms
+        stored.append(Stored(event.event_id, event.event_type, happened_ms, replayed=first is not None))
+    if conflicts:
+        raise IdempotencyConflict(conflicts)
+    return stored
+
+
+def _insert(
+    connection: apsw.Connection, tenant_id: str, inbox: str, event: NewEvent, timestamp_ms: int, expires_at_s: int
+) -> None:
+    row = (
+        tenant_id,
+        inbox,
+        event.event_id,
+        event.event_type,
+        timestamp_ms,
+        event.fingerprint,
+        event.payload.decode(),
+        expires_at_s,
+    )
+    connection.execute(_INSERT, row)

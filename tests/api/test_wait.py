@@ -1,0 +1,98 @@
+"""GET /inbox?wait=…"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from inbox.app import create_app
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.port import Store
+from tests.api.conftest import Caller, pointers
+
+
+class Time:
+    """Time that passes only where somebody sleeps, and what happens then."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.meanwhile: Callable[[], Any] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr("inbox.waiting.time", time)
+    return time
+
+
+@pytest.mark.parametrize("mode", ["consume", "lease", "peek"])
+def test_a_wait_ends_when_an_event_comes(acme: Caller, time: Time, mode: str) -> None:
+    def send_in_the_third_second() -> None:
+        if time.seconds > 2 and not acme.waiting():
+            acme.send({"n": 1})
+
+    time.meanwhile = send_in_the_third_second
+    (event,) = acme.poll(f"/inbox?mode={mode}&wait=20")
+    assert event["payload"] == {"n": 1}
+    assert 2 < time.seconds < 3
+
+
+def test_a_wait_ends_when_its_seconds_are_over(acme: Caller, time: Time) -> None:
+    answer = acme.get("/inbox?wait=20")
+    assert (answer.status_code, answer.get_json(), answer.headers["Inbox-More"]) == (200, [], "false")
+    assert time.seconds == pytest.approx(20)
+
+
+def test_what_is_there_is_not_waited_for(acme: Caller, time: Time) -> None:
+    acme.send({"n": 1})
+    assert len(acme.poll("/inbox?wait=20")) == 1
+    assert acme.poll("/inbox") == acme.poll("/inbox?wait=0") == []
+    assert time.seconds == 0
+
+
+def test_a_service_that_stops_lets_nobody_wait(app: Flask, acme: Caller, time: Time) -> None:
+    time.meanwhile = app.extensions["inbox"].waits.stop
+    assert acme.poll("/inbox?wait=20") == []
+    assert time.seconds < 1
+    assert acme.poll("/inbox?wait=20") == []
+    assert time.seconds < 1
+
+
+def test_an_inbox_that_is_removed_ends_the_wait(acme: Caller, acme_manager: Caller, time: Time) -> None:
+    acme_manager.put("/inboxes/crm")
+    time.meanwhile = lambda: acme_manager.delete("/inboxes/crm")
+    assert acme.get("/inbox/crm?wait=20").status_code == 404
+    assert time.seconds < 1
+
+
+def test_a_key_that_is_revoked_meanwhile_gets_nothing_more(
+    registry: Registry, store: Store, acme: Caller, time: Time
+) -> None:
+    caller = Caller(create_app(Settings(key_cache_seconds=0), store).test_client(), acme.key)
+    other = Caller(acme.client, registry.create_key("acme"))
+
+    def revoke_and_send() -> None:
+        registry.revoke_key(registry.keys("acme")[0].key_id)
+        other.send({"n": 1})
+
+    time.meanwhile = revoke_and_send
+    assert caller.get("/inbox?wait=20").status_code == 401
+    assert len(other.poll()) == 1
+
+
+@pytest.mark.parametrize("wait", ["21", "-1", "1.5", "", "long"])
+def test_a_bad_wait_is_refused_before_any_event_is_touched(acme: Caller, wait: str) -> None:
+    acme.send({"n": 1})
+    answer = acme.get(f"/inbox?wait={wait}")
+    assert (answer.status_code, pointers(answer)) == (422, ["/wait"])
+    assert len(acme.poll()) == 1

@@ -1,0 +1,175 @@
+"""A tenant's inboxes in memory, as plainly as they can be written down: what every engine is compared with.
+
+Its clock decides first of all: each call begins by carrying out what time has brought.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from inbox.errors import EventLeased
+from inbox.events import (
+    ATTEMPT_MS,
+    DEFAULT_INBOX,
+    Event,
+    Lease,
+    NewEvent,
+    Order,
+    Page,
+    PageSize,
+    Receipt,
+    Replayed,
+    Selection,
+    Status,
+)
+from inbox.tenants import Inbox
+
+
+@dataclass(eq=False)
+class Copy:
+    """An event in one inbox. Whose hands it is or was in last is known by the number of the claim."""
+
+    event: Event
+    expires_at_s: int
+    claim: str = ""
+    available_at_ms: int = 0
+    lost_leases: int = 0
+
+    def become(self, status: Status, delivered_at_ms: int | None = None, lease: Lease | None = None) -> None:
+        self.event = replace(self.event, status=status, delivered_at_ms=delivered_at_ms, lease=lease)
+
+    def is_selected(self, by: Selection) -> bool:
+        return (
+            by.status in (None, self.event.status)
+            and by.event_type in (None, self.event.event_type)
+            and (by.since_ms is None or by.since_ms <= self.event.timestamp_ms)
+            and (by.until_ms is None or self.event.timestamp_ms < by.until_ms)
+        )
+
+
+@dataclass
+class Attempt:
+    first_ms: int
+    copies: list[Copy]
+    claims: set[str]
+
+
+@dataclass
+class Model:
+    inboxes: Sequence[Inbox]
+    max_deliveries: int
+    copies: list[Copy] = field(default_factory=list)
+    attempts: dict[tuple[str, str], Attempt] = field(default_factory=dict)
+    numbers: "count[int]" = field(default_factory=count)
+
+    def pass_time(self, now_ms: int) -> None:
+        self.copies = [copy for copy in self.copies if now_ms < copy.expires_at_s * 1000]
+        self.attempts = {key: one for key, one in self.attempts.items() if now_ms < one.first_ms + ATTEMPT_MS}
+        for copy in self.copies:
+            if copy.event.lease is not None and copy.event.lease.expires_at_ms <= now_ms:
+                copy.lost_leases += 1
+                copy.claim = ""
+                copy.become(Status.DEAD if copy.lost_leases == self.max_deliveries else Status.UNDELIVERED)
+
+    def put(self, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> None:
+        for event in events:
+            for inbox in (Inbox(DEFAULT_INBOX, None, 0), *self.inboxes):
+                if inbox.takes(event.event_type):
+                    kept = Event(event.event_id, event.event_type, now_ms, Status.UNDELIVERED, 0, None, event.payload)
+                    self.copies.append(Copy(replace(kept, inbox=inbox.name), expires_at_s))
+
+    def get(self, inbox: str, event_id: str) -> Copy | None:
+        return next((copy for copy in self.of(inbox) if copy.event.event_id == event_id), None)
+
+    def of(self, inbox: str) -> list[Copy]:
+        return [copy for copy in self.copies if copy.event.inbox == inbox]
+
+    def page(self, selection: Selection, order: Order) -> list[Event]:
+        chosen = [copy.event for copy in self.of(selection.inbox) if copy.is_selected(selection)]
+        return chosen if order == Order.OLDEST else chosen[::-1]
+
+    def eligible(self, inbox: str, now_ms: int) -> list[Copy]:
+        undelivered = [copy for copy in self.of(inbox) if copy.event.status == Status.UNDELIVERED]
+        return [copy for copy in undelivered if copy.available_at_ms <= now_ms]
+
+    def peek(self, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
+        eligible = self.eligible(inbox, now_ms)[:: 1 if order == Order.OLDEST else -1]
+        fitting = first(eligible, size)
+        return Page([copy.event for copy in fitting], len(fitting) < len(eligible))
+
+    def claim(self, inbox: str, size: PageSize, now_ms: int, until_ms: int | None, attempt: str | None) -> Page:
+        claim, eligible = str(next(self.numbers)), self.eligible(inbox, now_ms)
+        known = self.attempts.get((inbox, attempt or ""))
+        wanted = first(eligible, size) if known is None else known.copies
+        taken = [copy for copy in wanted if copy in eligible]
+        if known is not None:
+            known.claims.add(claim)
+        elif attempt and taken:
+            known = self.attempts[inbox, attempt] = Attempt(now_ms, taken, {claim})
+        for copy in taken:
+            copy.claim = claim
+            copy.event = replace(copy.event, deliveries=copy.event.deliveries + 1)
+            if until_ms is None:
+                copy.become(Status.DELIVERED, now_ms)
+            else:
+                copy.become(Status.LEASED, lease=Lease(claim, until_ms))
+        held = known.claims if known else {claim}
+        busy = (Status.LEASED, Status.DELIVERED)
+        mine = [one for one in wanted if one in self.copies and one.claim in held and one.event.status in busy]
+        return Page([copy.event for copy in mine], bool(self.eligible(inbox, now_ms)))
+
+    def acknowledge(self, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
+        return self._each(receipts, Status.DELIVERED, lambda copy: copy.become(Status.DELIVERED, now_ms))
+
+    def release(self, receipts: Sequence[Receipt], available_at_ms: int) -> list[bool]:
+        def act(copy: Copy) -> None:
+            copy.become(Status.UNDELIVERED)
+            copy.available_at_ms = available_at_ms
+
+        return self._each(receipts, Status.UNDELIVERED, act)
+
+    def extend(self, receipts: Sequence[Receipt], until_ms: int) -> list[bool]:
+        return self._each(receipts, None, lambda copy: copy.become(Status.LEASED, lease=Lease(copy.claim, until_ms)))
+
+    def replay(self, inbox: str, event_id: str) -> Event | None:
+        copy = self.get(inbox, event_id)
+        if copy is None:
+            return None
+        if copy.event.status == Status.LEASED:
+            raise EventLeased
+        if copy.event.status in (Status.DELIVERED, Status.DEAD):
+            copy.become(Status.UNDELIVERED)
+            copy.claim, copy.lost_leases, copy.available_at_ms = "", 0, 0
+        return copy.event
+
+    def replay_all(self, selection: Selection, most: int) -> Replayed:
+        over = [copy for copy in self.of(selection.inbox) if copy.event.status in (Status.DELIVERED, Status.DEAD)]
+        chosen = [copy for copy in over if copy.is_selected(selection)]
+        for copy in chosen[:most]:
+            self.replay(selection.inbox, copy.event.event_id)
+        return Replayed(len(chosen[:most]), len(chosen) > most)
+
+    def erase(self, event_id: str) -> bool:
+        before = len(self.copies)
+        self.copies = [copy for copy in self.copies if copy.event.event_id != event_id]
+        return len(self.copies) < before
+
+    def _each(self, receipts: Sequence[Receipt], done: Status | None, act: Callable[[Copy], None]) -> list[bool]:
+        """Acts on what is leased under the receipt. True as well where that was done before, and nothing since."""
+        outcomes = []
+        for receipt in receipts:
+            copy = self.get(receipt.inbox, receipt.event_id)
+            holds = copy is not None and copy.claim == receipt.claim_id and copy.event.status in (Status.LEASED, done)
+            if copy is not None and holds and copy.event.status == Status.LEASED:
+                act(copy)
+            outcomes.append(holds)
+        return outcomes
+
+
+def first(copies: Sequence[Copy], size: PageSize) -> list[Copy]:
+    fitting: list[Copy] = []
+    for copy in copies[: size.events]:
+        if sum(len(other.event.payload) for other in fitting) >= size.payload_bytes:
+            break
+        fitting.append(copy)
+    return fitting

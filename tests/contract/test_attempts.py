@@ -1,0 +1,203 @@
+"""What a store promises about a claim that is repeated under its attempt: `inbox.store.port.EventStore.claim`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from inbox.events import ATTEMPT_MS, Event, Page, Status
+from tests.contract.consumer import Consumer
+from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
+from tests.engines.harnesses import MAX_DELIVERIES
+
+Claim = Callable[..., Page]
+MODES = pytest.mark.parametrize("claim", [Consumer.consume, Consumer.lease], ids=["consume", "lease"])
+
+
+@MODES
+def test_a_repeated_attempt_gets_the_same_events_as_they_are(acme: Consumer, claim: Claim) -> None:
+    acme.send_some(5)
+    first = claim(acme, 3, attempt="a")
+
+    assert claim(acme, 3, NOW + 5, attempt="a") == first
+    assert [acme.get(event_id) for event_id in ids(first.events)] == first.events
+    assert claim(acme.in_another_process(), 3, NOW + 6, attempt="a") == first
+    acme.harness.reopen()
+    assert claim(acme, 3, NOW + 7, attempt="a") == first
+
+
+@MODES
+def test_an_attempt_in_a_hurry_gets_the_same_events_too(acme: Consumer, claim: Claim) -> None:
+    acme.send_some(5)
+    first = claim(acme, 3, attempt="a")
+
+    assert claim(acme.in_a_hurry(), 3, attempt="a").events == first.events
+    assert claim(acme.in_another_process().in_a_hurry(), 3, attempt="a").events == first.events
+
+
+def test_the_receipts_of_a_repeated_attempt_hold(acme: Consumer) -> None:
+    acme.send_some(2)
+    acme.lease(attempt="a")
+
+    assert acme.acknowledge(receipts(acme.lease(attempt="a").events)) == [True, True]
+
+
+def test_a_repeated_attempt_says_whether_undelivered_events_remain(acme: Consumer) -> None:
+    acme.send_some(3)
+    acme.lease(2, attempt="a")
+
+    assert acme.lease(2, attempt="a").more is True
+    acme.consume(1)
+    assert acme.lease(2, attempt="a").more is False
+
+
+@MODES
+def test_an_attempt_gets_no_more_than_the_first_time(acme: Consumer, claim: Claim) -> None:
+    first, second = acme.send_some(2)
+    claim(acme, 1, attempt="a")
+
+    assert ids(claim(acme, 9, attempt="a").events) == [first.event_id]
+    assert ids(claim(acme, 9, attempt="b").events) == [second.event_id]
+    acme.send(new_event(), at=NOW + 1)
+    assert ids(claim(acme, 9, NOW + 1, attempt="b").events) == [second.event_id]
+
+
+@pytest.mark.parametrize(("after", "known"), [(ATTEMPT_MS - 1, True), (ATTEMPT_MS, False)])
+def test_an_attempt_is_known_for_its_time_however_often_repeated(acme: Consumer, after: int, known: bool) -> None:
+    events = acme.send_some(2)
+    acme.consume(1, attempt="a")
+    acme.consume(1, NOW + 5, attempt="a")
+    acme.replay(events[0].event_id, NOW + 6)
+    acme.consume(1, NOW + 7, attempt="a")
+
+    assert ids(acme.consume(1, NOW + after, attempt="a").events) == ids(events[:1] if known else events[1:])
+
+
+def test_an_attempt_that_is_forgotten_may_be_made_anew(acme: Consumer) -> None:
+    events = acme.send_some(3)
+    for time in range(3):
+        for at in (NOW + time * ATTEMPT_MS, NOW + time * ATTEMPT_MS + 5):
+            assert ids(acme.consume(1, at, attempt="a").events) == [events[time].event_id]
+
+
+def test_an_attempt_that_found_nothing_leaves_no_trace(acme: Consumer) -> None:
+    acme.send_some(1)
+    for time in range(MAX_DELIVERIES):
+        acme.lease(at=NOW + time, until=NOW + time + 1)
+    at = NOW + MAX_DELIVERIES
+    assert [acme.consume(at=at, attempt="a").events, acme.consume(at=at, attempt="a").events] == [[], []]
+
+    (event,) = acme.send(new_event(), at=at)
+    assert ids(acme.consume(at=at, attempt="a").events) == [event.event_id]
+
+
+def test_attempts_belong_to_one_tenant_and_one_inbox(acme: Consumer) -> None:
+    shipping, globex = acme.at("shipping"), acme.of("globex")
+    shipping.make()
+    globex.send_some(2)
+    events = acme.send_some(2)
+    acme.consume(1, attempt="a")
+
+    assert ids(shipping.lease(2, attempt="a").events) == ids(events)
+    assert len(globex.lease(2, attempt="a").events) == 2
+    assert ids(acme.consume(2, attempt="a").events) == ids(events[:1])
+
+
+def test_an_attempt_may_be_any_text(acme: Consumer) -> None:
+    acme.send_some(3)
+    texts = ["é" * 128, "default#1 /%'\"\\", "default"]
+    first = [acme.lease(1, attempt=text).events for text in texts]
+
+    assert len({event_id for events in first for event_id in ids(events)}) == 3
+    assert [acme.lease(1, attempt=text).events for text in texts] == first
+
+
+def test_what_came_back_since_is_claimed_anew(acme: Consumer) -> None:
+    acme.send_some(4)
+    first = acme.lease(4, until=NOW + 10, attempt="a").events
+    acme.extend(receipts(first[3:]), NOW + MINUTE)
+    acme.release([receipt(first[0])])
+    acme.acknowledge([receipt(first[1])])
+    acme.replay(first[1].event_id)
+
+    page = acme.lease(4, NOW + 10, attempt="a")
+    again = page.events
+    assert (ids(again), page.more) == (ids(first), False)
+    assert [event.deliveries for event in again] == [2, 2, 2, 1]
+    assert {event.lease.expires_at_ms for event in again if event.lease} == {NOW + 10 + MINUTE, NOW + MINUTE}
+    assert acme.lease(4, NOW + 20, attempt="a").events == again
+    assert acme.acknowledge(receipts(first), NOW + 20) == [False, False, False, True]
+    assert acme.acknowledge(receipts(again), NOW + 20) == [True] * 4
+
+
+def test_what_was_consumed_and_replayed_is_consumed_anew(acme: Consumer) -> None:
+    events = acme.send_some(2)
+    acme.consume(attempt="a")
+    acme.replay(events[1].event_id, NOW + 5)
+
+    again = acme.consume(at=NOW + 6, attempt="a").events
+    assert ids(again) == ids(events)
+    assert [(event.deliveries, event.delivered_at_ms) for event in again] == [(1, NOW), (2, NOW + 6)]
+
+
+@pytest.mark.parametrize("take", [Consumer.consume, Consumer.lease], ids=["consume", "lease"])
+def test_what_somebody_else_has_taken_since_is_left_out(acme: Consumer, take: Claim) -> None:
+    events = acme.send_some(3)
+    first = acme.lease(2, attempt="a").events
+    acme.release([receipt(first[0])])
+    take(acme, 1, NOW + 1)
+
+    assert acme.lease(2, NOW + 2, attempt="a").events == first[1:]
+    acme.acknowledge([receipt(first[1])], NOW + 3)
+    acme.replay(first[1].event_id, NOW + 3)
+    take(acme, 1, NOW + 4)
+    left = acme.lease(2, NOW + 5, attempt="a")
+    assert (left.events, left.more) == ([], True)
+    assert ids(acme.consume(at=NOW + 6).events) == ids(events[2:])
+
+
+def test_what_was_acknowledged_since_is_delivered(acme: Consumer) -> None:
+    acme.send_some(2)
+    first = acme.lease(attempt="a").events
+    acme.acknowledge([receipt(first[0])], NOW + 5)
+
+    delivered = replace(first[0], status=Status.DELIVERED, delivered_at_ms=NOW + 5, lease=None)
+    assert acme.lease(at=NOW + 6, attempt="a").events == [delivered, first[1]]
+
+
+def test_what_waits_out_a_delay_dies_or_is_erased_is_left_out(acme: Consumer) -> None:
+    waiting, dying, erased, kept = acme.send_some(4)
+    for time in range(MAX_DELIVERIES - 1):
+        acme.lease(4, NOW + time, until=NOW + time + 1)
+    at = NOW + MAX_DELIVERIES
+    first = acme.lease(4, at, until=at + 10, attempt="a").events
+    acme.extend([receipt(event) for event in first if event.event_id != dying.event_id], at + MINUTE, at)
+    acme.release([receipt(first[0])], at, until=at + 20)
+    acme.erase(erased.event_id, at)
+
+    assert ids(acme.lease(4, at + 10, attempt="a").events) == [kept.event_id]
+    assert ids(acme.lease(4, at + 20, attempt="a").events) == [waiting.event_id, kept.event_id]
+
+
+@MODES
+def test_attempts_at_the_same_time_get_the_same_events(acme: Consumer, claim: Claim) -> None:
+    events = acme.send_some(30)
+
+    for answer in repeated_at_the_same_time(acme, claim, NOW):
+        assert ids(answer) == ids(events[:10])
+
+
+def test_attempts_at_the_same_time_claim_anew_once(acme: Consumer) -> None:
+    events = acme.send_some(30)
+    acme.lease(10, attempt="a")
+
+    first, *others = repeated_at_the_same_time(acme, Consumer.lease, NOW + MINUTE)
+    assert ids(first) == ids(events[:10])
+    assert {event.deliveries for event in first} == {2}
+    assert others == [first] * len(others)
+
+
+def repeated_at_the_same_time(acme: Consumer, claim: Claim, at: int) -> list[list[Event]]:
+    acme.harness.settle()
+    processes = [acme.in_a_hurry(), acme.in_another_process().in_a_hurry()]
+    return at_the_same_time(6, lambda worker: claim(processes[worker % 2], 10, at, attempt="a").events)

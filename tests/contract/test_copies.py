@@ -1,0 +1,183 @@
+"""What a store promises about an event's copies: one in each named inbox that takes it, with a life of its own."""
+
+import uuid
+
+import pytest
+
+from inbox.events import Event, NewEvent, Status
+from tests.contract.consumer import Consumer
+from tests.contract.samples import MINUTE, NOW, ids, keyed_event, new_event, numbered, receipt, receipts
+
+
+def test_a_copy_is_the_event_in_another_inbox(acme: Consumer) -> None:
+    shipping = acme.at("shipping")
+    shipping.make()
+    (event,) = acme.send(new_event())
+
+    copy = Event(event.event_id, "order.created", NOW, Status.UNDELIVERED, 0, None, event.payload, "shipping")
+    assert shipping.get(event.event_id) == copy
+    assert shipping.peek().events == [copy]
+    assert shipping.history() == [copy]
+    assert [each.inbox for each in acme.peek().events] == ["default"]
+
+
+def test_an_event_and_its_copies_have_each_a_life_of_their_own(acme: Consumer) -> None:
+    shipping, billing = acme.at("shipping"), acme.at("billing")
+    shipping.make()
+    billing.make()
+    (event,) = acme.send(new_event())
+    leased = shipping.lease().events
+    billing.consume(at=NOW + 5)
+
+    found = [consumer.get(event.event_id) for consumer in (acme, shipping, billing)]
+    assert [(each.status, each.deliveries, each.delivered_at_ms) for each in found if each] == [
+        (Status.UNDELIVERED, 0, None),
+        (Status.LEASED, 1, None),
+        (Status.DELIVERED, 1, NOW + 5),
+    ]
+    billing.replay(event.event_id)
+    assert acme.acknowledge(receipts(leased), NOW + 6) == [True]
+    found = [consumer.get(event.event_id) for consumer in (acme, shipping, billing)]
+    assert [each.status for each in found if each] == [Status.UNDELIVERED, Status.DELIVERED, Status.UNDELIVERED]
+
+
+def test_receipts_of_several_inboxes_go_together(acme: Consumer) -> None:
+    shipping = acme.at("shipping")
+    shipping.make()
+    acme.send_some(2)
+    mixed = [
+        receipt(event) for pair in zip(acme.lease().events, shipping.lease().events, strict=True) for event in pair
+    ]
+
+    assert acme.extend(mixed, NOW + 2 * MINUTE) == [True] * 4
+    assert acme.acknowledge([*mixed[:2], mixed[0]]) == [True] * 3
+    assert acme.release(mixed[2:]) == [True] * 2
+    assert [len(acme.consume().events), len(shipping.consume().events)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "taken"),
+    [
+        ((), ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e", None]),
+        (("order.*",), ["order.created", "order.shipped", "order."]),
+        (("*.created",), ["order.created", "Order.created"]),
+        (("o*d", "a/b:c_d-e"), ["order.created", "order.shipped", "a/b:c_d-e"]),
+        (("order.created",), ["order.created"]),
+        (("*",), ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e"]),
+        (("order.created", "order.*"), ["order.created", "order.shipped", "order."]),
+        (("order",), []),
+    ],
+)
+def test_an_inbox_takes_events_of_its_types(acme: Consumer, patterns: tuple[str, ...], taken: list[str | None]) -> None:
+    chosen = acme.at("chosen")
+    chosen.make(*patterns)
+    types = ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e", None]
+    acme.send(*[new_event(event_type=each) for each in types])
+
+    assert [event.event_type for event in chosen.consume().events] == taken
+    assert len(acme.consume().events) == len(types)
+
+
+def test_copies_come_from_the_creation_of_their_inbox_on(acme: Consumer) -> None:
+    shipping, elsewhere = acme.at("shipping"), acme.in_another_process()
+    before = [acme.send(new_event())[0], elsewhere.send(new_event())[0]]
+    shipping.make()
+    # Both have put before, so whatever they know of the tenant's inboxes is old.
+    after = [elsewhere.send(new_event())[0], acme.send(new_event())[0]]
+
+    assert [shipping.get(event.event_id) for event in before] == [None, None]
+    assert ids(shipping.consume().events) == ids(after)
+
+
+def test_other_types_count_at_once_in_every_process(acme: Consumer) -> None:
+    chosen, elsewhere = acme.at("chosen"), acme.in_another_process()
+    chosen.make("a")
+    elsewhere.send(new_event(event_type="a"))
+    chosen.make("b")
+    elsewhere.send(new_event(event_type="a"), new_event(event_type="b"))
+
+    assert [event.event_type for event in chosen.consume().events] == ["a", "b"]
+
+
+def test_no_event_gets_a_copy_once_its_inbox_is_closed(acme: Consumer) -> None:
+    shipping, elsewhere = acme.at("shipping"), acme.in_another_process()
+    shipping.make()
+    elsewhere.send(new_event())
+    acme.harness.store.inboxes.close("acme", "shipping")
+    (event,) = elsewhere.send(new_event())
+
+    assert shipping.get(event.event_id) is None
+    acme.harness.settle()
+    assert acme.harness.store.inboxes.clear("acme", "shipping", 9) == 1
+
+
+def test_an_inbox_may_have_a_number_for_its_name(acme: Consumer) -> None:
+    third = acme.at("3")
+    third.make()
+    events = acme.send_some(3)
+
+    assert ids(acme.consume(2).events) == ids(events[:2])
+    assert ids(third.consume(1).events) == ids(events[:1])
+    assert ids(acme.consume().events) == ids(events[2:])
+    assert ids(third.consume().events) == ids(events[1:])
+
+
+@pytest.mark.parametrize("batch", [1, 30])
+def test_keyed_events_get_their_copies_once(acme: Consumer, batch: int) -> None:
+    shipping, typed = acme.at("shipping"), acme.at("typed")
+    shipping.make()
+    typed.make("order.*")
+    events = [keyed_event(str(uuid.uuid4())) for _ in range(batch)]
+    acme.put(events)
+    shipping.consume(100)
+
+    assert all(stored.replayed for stored in acme.put(events, at=NOW + 5))
+    assert shipping.consume(100).events == []
+    assert len(shipping.history()) == batch
+    assert typed.history() == []
+
+
+def test_a_keyed_event_gets_no_copy_in_an_inbox_made_after_it(acme: Consumer) -> None:
+    event = keyed_event(str(uuid.uuid4()))
+    acme.put([event])
+    acme.at("shipping").make()
+    acme.put([event])
+
+    assert acme.at("shipping").get(event.event_id) is None
+
+
+def test_a_batch_gets_its_copies_in_its_order(acme: Consumer) -> None:
+    shipping = acme.at("shipping")
+    shipping.make("a")
+    events: list[NewEvent] = [event for _ in range(20) for event in (*numbered(1, "a"), *numbered(1, "b"))]
+    acme.send(*events)
+
+    assert ids(shipping.consume(100).events) == ids([event for event in events if event.event_type == "a"])
+    assert ids(acme.consume(100).events) == ids(events)
+
+
+def test_erasing_an_event_erases_its_copies(acme: Consumer) -> None:
+    shipping, billing = acme.at("shipping"), acme.at("billing")
+    shipping.make()
+    billing.make()
+    erased, kept = acme.send_some(2)
+    leased = receipt(shipping.lease(1).events[0])
+    billing.consume(1)
+
+    assert acme.erase(erased.event_id) is True
+    for consumer in (acme, shipping, billing):
+        assert consumer.get(erased.event_id) is None
+        assert ids(consumer.in_a_hurry().consume().events) == [kept.event_id]
+    assert acme.acknowledge([leased]) == [False]
+    assert acme.erase(erased.event_id) is False
+
+
+def test_a_copy_survives_a_restart(acme: Consumer) -> None:
+    shipping = acme.at("shipping")
+    shipping.make()
+    events = acme.send_some(2)
+    leased = shipping.lease(1).events
+    acme.harness.reopen()
+
+    assert ids(shipping.consume().events) == ids(events[1:])
+    assert acme.acknowledge(receipts(leased)) == [True]

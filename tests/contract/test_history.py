@@ -1,0 +1,157 @@
+"""What a store promises about looking back, which events a selection means: `inbox.store.port.EventStore.page`."""
+
+import pytest
+
+from inbox.events import Order, Selection, Status
+from tests.contract.consumer import Consumer
+from tests.contract.samples import LATER, MINUTE, NOW, ids, in_order, new_event, numbered, receipt
+from tests.engines.harnesses import MAX_DELIVERIES
+
+ORDERS = pytest.mark.parametrize("order", list(Order))
+
+
+def one_of_each(acme: Consumer) -> dict[str, str]:
+    """The id of an event in every state at NOW + 10. They went in at NOW, NOW + 1, …, in another order."""
+    names = ["dead", "leased", "acknowledged", "run out", "waiting", "consumed", "new"]
+    events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(len(names)))]
+    for time in range(MAX_DELIVERIES):
+        acme.lease(1, NOW + time, until=NOW + time + 1)
+    acme.lease(1, NOW + 6, until=NOW + MINUTE)
+    acme.acknowledge([receipt(acme.lease(1, NOW + 6).events[0])], NOW + 6)
+    acme.lease(1, NOW + 6, until=NOW + 10)
+    acme.release([receipt(acme.lease(1, NOW + 6).events[0])], NOW + 6, until=NOW + MINUTE)
+    acme.consume(1, NOW + 6)
+    return dict(zip(names, ids(events), strict=True))
+
+
+@ORDERS
+def test_every_event_is_shown_in_whatever_status(acme: Consumer, order: Order) -> None:
+    expected = list(one_of_each(acme).values())[:: 1 if order == Order.OLDEST else -1]
+
+    shown = acme.history(order=order, at=NOW + 10)
+    assert ids(shown) == expected
+    assert shown == [acme.get(event_id, NOW + 10) for event_id in expected]
+    assert acme.history(order=order, at=NOW + 10) == shown
+
+
+@ORDERS
+@pytest.mark.parametrize("most", [1, 100])
+def test_each_status_is_what_the_clock_has_made_of_it(acme: Consumer, order: Order, most: int) -> None:
+    known = one_of_each(acme)
+    expected = {
+        Status.UNDELIVERED: ["run out", "waiting", "new"],
+        Status.LEASED: ["leased"],
+        Status.DELIVERED: ["acknowledged", "consumed"],
+        Status.DEAD: ["dead"],
+    }
+
+    for status, names in expected.items():
+        shown = acme.history(Selection(status=status), order, most, NOW + 10)
+        assert ids(shown) == [known[name] for name in names][:: 1 if order == Order.OLDEST else -1]
+        assert {event.status for event in shown} == {status}
+
+
+def test_a_lease_changes_its_status_at_the_millisecond(acme: Consumer) -> None:
+    (event,) = acme.send(new_event())
+    acme.lease(until=NOW + 10)
+
+    statuses = {
+        at: [status for status in Status if ids(acme.history(Selection(status=status), at=at)) == [event.event_id]]
+        for at in (NOW + 9, NOW + 10)
+    }
+    assert statuses == {NOW + 9: [Status.LEASED], NOW + 10: [Status.UNDELIVERED]}
+
+
+@ORDERS
+def test_events_are_chosen_by_their_type(acme: Consumer, order: Order) -> None:
+    types = ["a", "b", None, "a", "ab", "a.b", "A"]
+    events = [acme.send(new_event(event_type=each))[0] for each in types]
+
+    for each in ("a", "b", "ab", "a.b", "A"):
+        expected = in_order([event for event in events if event.event_type == each], order)
+        assert ids(acme.history(Selection(event_type=each), order)) == expected
+    assert acme.history(Selection(event_type="none")) == []
+
+
+@ORDERS
+@pytest.mark.parametrize(
+    ("since_ms", "until_ms", "expected"),
+    [
+        (NOW, NOW + 3, [0, 1, 2]),
+        (NOW + 1, None, [1, 2, 3]),
+        (None, NOW + 1, [0]),
+        (NOW + 1, NOW + 3, [1, 2]),
+        (NOW + 2, NOW + 2, []),
+        (NOW + 3, NOW + 1, []),
+        (NOW + 4, None, []),
+        (None, NOW, []),
+        (0, 9 * NOW, [0, 1, 2, 3]),
+    ],
+)
+def test_events_are_chosen_from_a_moment_until_before_another(
+    acme: Consumer, order: Order, since_ms: int | None, until_ms: int | None, expected: list[int]
+) -> None:
+    events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(4))]
+
+    selection = Selection(since_ms=since_ms, until_ms=until_ms)
+    assert ids(acme.history(selection, order, most=2)) == in_order([events[number] for number in expected], order)
+
+
+def test_all_questions_count_together(acme: Consumer) -> None:
+    for number in range(12):
+        acme.send(new_event(event_type="ab"[number % 2]), at=NOW + number // 2)
+    acme.consume(6, NOW + 6)
+
+    for selection, expected in {
+        Selection(status=Status.DELIVERED, event_type="a"): 3,
+        Selection(status=Status.UNDELIVERED, event_type="b", since_ms=NOW + 4): 2,
+        Selection(status=Status.DELIVERED, event_type="b", since_ms=NOW + 1, until_ms=NOW + 2): 1,
+        Selection(status=Status.DELIVERED, since_ms=NOW + 1, until_ms=NOW + 5): 4,
+        Selection(event_type="a", until_ms=NOW + 4): 4,
+        Selection(status=Status.DEAD, event_type="a"): 0,
+    }.items():
+        shown = acme.history(selection, most=2)
+        assert len({event.event_id for event in shown}) == len(shown) == expected
+        assert {event.status for event in shown} <= {selection.status or event.status for event in shown}
+        assert {event.event_type for event in shown} <= {selection.event_type or event.event_type for event in shown}
+        assert all((selection.since_ms or 0) <= event.timestamp_ms for event in shown)
+        assert all(event.timestamp_ms < (selection.until_ms or 2 * NOW) for event in shown)
+
+
+def test_a_page_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
+    shipping = acme.at("shipping")
+    shipping.make("a")
+    theirs = acme.of("globex").send_some(2)
+    events = acme.send(new_event(event_type="a"), new_event(event_type="b"))
+    shipping.consume()
+
+    assert ids(acme.history(Selection())) == ids(events)
+    assert [(event.inbox, event.status) for event in acme.history()] == [("default", Status.UNDELIVERED)] * 2
+    assert [(event.event_id, event.inbox, event.status) for event in shipping.history()] == [
+        (events[0].event_id, "shipping", Status.DELIVERED)
+    ]
+    assert ids(acme.of("globex").history(most=1)) == ids(theirs)
+    assert acme.at("unknown").history() == []
+
+
+@ORDERS
+def test_expired_events_are_not_shown(acme: Consumer, order: Order) -> None:
+    acme.send_some(1)
+    acme.send(*numbered(3), until_s=NOW // 1000 + 10)
+    (kept,) = acme.send(new_event(), until_s=LATER + 1)
+    at = NOW + 10_000
+
+    for selection in (Selection(), Selection(status=Status.UNDELIVERED), Selection(event_type="order.created")):
+        assert len(acme.history(selection, order, 1, at - 1_000)) == 5
+        assert len(acme.history(selection, order, 1, at)) == 2
+        assert ids(acme.history(selection, order, 1, LATER * 1000)) == [kept.event_id]
+
+
+@ORDERS
+def test_no_event_is_shown_twice_while_it_moves(acme: Consumer, order: Order) -> None:
+    acme.send_some(40)
+    acme.harness.settle()
+    in_a_hurry = acme.in_a_hurry()
+    while in_a_hurry.consume(2).events:
+        shown = ids(in_a_hurry.history(order=order, most=50))
+        assert len(shown) == len(set(shown))

@@ -1,0 +1,164 @@
+"""Every arrow of the drawing in `inbox.events`, and every one that is not there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from inbox.errors import EventLeased
+from inbox.events import Receipt, Status
+from tests.contract.consumer import Consumer
+from tests.contract.samples import LATER, MINUTE, NOW, new_event, receipt
+from tests.engines.harnesses import MAX_DELIVERIES
+
+# The moment at which everything is done to the event. It was brought into its state before.
+THEN = NOW + 10 * MINUTE
+
+# What each act makes of an event. `+`: it says yes, and everything stays as it is. `-`: the same, and it says no.
+# `!`: it is refused. The receipt that is handed in is the one of the event's first lease, or none that there ever was.
+TABLE = """
+state         acknowledge  release      extend  replay       replay_all   consume    lease   erase
+undelivered   -            -            -       +            -            delivered  leased  gone
+leased        delivered    undelivered  leased  !            -            -          -       gone
+waiting       -            +            -       +            -            -          -       gone
+released      -            +            -       +            -            delivered  leased  gone
+run_out       -            -            -       +            -            delivered  leased  gone
+lost_to_other -            -            -       !            -            -          -       gone
+consumed      -            -            -       undelivered  undelivered  -          -       gone
+acknowledged  +            -            -       undelivered  undelivered  -          -       gone
+done_by_other -            -            -       undelivered  undelivered  -          -       gone
+replayed      -            -            -       +            -            delivered  leased  gone
+dead          -            -            -       undelivered  undelivered  -          -       gone
+expired       -            -            -       -            -            -          -       -
+erased        -            -            -       -            -            -          -       -
+"""
+
+
+def lease(consumer: Consumer, at: int, until: int) -> Receipt:
+    return receipt(consumer.lease(at=at, until=until).events[0])
+
+
+def undelivered(_: Consumer, event_id: str) -> Receipt:
+    return Receipt("default", event_id, "0" * 32)
+
+
+def leased(consumer: Consumer, _: str) -> Receipt:
+    return lease(consumer, NOW, THEN + 1)
+
+
+def waiting(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, THEN)
+    consumer.release([first], until=THEN + 1)
+    return first
+
+
+def released(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, THEN)
+    consumer.release([first], until=THEN)
+    return first
+
+
+def run_out(consumer: Consumer, _: str) -> Receipt:
+    return lease(consumer, NOW, THEN)
+
+
+def lost_to_other(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, NOW + 1)
+    lease(consumer, NOW + 1, THEN + 1)
+    return first
+
+
+def consumed(consumer: Consumer, event_id: str) -> Receipt:
+    consumer.consume()
+    return undelivered(consumer, event_id)
+
+
+def acknowledged(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, THEN)
+    consumer.acknowledge([first])
+    return first
+
+
+def done_by_other(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, NOW + 1)
+    consumer.acknowledge([lease(consumer, NOW + 1, THEN)], NOW + 2)
+    return first
+
+
+def replayed(consumer: Consumer, event_id: str) -> Receipt:
+    first = acknowledged(consumer, event_id)
+    consumer.replay(event_id)
+    return first
+
+
+def dead(consumer: Consumer, _: str) -> Receipt:
+    first, *_others = [lease(consumer, NOW + time, NOW + time + 1) for time in range(MAX_DELIVERIES)]
+    return first
+
+
+def erased(consumer: Consumer, event_id: str) -> Receipt:
+    first = leased(consumer, event_id)
+    consumer.erase(event_id)
+    return first
+
+
+STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
+    "undelivered": undelivered,
+    "leased": leased,
+    "waiting": waiting,
+    "released": released,
+    "run_out": run_out,
+    "lost_to_other": lost_to_other,
+    "consumed": consumed,
+    "acknowledged": acknowledged,
+    "done_by_other": done_by_other,
+    "replayed": replayed,
+    "dead": dead,
+    "expired": leased,
+    "erased": erased,
+}
+
+ACTIONS: dict[str, Callable[[Consumer, Receipt], object]] = {
+    "acknowledge": lambda consumer, first: consumer.acknowledge([first], THEN) == [True],
+    "release": lambda consumer, first: consumer.release([first], THEN) == [True],
+    "extend": lambda consumer, first: consumer.extend([first], THEN + MINUTE, THEN) == [True],
+    "replay": lambda consumer, first: consumer.replay(first.event_id, THEN),
+    "replay_all": lambda consumer, _: consumer.replay_all(at=THEN).count,
+    "consume": lambda consumer, _: consumer.consume(at=THEN).events,
+    "lease": lambda consumer, _: consumer.lease(at=THEN).events,
+    "erase": lambda consumer, first: consumer.erase(first.event_id, THEN),
+}
+
+(_, *COLUMNS), *ROWS = (line.split() for line in TABLE.strip().splitlines())
+EXPECTED = {state: dict(zip(COLUMNS, cells, strict=True)) for state, *cells in ROWS}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_each_act_makes_of_an_event(acme: Consumer, state: str) -> None:
+    assert {action: outcome(acme.of(action), state, action) for action in ACTIONS} == EXPECTED[state]
+
+
+def outcome(consumer: Consumer, state: str, action: str) -> str:
+    (event,) = consumer.send(new_event(), until_s=THEN // 1000 if state == "expired" else LATER)
+    first = STATES[state](consumer, event.event_id)
+    before, in_sight = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
+    try:
+        answer = "+" if ACTIONS[action](consumer, first) else "-"
+    except EventLeased:
+        answer = "!"
+    after, in_sight_now = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
+    if after == before:
+        return answer if in_sight_now == in_sight else "hidden or shown"
+    if answer != "+":
+        return f"{answer}, and changed"
+    if before is None or after is None:
+        return "gone" if after is None and in_sight_now == [] else "there again"
+    assert after == replace(
+        before,
+        status=after.status,
+        deliveries=before.deliveries + (action in ("consume", "lease")),
+        delivered_at_ms=THEN if after.status == Status.DELIVERED else None,
+        lease=after.lease if after.status == Status.LEASED else None,
+    )
+    assert in_sight_now == ([after] if after.status == Status.UNDELIVERED else [])
+    return after.status

@@ -1,0 +1,105 @@
+"""What a store promises about the pages of a listing and where they go on: `inbox.store.port.EventStore.page`."""
+
+import re
+
+import pytest
+
+from inbox.errors import InvalidRequest
+from inbox.events import Order, Selection
+from tests.contract.consumer import Consumer
+from tests.contract.samples import NOW, ids, in_order, new_event, page_of
+
+ORDERS = pytest.mark.parametrize("order", list(Order))
+
+
+@ORDERS
+@pytest.mark.parametrize("most", [1, 3, 4, 11, 12, 13])
+def test_pages_one_after_the_other_show_everything_once(acme: Consumer, order: Order, most: int) -> None:
+    events = acme.send_some(12)
+    acme.consume(4)
+    acme.lease(4)
+
+    listing = acme.page(order=order, most=most)
+    assert len(listing.events) <= most
+    assert ids(acme.history(order=order, most=most)) == in_order(events, order)
+
+
+@ORDERS
+def test_a_position_stays_where_it_is_while_events_come_and_move(acme: Consumer, order: Order) -> None:
+    events = acme.send_some(6)
+    listing = acme.page(order=order, most=3)
+    shown = ids(listing.events)
+    assert shown == in_order(events, order)[:3]
+    acme.erase(shown[2])
+    acme.consume(4)
+    (late,) = acme.send(new_event(), at=NOW + 1)
+
+    while listing.position is not None:
+        listing = acme.page(order=order, most=2, after=listing.position)
+        shown += ids(listing.events)
+    assert shown == in_order([*events, late] if order == Order.OLDEST else events, order)
+
+
+def test_a_position_means_the_same_after_a_restart_and_elsewhere(acme: Consumer) -> None:
+    events = acme.send_some(4)
+    after = acme.page(most=1).position
+    assert after is not None
+
+    rest = ids(acme.in_another_process().page(after=after).events)
+    acme.harness.reopen()
+    assert rest == ids(acme.page(after=after).events) == ids(events[1:])
+
+
+@pytest.mark.parametrize("after", ["", "nonsense", "é", "{}", "[]", "null", "1e400", "a" * 3000, "\x00"])
+def test_anything_else_in_place_of_a_position_is_refused(acme: Consumer, after: str) -> None:
+    acme.send_some(1)
+
+    with pytest.raises(InvalidRequest):
+        acme.page(after=after)
+
+
+@ORDERS
+@pytest.mark.parametrize(("payload_bytes", "most"), [(1, 1), (100, 1), (101, 2), (250, 3), (1000, 5)])
+def test_a_page_ends_once_its_payloads_are_large_enough(
+    acme: Consumer, order: Order, payload_bytes: int, most: int
+) -> None:
+    events = acme.send(*[new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)])
+    acme.harness.settle()
+
+    page, size = acme.harness.store.events.page, page_of(9, payload_bytes)
+    listing = page("acme", Selection(), order, size, None, NOW)
+    shown = ids(listing.events)
+    assert shown == in_order(events, order)[:most]
+    while listing.position is not None:
+        listing = page("acme", Selection(), order, size, listing.position, NOW)
+        shown += ids(listing.events)
+    assert shown == in_order(events, order)
+
+
+@ORDERS
+def test_a_position_of_another_tenant_shows_nothing_of_theirs(acme: Consumer, order: Order) -> None:
+    acme.of("globex").send_some(3)
+    after = acme.of("globex").page(order=order, most=1).position
+    events = acme.send_some(3)
+
+    try:
+        shown = ids(acme.page(order=order, after=after).events)
+    except InvalidRequest:
+        return
+    assert set(shown) <= set(ids(events))
+
+
+@ORDERS
+def test_a_position_that_was_changed_is_refused_or_shows_what_is_there(acme: Consumer, order: Order) -> None:
+    events = acme.send_some(3)
+    after = acme.page(order=order, most=1).position
+    assert after is not None
+    cut = {after[:length] for length in range(len(after))}
+    nines = {after[:place] + "9" + after[place + 1 :] for place in range(len(after))}
+    huge = {re.sub(r"\d+", digit * 19, after) for digit in "09"}
+    for changed in cut | nines | huge | {after + "0", after * 2}:
+        try:
+            shown = ids(acme.page(order=order, after=changed).events)
+        except InvalidRequest:
+            continue
+        assert set(shown) <= set(ids(events))

@@ -1,0 +1,38 @@
+"""Moments as people and programs write them."""
+
+import pytest
+
+from inbox.moments import iso, moment_ms
+
+LAST_MS = 9_999_999_999_999
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("1732140249123", 1732140249123),
+        ("20241120", 20241120),
+        ("2024-11-20T22:04:09.123Z", 1732140249123),
+        ("2024-11-20T22:04:09.123", 1732140249123),
+        ("2024-11-20 22:04:09.123999", 1732140249123),
+        ("2024-11-20T23:04:09.123+01:00", 1732140249123),
+        ("2024-11-20", 1732060800000),
+        ("0001-01-01T00:00:00+01:00", 0),
+        ("9999-12-31T23:59:59-01:00", LAST_MS),
+        ("999999999999999", LAST_MS),
+    ],
+)
+def test_both_forms_are_epoch_milliseconds(text: str, expected: int) -> None:
+    assert moment_ms(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "now", "-1", "1.5", "1e3", "٣", "2024-13-01", "24:00", "1" * 16, "2024-11-20T22:04:09 01:00"]
+)
+def test_all_else_is_no_moment(text: str) -> None:
+    assert moment_ms(text) is None
+
+
+def test_a_moment_comes_back_from_its_text() -> None:
+    assert moment_ms(iso(1732140249123)) == 1732140249123

@@ -1,0 +1,80 @@
+"""Purging in steps, at a command and in the background."""
+
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from structlog.testing import capture_logs
+
+from inbox.errors import StoreUnavailable
+from inbox.events import NewEvent, random_event_id
+from inbox.retention import BackgroundPurge, Retention
+from inbox.server import _Server
+from inbox.settings import Settings
+from inbox.store.port import EventStore
+from inbox.store.sqlite import SQLiteStore
+
+NOW_MS = 1_732_140_249_123
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SQLiteStore:
+    store = SQLiteStore(tmp_path / "inbox.db", 10)
+    for expires_at_s, count in ((NOW_MS // 1000, 250), (NOW_MS // 1000 + 60, 3)):
+        events = [NewEvent(random_event_id(), None, b"{}") for _ in range(count)]
+        store.events.put("acme", events, NOW_MS - 1000, expires_at_s)
+    return store
+
+
+def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLiteStore) -> None:
+    pauses: list[float] = []
+    assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == [100, 100, 50]
+    assert len(pauses) == 2
+    assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == []
+    assert store.events.count("acme", NOW_MS) == 3
+    store.close()
+
+
+def test_the_background_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
+    purge = BackgroundPurge(Retention(store.events, lambda: NOW_MS), every_seconds=0.01)
+    purge.start()
+    while _rows(tmp_path) > 3:
+        time.sleep(0.01)
+    purge.stop()
+    assert not purge._thread.is_alive()
+    store.close()
+
+
+def _rows(folder: Path) -> int:
+    with closing(apsw.Connection(f"{folder}/inbox.db")) as connection:
+        return len(connection.execute("SELECT 1 FROM events").fetchall())
+
+
+def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, tried_again = [], threading.Event()
+
+    def fail(_self: EventStore, _now_ms: int, _most: int) -> int:
+        tries.append(1)
+        if len(tries) > 1:
+            tried_again.set()
+        raise StoreUnavailable("The database did not answer.")
+
+    monkeypatch.setattr(type(store.events), "purge", fail)
+    with capture_logs() as log:
+        purge = BackgroundPurge(Retention(store.events, lambda: NOW_MS), every_seconds=0.01)
+        purge.start()
+        assert tried_again.wait(10)
+        purge.stop()
+    assert {(line["event"], line["error"]) for line in log} == {("purge failed", "StoreUnavailable")}
+    store.close()
+
+
+def test_a_worker_purges_from_when_it_has_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[BackgroundPurge] = []
+    monkeypatch.setattr(BackgroundPurge, "start", lambda purge: started.append(purge))
+    monkeypatch.setattr(BackgroundPurge, "stop", lambda _purge: None)
+    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), lambda: None).load()
+    assert len(started) == 1

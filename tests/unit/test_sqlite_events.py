@@ -1,0 +1,189 @@
+"""How the embedded store finds events: from which index, in which order, and what has run out meanwhile."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+from inbox.errors import InvalidRequest, StoreUnavailable
+from inbox.events import ATTEMPT_MS, DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Record, Selection, Status
+from inbox.store.sqlite import SQLiteStore, claiming, database, events, selecting, settling
+from inbox.tenants import Inbox
+
+NOW = 1_732_140_249_123
+LATER = NOW // 1000 + 3600
+
+
+def new_event() -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), None, b"{}")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "inbox.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(path, 3)
+    yield store
+    store.close()
+
+
+def plan_of(store: SQLiteStore, sql: str, parameters: Mapping[str, object]) -> list[str]:
+    return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+
+
+def stops_at_the_first_few(plan: list[str]) -> bool:
+    return not any(step.startswith("SCAN events") or "TEMP B-TREE" in step for step in plan)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [*claiming._PEEK.values(), claiming._OLDEST, claiming._ANY_ELIGIBLE, claiming._ANYTHING_TO_DO],
+)
+def test_the_inbox_is_read_from_its_index(store: SQLiteStore, sql: str) -> None:
+    place = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "attempt": "a", "now_ms": NOW, "now_s": NOW // 1000}
+    plan = plan_of(store, sql, place)
+    assert any("INDEX events_by_status (tenant_id=? AND inbox=? AND status=?" in step for step in plan), plan
+    assert stops_at_the_first_few(plan), plan
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("event_type", [None, "order.created"])
+@pytest.mark.parametrize("statuses", [None, *selecting.STORED.values(), ("delivered", "dead")], ids=str)
+def test_every_selection_is_read_from_an_index_in_order(
+    store: SQLiteStore, statuses: tuple[str, ...] | None, event_type: str | None, order: Order
+) -> None:
+    selection = Selection(event_type=event_type)
+    sql = selecting.statement("seq", selection, statuses, order)
+    plan = plan_of(store, sql, selecting.parameters("acme", selection, order, None, NOW))
+    assert any("SEARCH events" in step for step in plan), plan
+    assert stops_at_the_first_few(plan), plan
+
+
+def test_what_runs_out_is_found_in_its_index(store: SQLiteStore) -> None:
+    plan = plan_of(store, settling.RUN_OUT, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW})
+    assert any("INDEX events_by_end (tenant_id=? AND inbox=? AND until_ms<?)" in step for step in plan), plan
+
+
+def test_records_are_read_in_order_without_sorting(store: SQLiteStore) -> None:
+    plan = plan_of(store, events._RECORDS, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "most": 10})
+    assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
+    assert stops_at_the_first_few(plan), plan
+
+
+def test_more_leases_than_one_transaction_settles_run_out_at_once(store: SQLiteStore) -> None:
+    put = [new_event() for _ in range(settling._AT_ONCE + 5)]
+    store.events.put("acme", put, NOW, LATER)
+    everything = PageSize(len(put), 1_000_000)
+    # The youngest run out first, and the oldest are still the first to come back.
+    half = PageSize(len(put) // 2, 1_000_000)
+    store.events.claim("acme", DEFAULT_INBOX, half, NOW, NOW + 20)
+    store.events.claim("acme", DEFAULT_INBOX, everything, NOW, NOW + 10)
+
+    again = store.events.claim("acme", DEFAULT_INBOX, everything, NOW + 20)
+    assert [event.event_id for event in again.events] == [event.event_id for event in put]
+    assert store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, everything, NOW + 20).events == []
+
+
+def test_reading_takes_the_write_lock_only_where_something_has_run_out(
+    path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
+    store.events.put("acme", [new_event()], NOW, LATER)
+    store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW, NOW + 10)
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+
+    def read(now_ms: int) -> tuple[int, int, int]:
+        size = PageSize(9, 1000)
+        listing = store.events.page("acme", Selection(), Order.OLDEST, size, None, now_ms)
+        peeked = store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, size, now_ms)
+        claimed = store.events.claim("acme", DEFAULT_INBOX, size, now_ms)
+        return len(listing.events), len(peeked.events), len(claimed.events)
+
+    assert read(NOW + 9) == (1, 0, 0)
+    with pytest.raises(StoreUnavailable):
+        read(NOW + 10)
+    other.close()
+    assert read(NOW + 10) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "after", ["", "1", "1-", "-1", "1-2-3", "a-1", "1-1 ", "\u0661-1", f"1-{2**63}", f"{2**63}-1", "9" * 5000 + "-1"]
+)
+def test_a_position_that_is_none_is_refused(store: SQLiteStore, after: str) -> None:
+    with pytest.raises(InvalidRequest):
+        store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), after, NOW)
+
+
+def test_the_largest_position_that_could_be_is_taken(store: SQLiteStore) -> None:
+    store.events.put("acme", [new_event()], NOW, LATER)
+    largest = f"{2**63 - 1}-{2**63 - 1}"
+    assert len(store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), largest, NOW).events) == 1
+
+
+@pytest.mark.parametrize("order", Order)
+def test_no_position_leads_out_of_the_selection(store: SQLiteStore, order: Order) -> None:
+    for now_ms in range(NOW, NOW + 5):
+        store.events.put("acme", [new_event()], now_ms, LATER)
+    anywhere = f"{NOW - 9}-0" if order is Order.OLDEST else f"{NOW + 9}-9"
+    selection = Selection(since_ms=NOW + 1, until_ms=NOW + 4)
+    listing = store.events.page("acme", selection, order, PageSize(9, 1000), anywhere, NOW)
+    assert {event.timestamp_ms for event in listing.events} == {NOW + 1, NOW + 2, NOW + 3}
+
+
+def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore) -> None:
+    for name in ("audit", "removed"):
+        store.inboxes.save("acme", Inbox(name, None, NOW))
+    event = NewEvent("first", "order.created", b"{}", b"print")
+    store.events.put("acme", [event], NOW, LATER)
+    store.inboxes.close("acme", "removed")
+    one = PageSize(1, 1000)
+    store.events.claim("acme", "audit", one, NOW, NOW + 10)
+    leased = store.events.claim("acme", "audit", one, NOW + 10, NOW + 20).events[0]
+    held = store.events.claim("acme", DEFAULT_INBOX, one, NOW, NOW + 20).events[0]
+    assert held.lease is not None
+    store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", held.lease.claim_id)], NOW + 30, NOW)
+
+    undelivered = replace(held, status=Status.UNDELIVERED, lease=None)
+    assert store.events.records("acme", 0, 9, NOW + 25) == [
+        Record(1, undelivered, b"print", LATER),
+        Record(2, leased, b"print", LATER, lost_leases=1),
+    ]
+    assert store.events.count("acme", NOW + 25) == 2
+
+
+def test_a_purge_forgets_old_attempts(store: SQLiteStore) -> None:
+    store.events.put("acme", [new_event(), new_event()], NOW, LATER)
+    for attempt, now_ms in (("old", NOW), ("new", NOW + 1)):
+        store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), now_ms, attempt=attempt)
+
+    assert store.events.purge(NOW + ATTEMPT_MS, 1000) == 1
+    assert store._database.read("SELECT attempt FROM attempts") == [("new",)]
+
+
+def test_a_purge_goes_on_until_no_old_attempts_are_left(store: SQLiteStore) -> None:
+    store.events.put("acme", [new_event() for _ in range(5)], NOW, LATER)
+    store.events.put("acme", [new_event() for _ in range(2)], NOW, NOW // 1000 + 1)
+    for attempt in "abcde":
+        store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW, attempt=attempt)
+
+    assert [store.events.purge(NOW + ATTEMPT_MS, 3) for _ in range(3)] == [3, 3, 1]
+    assert store._database.read("SELECT attempt FROM attempts") == []
+
+
+def test_what_is_left_of_an_inbox_is_forgotten_with_its_last_copy(store: SQLiteStore) -> None:
+    store.inboxes.save("acme", Inbox("audit", None, NOW))
+    store.events.put("acme", [new_event()], NOW, LATER)
+    store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a")
+    store.inboxes.close("acme", "audit")
+    assert [store.inboxes.clear("acme", "audit", 1) for _ in range(2)] == [1, 0]
+
+    store.inboxes.save("acme", Inbox("audit", None, NOW))
+    store.events.put("acme", [new_event()], NOW, LATER)
+    assert len(store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a").events) == 1
