@@ -1,13 +1,16 @@
-"""`make bench`: prints a table of ratios and writes every round to bench/results.json."""
+"""`make bench`: prints a table of ratios and writes every round to bench/results.json.
+
+Requests are compared with those to an empty Flask view, a deep backlog with a shallow one.
+"""
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bench.backlog import deep_backlog
+from bench.rounds import Round, Row
 from bench.servers import ours, reference
 
 ROUNDS = 5
@@ -16,18 +19,6 @@ CONNECTIONS = 32
 RESULTS = Path(__file__).with_name("results.json")
 
 _EVENT = b'{"event_type": "order.created", "payload": {"order": 1001, "total": 12.5, "currency": "EUR"}}'
-
-
-@dataclass(frozen=True)
-class Round:
-    """Answers a second of each, measured one right after the other."""
-
-    ours: float
-    reference: float
-
-    @property
-    def ratio(self) -> float:
-        return self.ours / self.reference
 
 
 def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
@@ -47,9 +38,10 @@ def rate(target: str, text: bytes) -> float:
     return float(counts["good"] / SECONDS)
 
 
-def compare(target: str, text: bytes, reference_target: str, reference_text: bytes) -> list[Round]:
+def compare(target: str, text: bytes, reference_target: str, reference_text: bytes) -> Row:
     """Alternating, so that both see the same weather."""
-    return [Round(rate(target, text), rate(reference_target, reference_text)) for _ in range(ROUNDS)]
+    rounds = [Round(rate(target, text), rate(reference_target, reference_text)) for _ in range(ROUNDS)]
+    return Row("1/s", rounds)
 
 
 def main() -> None:
@@ -61,17 +53,12 @@ def main() -> None:
                 target, request("POST", "/events", key, _EVENT), empty_view, request("POST", "/", "", _EVENT)
             ),
         }
-    results = {
-        name: {"ratio": statistics.median(each.ratio for each in rounds), "rounds": [asdict(each) for each in rounds]}
-        for name, rounds in rows.items()
-    }
-    RESULTS.write_text(json.dumps(results, indent=2) + "\n")
-    print(f"{'row':<24} {'ours/s':>8} {'empty view/s':>13} {'ratio':>6}")
-    for name, rounds in rows.items():
-        mine, theirs, ratio = (
-            statistics.median(getattr(each, part) for each in rounds) for part in ("ours", "reference", "ratio")
-        )
-        print(f"{name:<24} {mine:>8.0f} {theirs:>13.0f} {ratio:>6.2f}")
+    rows["GET /inbox of 100, deep backlog"] = Row("ms", deep_backlog())
+    RESULTS.write_text(json.dumps({name: row.as_json() for name, row in rows.items()}, indent=2) + "\n")
+    print(f"{'row':<32} {'ours':>8} {'reference':>10} {'':<4} {'ratio':>5}")
+    for name, row in rows.items():
+        figures = f"{row.median('ours'):>8.1f} {row.median('reference'):>10.1f} {row.unit:<4}"
+        print(f"{name:<32} {figures} {row.median('ratio'):>5.2f}")
 
 
 if __name__ == "__main__":
