@@ -34,7 +34,7 @@ bench: $(VENV)/.dev ## ratios against references in the same run, also in bench/
 	$(BIN)/python -m bench
 
 torture: $(VENV)/.dev ## the long crash and concurrency runs
-	$(BIN)/pytest tests/e2e --torture -q
+	$(BIN)/pytest tests/e2e tests/contract/test_state_machine.py --torture -q
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header
 lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml

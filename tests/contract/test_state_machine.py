@@ -16,7 +16,7 @@ LIVES_OF_A_SEED = 10
 
 # As many as fit into a test run.
 @pytest.mark.parametrize(
-    ("harness", "seeds"), [("sqlite", 15), ("moto", 1), ("dynamodb-local", 2)], indirect=["harness"]
+    ("harness", "seeds"), [("sqlite", 10), ("moto", 1), ("dynamodb-local", 1)], indirect=["harness"]
 )
 def test_an_engine_answers_as_the_model_does(harness: Harness, seeds: int, torture: bool) -> None:
     elsewhere, numbers = harness.another().events, count()
