@@ -19,7 +19,7 @@ ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "lagging-index": ("on_dynamodb_local", lambda _folder: LaggingHarness()),
 }
 
-# They never ask an index, or only for what has long been in it.
+# They never ask an index, or only one that has caught up.
 UNTOUCHED_BY_LAG = {"test_idempotency", "test_keys_and_tenants", "test_positions", "test_receipts", "test_retention"}
 
 

@@ -9,6 +9,9 @@ import pytest
 from inbox.errors import StoreUnavailable
 from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.changes import Change
+from inbox.store.dynamodb.items import to_entry
+from inbox.store.dynamodb.layout import event_key
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
 from tests.engines.wire import Fault, Wire
 
@@ -123,6 +126,23 @@ def test_a_write_that_is_still_on_its_way_is_waited_for(
     getattr(other_store._connection.client, call)(**late[0])
 
     assert claim(store, tenant) == [event.event_id]
+
+
+def test_a_claim_that_arrives_late_takes_nothing_that_was_replayed_meanwhile(
+    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
+) -> None:
+    """The event stands in the index as it did when the claim was made, but for its number of deliveries."""
+    event = fresh()
+    store.events.put(tenant, [event], NOW, LATER)
+    item = store._connection.get("Events", event_key(tenant, event.event_id))
+    assert item is not None
+    seen = to_entry(item)
+    assert claim(other_store, tenant) == [event.event_id]
+    other_store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
+
+    (outcome,) = store.events._changes.make([Change(seen, seen.consumed("late", NOW))])
+    assert (outcome.item, outcome.fault) == (None, None)
+    assert claim(other_store, tenant) == [event.event_id]
 
 
 @pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
