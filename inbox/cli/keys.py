@@ -3,7 +3,7 @@
 import click
 
 from inbox.cli.environment import open_registry
-from inbox.cli.moments import Duration, iso
+from inbox.cli.moments import Duration, to_the_second
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.tenants import DEFAULT_SCOPES, Scope
@@ -46,8 +46,8 @@ def list_keys(tenant_id: str, *, as_json: bool) -> None:
                 "name": key.name,
                 "scopes": sorted(key.scopes),
                 "status": key.status,
-                "created_at": iso(key.created_at_ms),
-                "expires_at": None if key.expires_at_ms is None else iso(key.expires_at_ms),
+                "created_at": to_the_second(key.created_at_ms),
+                "expires_at": None if key.expires_at_ms is None else to_the_second(key.expires_at_ms),
             }
             for key in registry.keys(tenant_id)
         ]

@@ -1,11 +1,10 @@
 """Times as the commands take and print them."""
 
 import re
-from datetime import UTC, datetime
 
 import click
 
-from inbox.moments import moment_ms
+from inbox.moments import iso, moment_ms
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MOST_SECONDS = 100 * 365 * 86400
@@ -38,5 +37,5 @@ class Moment(click.ParamType[int]):
         return moment
 
 
-def iso(timestamp_ms: int) -> str:
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def to_the_second(timestamp_ms: int) -> str:
+    return iso(timestamp_ms, "seconds")

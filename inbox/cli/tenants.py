@@ -3,7 +3,7 @@
 import click
 
 from inbox.cli.environment import open_registry
-from inbox.cli.moments import iso
+from inbox.cli.moments import to_the_second
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 
@@ -46,7 +46,7 @@ def list_tenants(*, as_json: bool) -> None:
                 "name": tenant.name,
                 "email": tenant.email,
                 "status": tenant.status,
-                "created_at": iso(tenant.created_at_ms),
+                "created_at": to_the_second(tenant.created_at_ms),
             }
             for tenant in registry.tenants()
         ]

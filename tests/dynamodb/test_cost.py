@@ -207,7 +207,7 @@ def test_a_repeatable_poll_costs_1_write_unit_more_and_a_repeat_none(
     size = PageSize(10, ANY_SIZE)
 
     first = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, attempt="again")
-    assert (len(first.events), wire.units["PutItem"]) == (10, 1)
+    assert (len(first.events), wire.units["PutItem"], wire.calls["BatchGetItem"]) == (10, 1, 0)
     wire.reset()
     assert store.events.claim(tenant, DEFAULT_INBOX, size, NOW, attempt="again") == first
     assert wire.write_calls == 0

@@ -9,6 +9,7 @@ from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.inboxes import DynamoDBInboxes
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE
+from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.tables import make_tables
 from inbox.store.dynamodb.tenants import DynamoDBTenants
 
@@ -18,9 +19,9 @@ class DynamoDBStore:
 
     def __init__(self, connection: Connection, max_deliveries: int, remember_inboxes_seconds: float = 1.0) -> None:
         self._connection = connection
-        definitions = Definitions(connection, remember_inboxes_seconds)
-        self.events = DynamoDBEvents(connection, definitions, max_deliveries)
-        self.inboxes = DynamoDBInboxes(connection, definitions)
+        shards, definitions = Shards(connection), Definitions(connection, remember_inboxes_seconds)
+        self.events = DynamoDBEvents(connection, shards, definitions, max_deliveries)
+        self.inboxes = DynamoDBInboxes(connection, shards, definitions)
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
 

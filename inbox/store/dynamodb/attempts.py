@@ -4,14 +4,14 @@ So whoever repeats it, in whatever process and after whatever crash, goes for th
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from inbox.events import ATTEMPT_MS, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
-from inbox.store.dynamodb.changes import Changes
+from inbox.store.dynamodb.changes import Changes, raise_fault
 from inbox.store.dynamodb.claiming import Claim
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.faults import ConditionFailed
@@ -28,7 +28,7 @@ from inbox.store.dynamodb.layout import (
 )
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.states import number_in, standing
+from inbox.store.dynamodb.states import Entry, number_in, standing
 
 # An earlier poll under the same id, long ago, is none.
 _NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"
@@ -66,22 +66,26 @@ class Attempts:
         key = attempt_key(tenant_id, inbox, attempt)
         entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
         known = self._known(key, now_ms)
+        if known is not None:
+            claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms)
+            return self._page(self._again(claim, known.event_ids), known, entries, now_ms)
         for _ in range(_ROUNDS):
-            if known is None:
-                new = [entry.event_id for entry in fitting(entries, size, [])]
-                if not new:
-                    return Page([], more=False)
-                begun = self._begin(key, _Attempt(uuid.uuid4().hex, new), now_ms)
-            else:
-                begun = known
-            items = self._take(Claim(tenant_id, inbox, begun.seed, now_ms, lease_until_ms), begun.event_ids)
-            if items or known is not None:
-                more = any(entry.event_id not in begun.event_ids for entry in entries)
-                events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=place_of)]
-                return Page(events, more)
+            new = list(fitting(entries, size, []))
+            if not new:
+                return Page([], more=False)
+            mine = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new])
+            begun = self._begin(key, mine, now_ms)
+            claim = Claim(tenant_id, inbox, begun.seed, now_ms, lease_until_ms)
+            items = self._take(claim, new) if begun is mine else self._again(claim, begun.event_ids)
+            if items:
+                return self._page(items, begun, entries, now_ms)
             # Others were quicker with all of them. What found nothing leaves no trace.
             self._forget(key, begun)
         return Page([], more=True)
+
+    def _page(self, items: list[Item], attempt: _Attempt, entries: Iterator[Entry], now_ms: int) -> Page:
+        events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=place_of)]
+        return Page(events, more=any(entry.event_id not in attempt.event_ids for entry in entries))
 
     def _known(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
         there = self._connection.get(TENANTS, key)
@@ -120,21 +124,25 @@ class Attempts:
                 ExpressionAttributeValues={":seed": text(attempt.seed)},
             )
 
-    def _take(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
-        """What is in the claim's hands, and what is to be had once more. A fault is raised: repeating helps."""
+    def _again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
+        """What is in the claim's hands, and what is to be had once more."""
         spread = self._shards.of(claim.tenant_id)
         keys = [key for event_id in event_ids for key in spread.keys(event_id, claim.inbox)]
         there = [item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, claim.now_ms)]
         standings = [(item, standing(item, claim.now_ms, self._max_deliveries)) for item in there]
-        entries = [to_entry(item) for item, its in standings if its.is_available]
+        held = [item for item, its in standings if its.holds(claim.id_of(number_in(item, "deliveries")))]
+        return held + self._take(claim, [to_entry(item) for item, its in standings if its.is_available])
+
+    def _take(self, claim: Claim, entries: Sequence[Entry]) -> list[Item]:
+        """A fault is raised: repeating the poll helps."""
         self._spent.reserve(entries)
         outcomes = self._changes.make([claim.change(entry) for entry in entries])
-        for outcome in outcomes:
-            if outcome.fault is not None:
-                self._spent.give_back(entries)
-                raise outcome.fault
-        taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
-        return [item for item, its in standings if its.holds(claim.id_of(number_in(item, "deliveries")))] + taken
+        try:
+            raise_fault(outcomes)
+        except Exception:
+            self._spent.give_back(entries)
+            raise
+        return [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
 
 
 def _from_item(item: Item) -> _Attempt:

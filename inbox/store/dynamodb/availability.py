@@ -1,6 +1,5 @@
 """What a poll may have of an inbox: what is undelivered, and what has come back from a lease or a delay."""
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -10,7 +9,7 @@ from inbox.store.dynamodb.changes import Change, Changes
 from inbox.store.dynamodb.layout import back_by, status_range
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.states import Entry, each_once
+from inbox.store.dynamodb.states import Entry, in_order
 from inbox.store.dynamodb.status_index import StatusIndex
 
 # Beyond what is wanted: a few stale entries then cost no second query, and the last one says whether there is more.
@@ -60,9 +59,7 @@ class Availability:
         ]
         back_walks, walks = self._index.walks(partitions, inbox, ranges, order, now_ms)
         back = [self._sort_out(walk) for walk in back_walks]
-        newest_first = order is Order.NEWEST
-        alive = sorted(chain(*(each.alive for each in back)), key=_place, reverse=newest_first)
-        entries = each_once(heapq.merge(alive, *walks, key=_place, reverse=newest_first))
+        entries = in_order(order, walks, chain(*(each.alive for each in back)))
         return entries, list(chain(*(each.doomed for each in back)))
 
     def _sort_out(self, walk: Iterator[Entry]) -> _Back:
@@ -73,7 +70,3 @@ class Availability:
             if len(back.alive) == _MOST_BACK:
                 break
         return back
-
-
-def _place(entry: Entry) -> str:
-    return entry.place

@@ -1,6 +1,6 @@
 """The write that changes an event: conditional on what was seen of it, so that nobody's change is written over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,13 @@ class Outcome:
     item: Item | None = None
     met: Item | None = None
     fault: Exception | None = None
+
+
+def raise_fault(outcomes: Iterable[Outcome]) -> None:
+    """The first of them; what the others have done stays done, and repeating the call finds it."""
+    for outcome in outcomes:
+        if outcome.fault is not None:
+            raise outcome.fault
 
 
 class Changes:

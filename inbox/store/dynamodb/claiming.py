@@ -7,7 +7,7 @@ from functools import partial
 
 from inbox.events import Event, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
-from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome
+from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome, raise_fault
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.filling import fill
 from inbox.store.dynamodb.items import is_expired, to_event
@@ -74,9 +74,7 @@ class Claiming:
         if claim.lease_until_ms is None:
             doubts = [Doubt(entry, frozenset({claim.id_of(entry.deliveries + 1)}), claim.now_ms) for entry in in_doubt]
             self._unanswered.remember((claim.tenant_id, claim.inbox), doubts)
-        for outcome in outcomes:
-            if outcome.fault is not None:
-                raise outcome.fault
+        raise_fault(outcomes)
 
     def _recovered(self, claim: Claim, size: PageSize) -> list[Event]:
         """What earlier claims of this process marked delivered without ever hearing so."""

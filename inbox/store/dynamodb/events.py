@@ -39,10 +39,10 @@ from inbox.store.dynamodb.writing import Writing
 
 
 class DynamoDBEvents:
-    def __init__(self, connection: Connection, definitions: Definitions, max_deliveries: int) -> None:
+    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions, max_deliveries: int) -> None:
         self._connection = connection
         self._max_deliveries = max_deliveries
-        self._shards = Shards(connection)
+        self._shards = shards
         self._writing = Writing(connection)
         self._index = StatusIndex(connection)
         changes, spent = Changes(connection), Spent()

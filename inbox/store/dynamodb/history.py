@@ -25,7 +25,7 @@ from inbox.store.dynamodb.layout import (
     type_range,
 )
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import Entry, each_once
+from inbox.store.dynamodb.states import Entry, in_order
 from inbox.store.dynamodb.status_index import StatusIndex
 
 # An answer may come with fewer events than were asked for, and say where to go on.
@@ -90,15 +90,7 @@ class History:
             partitions, selection.inbox, [(range_, _AT_FIRST) for range_ in ranges + leased], order, now_ms
         )
         by_end = (entry for walk in chain(*walks[len(ranges) :]) for entry in walk if first <= entry.place < last)
-        newest_first = order is Order.NEWEST
-        return each_once(
-            heapq.merge(
-                sorted(by_end, key=_place, reverse=newest_first),
-                *chain(*walks[: len(ranges)]),
-                key=_place,
-                reverse=newest_first,
-            )
-        )
+        return in_order(order, chain(*walks[: len(ranges)]), by_end)
 
     def _in_order(
         self, tenant_id: str, selection: Selection, order: Order, after: str | None, now_ms: int
@@ -134,10 +126,6 @@ class History:
         ]
         found = [((place_in_type_index(item), key_of(item)) for item in walk) for walk in walks]
         return heapq.merge(*found, key=lambda seen: seen[0], reverse=order is Order.NEWEST)
-
-
-def _place(entry: Entry) -> str:
-    return entry.place
 
 
 def is_of_type(entry: Entry, selection: Selection) -> bool:

@@ -38,10 +38,10 @@ _THE_SAME_AND_CLOSING = "attribute_exists(closing) AND made_by = :made_by"
 
 
 class DynamoDBInboxes:
-    def __init__(self, connection: Connection, definitions: Definitions) -> None:
+    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions) -> None:
         self._connection = connection
         self._definitions = definitions
-        self._shards = Shards(connection)
+        self._shards = shards
         self._writing = Writing(connection)
 
     def save(self, tenant_id: str, inbox: Inbox) -> bool:

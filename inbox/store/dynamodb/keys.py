@@ -34,7 +34,7 @@ class DynamoDBKeys:
             self._put(TENANTS, {**key_id_key(key.key_id), "key_hash": text(key.key_hash)}),
         ]
         try:
-            self._connection.call("transact_write_items", TransactItems=writes)
+            self._connection.transact(*writes)
         except ConditionFailed:
             raise NotFound(f"There is no tenant {key.tenant_id}.") from None
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from inbox.errors import StoreUnavailable
 from inbox.events import Receipt, Status, is_event_id
-from inbox.store.dynamodb.changes import Change, Changes
+from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key
@@ -67,10 +67,8 @@ class Leases:
                     entry = to_entry(item)
                     changes[receipt] = Change(entry, next_state(entry, receipt.claim_id))
             outcomes = dict(zip(changes, self._changes.make(list(changes.values())), strict=True))
-            for receipt, outcome in outcomes.items():
-                if outcome.fault is not None:
-                    raise outcome.fault
-                held[receipt] = outcome.item is not None
+            raise_fault(outcomes.values())
+            held |= {receipt: outcome.item is not None for receipt, outcome in outcomes.items()}
             # Those that have changed since they were read are looked at again: it may have been our own change.
             there = {receipt: outcome.met for receipt, outcome in outcomes.items() if outcome.met is not None}
             if not there:

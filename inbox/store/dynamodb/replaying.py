@@ -4,7 +4,7 @@ from itertools import chain, islice
 
 from inbox.errors import EventLeased, Fault, InvalidRequest, StoreUnavailable
 from inbox.events import Event, Order, Replayed, Selection, Status
-from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes
+from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, raise_fault
 from inbox.store.dynamodb.history import History, is_of_type
 from inbox.store.dynamodb.items import to_entry, to_event
 from inbox.store.dynamodb.layout import Item, until_of
@@ -30,9 +30,8 @@ class Replaying:
             if status is Status.UNDELIVERED:
                 return to_event(item, now_ms, self._max_deliveries)
             entry = to_entry(item)
-            (outcome,) = self._changes.make([Change(entry, entry.replayed())])
-            if outcome.fault is not None:
-                raise outcome.fault
+            (outcome,) = outcomes = self._changes.make([Change(entry, entry.replayed())])
+            raise_fault(outcomes)
             if outcome.item is None and outcome.met is None:
                 return None
             # Somebody has changed it meanwhile, or we have, and only the answer was lost.
@@ -48,10 +47,9 @@ class Replaying:
         entries = (entry for entry in examined if is_of_type(entry, selection) and self._is_over(entry, now_ms))
         count = 0
         while group := list(islice(entries, min(AT_A_TIME, most - count))):
-            for outcome in self._changes.make([Change(entry, entry.replayed()) for entry in group]):
-                if outcome.fault is not None:
-                    raise outcome.fault
-                count += outcome.item is not None
+            outcomes = self._changes.make([Change(entry, entry.replayed()) for entry in group])
+            raise_fault(outcomes)
+            count += sum(outcome.item is not None for outcome in outcomes)
         more = next(chain(entries, walk), None) is not None
         if more and not count:
             raise InvalidRequest(

@@ -1,10 +1,12 @@
 """What changes in an event's life, and what the clock has made of it since it was written down."""
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from inbox.events import Event, Status
+from inbox.events import Event, Order, Status
 from inbox.store.dynamodb.layout import (
     Item,
     event_id_of,
@@ -95,12 +97,9 @@ class Entry:
         return State(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
 
     def released(self, claim_id: str, available_at_ms: int, now_ms: int) -> State:
-        mark = _RELEASED + claim_id
-        if available_at_ms <= now_ms:
-            key = status_key(Status.UNDELIVERED, self.place)
-            return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
-        key = held_key(available_at_ms, self.place)
-        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
+        waits = available_at_ms > now_ms
+        key = held_key(available_at_ms, self.place) if waits else status_key(Status.UNDELIVERED, self.place)
+        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, _RELEASED + claim_id)
 
     def replayed(self) -> State:
         return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.place), self.deliveries, 0)
@@ -109,10 +108,14 @@ class Entry:
         return State(Status.DEAD, status_key(Status.DEAD, self.place), self.deliveries, self.lost_when_back)
 
 
-def each_once(entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Entries in the order of their places. While an index lags, it can show an event in two states."""
+def in_order(order: Order, walks: Iterable[Iterator[Entry]], unsorted: Iterable[Entry]) -> Iterator[Entry]:
+    """By place, and each place once: while an index lags, it can show an event in two states."""
+    newest_first = order is Order.NEWEST
+    by_place = attrgetter("place")
     last = None
-    for entry in entries:
+    for entry in heapq.merge(
+        sorted(unsorted, key=by_place, reverse=newest_first), *walks, key=by_place, reverse=newest_first
+    ):
         if entry.place != last:
             last = entry.place
             yield entry
