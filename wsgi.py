@@ -1,7 +1,7 @@
 """What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 16 wsgi:app`.
 
 Half of INBOX_THREADS may wait in long polls, so --threads has to be the same number, 16 where the setting is not given.
-Not with --preload: the store would be opened before the fork.
+Not with --preload: the store would be opened before the fork. Each process keeps to the limits by itself here.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 
 from gunicorn.errors import AppImportError
 
-from inbox.app import create_app, purge_in_background
+from inbox.app import Shared, create_app, purge_in_background
 from inbox.errors import InboxError
 from inbox.logs import configure_logs
 from inbox.settings import read_settings
@@ -19,7 +19,7 @@ try:
     settings = read_settings(os.environ, on_terminal=sys.stderr.isatty())
     configure_logs(settings.log_format)
     store = open_store(settings)
-    app = create_app(settings, store)
+    app = create_app(settings, store, Shared())
     purge_in_background(store)
 except InboxError as error:
     # The one error that gunicorn prints in a line and does not try again.

@@ -39,6 +39,11 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+def hint_of(key: str) -> str:
+    """What people tell their keys apart by: a part of the checksum, which leaves more than 230 bits to guess."""
+    return f"{PREFIX}…{key[-4:]}"
+
+
 def _checksum(secret: str) -> str:
     return _base62(zlib.crc32(secret.encode()), _CHECKSUM_LENGTH)
 

@@ -1,26 +1,21 @@
-"""Resolves an API key into a principal, through a cache bounded in size and in time."""
+"""Resolves an API key into what is known of it: whose it is, and what it may do."""
 
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cachetools import TTLCache
-
 from authorizer import apikey
-
-_CACHED_KEYS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is calling, and what they may do."""
+    """Who is calling, and what they may do. `rate_limit` is the tenant's own, in requests a second; 0 is none."""
 
     tenant_id: str
     tenant_name: str
     tenant_active: bool
     key_id: str
     scopes: frozenset[str]
+    rate_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,54 +23,19 @@ class KeyRecord:
     """A stored key that is not revoked, together with its tenant."""
 
     principal: Principal
-    expires_at_ms: int | None
+    expires_at_ms: int | None = None
+    last_used_at_ms: int | None = None
+
+    def has_expired(self, now_ms: int) -> bool:
+        return self.expires_at_ms is not None and self.expires_at_ms <= now_ms
 
 
 FindKey = Callable[[str], KeyRecord | None]
+"""Asks the store for a key by its hash; None for an unknown or revoked one."""
 
 
-class Resolver:
-    """`find` asks the store for a key by its hash, and answers None for an unknown or revoked one.
-
-    Nothing is remembered for longer than `cache_seconds`, so that is how long a revoked key may still work.
-    """
-
-    def __init__(
-        self,
-        find: FindKey,
-        cache_seconds: float,
-        now_ms: Callable[[], int],
-        timer: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._find = find
-        self._now_ms = now_ms
-        self._lock = threading.Lock()
-        self._known: TTLCache[str, KeyRecord] = TTLCache(_CACHED_KEYS, cache_seconds, timer)
-        # Apart from the known ones, so that a flood of made-up keys cannot push real ones out.
-        self._unknown: TTLCache[str, bool] = TTLCache(_CACHED_KEYS, cache_seconds, timer)
-
-    def resolve(self, key: str) -> Principal | None:
-        """The principal, or None for a key that is malformed, unknown, revoked or expired."""
-        record = self._look_up(key)
-        if record is None:
-            return None
-        if record.expires_at_ms is not None and record.expires_at_ms <= self._now_ms():
-            return None
-        return record.principal
-
-    def _look_up(self, key: str) -> KeyRecord | None:
-        key_hash = apikey.hash_of(key)
-        with self._lock:
-            record = self._known.get(key_hash)
-            if record is not None or key_hash in self._unknown:
-                return record
-        # A made-up key stops here: it reaches neither the store nor the cache.
-        if not apikey.is_well_formed(key):
-            return None
-        record = self._find(key_hash)
-        with self._lock:
-            if record is None:
-                self._unknown[key_hash] = True
-            else:
-                self._known[key_hash] = record
-        return record
+def resolve(key: str, find: FindKey, now_ms: int) -> KeyRecord | None:
+    """None for a key that is malformed, unknown, revoked or expired."""
+    # A made-up key stops here, and costs no call.
+    record = find(apikey.hash_of(key)) if apikey.is_well_formed(key) else None
+    return None if record is None or record.has_expired(now_ms) else record

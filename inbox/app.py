@@ -1,35 +1,55 @@
 """The composition root: settings and store → services → Flask. The only place that wires a service."""
 
 import atexit
+from dataclasses import dataclass, field
 
 from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
 
-from authorizer.resolver import Resolver
 from inbox import api, console
+from inbox.admission import Admission, Limits
 from inbox.api.services import Services
 from inbox.clock import now_ms
 from inbox.history import History
 from inbox.ingest import Ingest
+from inbox.key_cache import KeyCache
+from inbox.key_ring import KeyRing
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
+from inbox.registry import Registry
 from inbox.retention import BackgroundPurge, Retention
 from inbox.settings import Settings
 from inbox.store.port import Store
+from inbox.token_buckets import TokenBuckets
 from inbox.waiting import Waits
 
 
-def create_app(settings: Settings, store: Store) -> Flask:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the processes of a service have in common, where it is made before they are forked."""
+
+    buckets: TokenBuckets = field(default_factory=TokenBuckets)
+    met_keys: TokenBuckets = field(default_factory=TokenBuckets)
+
+
+def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
     app = Flask("inbox", static_folder=None)
+    if settings.trusted_proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
+    cache = KeyCache(settings.key_cache_seconds, shared.met_keys)
+    limits = Limits(requests_a_second=settings.rate_limit, failures_a_minute=settings.auth_failure_limit)
     api.install(
         app,
         Services(
-            resolver=Resolver(store.keys.find, settings.key_cache_seconds, now_ms),
+            admission=Admission(store.keys, cache, shared.buckets, limits, settings.authorizer_secret, now_ms),
             ingest=Ingest(store.events, now_ms, settings.max_event_bytes, settings.retention_days),
             polling=Polling(store.events, store.inboxes, now_ms, settings.lease_seconds),
             waits=Waits(settings.threads // 2),
             history=History(store.events, store.inboxes, now_ms),
             inboxes=NamedInboxes(store.inboxes, now_ms),
+            keys=KeyRing(store.keys, store.tenants, now_ms),
+            registry=Registry(store.tenants, now_ms),
             check_store=store.check,
             max_event_bytes=settings.max_event_bytes,
         ),

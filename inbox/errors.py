@@ -6,7 +6,13 @@ InboxError
 ├── IdempotencyConflict     a key that already stands for another event
 ├── NotFound                no such thing, or another tenant's
 ├── AlreadyExists           a tenant of that id
+├── EmailTaken              an e-mail that belongs to another tenant
 ├── NotAllowed              a request that makes no sense for this tenant
+├── WrongStep               a status that does not follow on the tenant's present one
+├── TooManyKeys             a tenant's keys are limited
+├── Unauthenticated         no valid key
+├── TooManyFailures         an address that came without a valid key too often
+├── RateLimited             more requests than the tenant may make
 ├── EventLeased             an event in somebody's hands, which a replay would take away
 ├── TooManyInboxes          a tenant's inboxes are limited
 ├── InboxClosing            an inbox of that name is still being removed
@@ -62,8 +68,38 @@ class AlreadyExists(InboxError):
     pass
 
 
+class EmailTaken(InboxError):
+    def __init__(self) -> None:
+        super().__init__("The e-mail belongs to another tenant.")
+
+
 class NotAllowed(InboxError):
     pass
+
+
+class WrongStep(InboxError):
+    pass
+
+
+class TooManyKeys(InboxError):
+    pass
+
+
+class Unauthenticated(InboxError):
+    def __init__(self) -> None:
+        super().__init__("This call needs a valid API key.")
+
+
+class TooManyFailures(InboxError):
+    def __init__(self, wait_seconds: float) -> None:
+        super().__init__("Too many calls without a valid API key came from this address.")
+        self.wait_seconds = wait_seconds
+
+
+class RateLimited(InboxError):
+    def __init__(self, requests_a_second: int, wait_seconds: float) -> None:
+        super().__init__(f"The tenant may make {requests_a_second} requests a second.")
+        self.wait_seconds = wait_seconds
 
 
 class EventLeased(InboxError):

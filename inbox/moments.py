@@ -25,6 +25,6 @@ def within_reach(timestamp_ms: int) -> int:
     return min(max(timestamp_ms, _FIRST_MS), _LAST_MS)
 
 
-def iso(timestamp_ms: int, timespec: str = "milliseconds") -> str:
+def iso(timestamp_ms: int) -> str:
     moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,12 +1,11 @@
 """Moving from one store to another, while both are in use or neither is."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from inbox.errors import AlreadyExists
+from inbox.errors import EmailTaken, NotAllowed
 from inbox.store.port import SourceStore, TargetStore
-from inbox.tenants import KeyStatus
+from inbox.tenants import KeyStatus, Tenant
 
 _AT_A_TIME = 100
 
@@ -37,9 +36,9 @@ class Move:
     def copy(self, on_progress: Callable[[int], object]) -> Copied:
         """Copies everything. `on_progress` hears of each number of events that are done."""
         copied = Copied()
-        for tenant in self._source.tenants.all():
-            with suppress(AlreadyExists):
-                self._target.tenants.create(tenant)
+        tenants = self._source.tenants.all()
+        self._copy_tenants(tenants)
+        for tenant in tenants:
             copied.tenants += 1
             self._copy_keys(tenant.tenant_id, copied)
             # Before the events, because an event's copy needs its inbox.
@@ -49,14 +48,41 @@ class Move:
             self._copy_events(tenant.tenant_id, copied, on_progress)
         return copied
 
+    def _copy_tenants(self, tenants: list[Tenant]) -> None:
+        # Where an e-mail has gone from one tenant to another, the first has to let go of it here too.
+        waiting = [tenant for tenant in tenants if not self._copy_tenant(tenant)]
+        for tenant in waiting:
+            if not self._copy_tenant(tenant):
+                raise NotAllowed(f"The e-mail of {tenant.tenant_id} is another tenant's: give it a new one first.")
+
+    def _copy_tenant(self, tenant: Tenant) -> bool:
+        """Whether its e-mail was free. A tenant that was changed more often in the target stays as it is there."""
+        there = self._target.tenants.get(tenant.tenant_id)
+        version = 0 if there is None else there.version
+        newest_first = self._source.tenants.audit(tenant.tenant_id, tenant.version, tenant.version + 1)
+        trail = [entry for entry in reversed(newest_first) if entry.number > version]
+        try:
+            if there is None:
+                self._target.tenants.create(tenant, trail)
+            elif version < tenant.version:
+                self._target.tenants.change(tenant, version, trail)
+        except EmailTaken:
+            return False
+        return True
+
     def _copy_keys(self, tenant_id: str, copied: Copied) -> None:
         there = {key.key_id for key in self._target.keys.of_tenant(tenant_id)}
         for key in self._source.keys.of_tenant(tenant_id):
+            copied.keys += 1
             if key.key_id not in there:
                 self._target.keys.add(key)
-            elif key.status is KeyStatus.REVOKED:
+                continue
+            if key.status is KeyStatus.REVOKED:
                 self._target.keys.revoke(key.key_id)
-            copied.keys += 1
+            elif key.expires_at_ms is not None:
+                self._target.keys.expire(key.key_id, key.expires_at_ms)
+            if key.last_used_at_ms is not None:
+                self._target.keys.note_use(key.key_hash, key.last_used_at_ms)
 
     def _copy_events(self, tenant_id: str, copied: Copied, on_progress: Callable[[int], object]) -> None:
         after = 0

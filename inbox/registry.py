@@ -1,79 +1,168 @@
-"""Tenants and their keys, as an operator handles them."""
+"""The registry of tenants: their lives, and an audit trail of every change."""
 
-import secrets
-from collections.abc import Callable, Iterable
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from authorizer import apikey
-from inbox.errors import NotAllowed, NotFound
-from inbox.store.port import KeyStore, TenantStore
+from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreUnavailable, WrongStep
+from inbox.store.port import TenantStore
 from inbox.tenants import (
-    DEFAULT_SCOPES,
+    MAX_NAME,
+    STEPS,
     SYSTEM_TENANT,
-    ApiKey,
-    KeyStatus,
-    Scope,
+    AuditAction,
+    AuditEntry,
+    Change,
     Tenant,
+    TenantPlace,
+    TenantSelection,
     TenantStatus,
+    is_email,
+    is_name,
     is_tenant_id,
 )
 
+# Each time that somebody else changes the tenant between our reading and our writing it is tried again.
+_ATTEMPTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What is to become of a tenant."""
+
+    action: AuditAction
+    members: dict[str, Any] = field(default_factory=dict)
+    forced: bool = False
+    also: dict[str, Change] = field(default_factory=dict)
+
 
 class Registry:
-    def __init__(self, tenants: TenantStore, keys: KeyStore, now_ms: Callable[[], int]) -> None:
+    """`by` is who does it, as the audit trail names them."""
+
+    def __init__(self, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
         self._tenants = tenants
-        self._keys = keys
         self._now_ms = now_ms
 
-    def create_tenant(self, tenant_id: str, name: str | None = None, email: str | None = None) -> Tenant:
+    def create(
+        self, by: str, tenant_id: str | None = None, *, status: TenantStatus = TenantStatus.UNVALIDATED, **members: Any
+    ) -> Tenant:
+        """A new tenant, with an id of its own where none is given. AlreadyExists or EmailTaken where it cannot be."""
+        tenant_id = tenant_id or f"tenant_{uuid.uuid4()}"
         if not is_tenant_id(tenant_id):
             raise NotAllowed(
                 "A tenant's id is 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit."
             )
-        tenant = Tenant(tenant_id, name or tenant_id, email, TenantStatus.ACTIVE, self._now_ms())
-        self._tenants.create(tenant)
+        _check(members)
+        now_ms = self._now_ms()
+        tenant = Tenant(
+            tenant_id=tenant_id, status=status, created_at_ms=now_ms, updated_at_ms=now_ms, updated_by=by, **members
+        )
+        given = {"status": status, **members}
+        changes = {name: Change(None, value) for name, value in given.items() if value is not None}
+        self._tenants.create(tenant, [AuditEntry(tenant.version, now_ms, by, AuditAction.CREATED, changes)])
         return tenant
 
-    def tenants(self) -> list[Tenant]:
-        return self._tenants.all()
+    def find_or_create(self, by: str, email: str, **members: Any) -> tuple[Tenant, bool]:
+        """The tenant of that e-mail, made where there is none; and whether it is new."""
+        tenant = self._tenants.by_email(email)
+        if tenant is None:
+            try:
+                return self.create(by, email=email, **members), True
+            except (AlreadyExists, EmailTaken):
+                # Either the id is somebody else's, or another one was faster with the same e-mail.
+                tenant = self._tenants.by_email(email)
+                if tenant is None:
+                    raise
+        return tenant, False
 
-    def shard_tenant(self, tenant_id: str, shards: int) -> None:
-        self._tenants.shard(tenant_id, shards, self._now_ms())
+    def get(self, tenant_id: str) -> Tenant:
+        tenant = self._tenants.get(tenant_id) if is_tenant_id(tenant_id) else None
+        if tenant is None:
+            raise NotFound("There is no tenant of that id.")
+        return tenant
 
-    def has_tenant(self, tenant_id: str) -> bool:
+    def has(self, tenant_id: str) -> bool:
         return self._tenants.get(tenant_id) is not None
 
-    def create_key(
-        self,
-        tenant_id: str,
-        name: str = "",
-        scopes: Iterable[Scope] = DEFAULT_SCOPES,
-        lifetime_seconds: int | None = None,
-    ) -> str:
-        """A new key, in the only copy there is: what is stored is its hash."""
-        scopes = frozenset(scopes)
-        if Scope.ADMIN in scopes and tenant_id != SYSTEM_TENANT:
-            raise NotAllowed(f"Only keys of the tenant {SYSTEM_TENANT} can have the scope {Scope.ADMIN}.")
-        key = apikey.mint()
-        created_at_ms = self._now_ms()
-        self._keys.add(
-            ApiKey(
-                key_id=f"key_{secrets.token_hex(8)}",
-                key_hash=apikey.hash_of(key),
-                tenant_id=tenant_id,
-                name=name,
-                scopes=scopes,
-                status=KeyStatus.ACTIVE,
-                created_at_ms=created_at_ms,
-                expires_at_ms=None if lifetime_seconds is None else created_at_ms + lifetime_seconds * 1000,
+    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> tuple[list[Tenant], bool]:
+        """At most so many tenants, the newest first, and whether there are more."""
+        tenants = self._tenants.page(selection, most + 1, after)
+        return tenants[:most], len(tenants) > most
+
+    def all(self) -> list[Tenant]:
+        return self._tenants.all()
+
+    def update(self, tenant_id: str, by: str, **members: Any) -> Tenant:
+        """Gives the tenant another name, e-mail, destination or limit. EmailTaken where the e-mail is another's."""
+        _check(members)
+        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.UPDATED, members))
+
+    def set_status(self, tenant_id: str, by: str, status: TenantStatus, *, force: bool = False) -> Tenant:
+        """Goes one step on in the tenant's life. WrongStep where that is no step, unless it is forced."""
+        if status is TenantStatus.SUSPENDED:
+            _spare_system(tenant_id)
+
+        def decide(tenant: Tenant) -> _Decision:
+            is_step = STEPS[tenant.status] is status
+            if tenant.status is not status and not is_step and not force:
+                raise WrongStep(f"The tenant is {tenant.status}: from there the only step is {STEPS[tenant.status]}.")
+            return _Decision(AuditAction.STATUS_CHANGED, {"status": status}, forced=not is_step)
+
+        return self._change(tenant_id, by, decide)
+
+    def delete(self, tenant_id: str, by: str) -> Tenant:
+        """Keeps its keys from working, and everything else as it is."""
+        _spare_system(tenant_id)
+        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.DELETED, {"active": False}))
+
+    def restore(self, tenant_id: str, by: str) -> Tenant:
+        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.RESTORED, {"active": True}))
+
+    def note_key(self, tenant_id: str, by: str, key_id: str) -> None:
+        """Writes down that somebody else than the tenant made a key for it."""
+        made = {"key_id": Change(None, key_id)}
+        self._change(tenant_id, by, lambda _: _Decision(AuditAction.KEY_CREATED, also=made))
+
+    def audit(self, tenant_id: str, most: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
+        """At most so many entries, the newest first, and whether there are older ones."""
+        self.get(tenant_id)
+        entries = self._tenants.audit(tenant_id, most + 1, before)
+        return entries[:most], len(entries) > most
+
+    def shard(self, tenant_id: str, shards: int) -> None:
+        self._tenants.shard(tenant_id, shards, self._now_ms())
+
+    def _change(self, tenant_id: str, by: str, decide: Callable[[Tenant], _Decision]) -> Tenant:
+        for _ in range(_ATTEMPTS):
+            tenant = self.get(tenant_id)
+            decision = decide(tenant)
+            changes = {
+                name: Change(getattr(tenant, name), value)
+                for name, value in decision.members.items()
+                if getattr(tenant, name) != value
+            } | decision.also
+            if not changes:
+                return tenant
+            now_ms = self._now_ms()
+            changed = replace(
+                tenant, **decision.members, updated_at_ms=now_ms, updated_by=by, version=tenant.version + 1
             )
-        )
-        return key
+            entry = AuditEntry(changed.version, now_ms, by, decision.action, changes, decision.forced)
+            if self._tenants.change(changed, tenant.version, [entry]):
+                return changed
+        raise StoreUnavailable("The tenant is being changed by too many at the same time.")
 
-    def keys(self, tenant_id: str) -> list[ApiKey]:
-        if not self.has_tenant(tenant_id):
-            raise NotFound(f"There is no tenant {tenant_id}.")
-        return self._keys.of_tenant(tenant_id)
 
-    def revoke_key(self, key_id: str) -> None:
-        if not self._keys.revoke(key_id):
-            raise NotFound(f"There is no key {key_id}.")
+def _check(members: dict[str, Any]) -> None:
+    for name in ("email", "destination_email"):
+        if members.get(name) is not None and not is_email(members[name]):
+            raise NotAllowed("That is not an e-mail address.")
+    called: str | None = members.get("organization_name")
+    if called is not None and not (called and is_name(called)):
+        raise NotAllowed(f"A name has 1 to {MAX_NAME} printable characters.")
+
+
+def _spare_system(tenant_id: str) -> None:
+    if tenant_id == SYSTEM_TENANT:
+        raise NotAllowed(f"The tenant {SYSTEM_TENANT} holds the keys of the admins and cannot be suspended or deleted.")

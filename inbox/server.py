@@ -8,7 +8,7 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from inbox.app import create_app, purge_in_background
+from inbox.app import Shared, create_app, purge_in_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
@@ -46,6 +46,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings, when_ready: Callable[[], None]) -> None:
         self._settings = settings
         self._when_ready = when_ready
+        self._shared = Shared()
         super().__init__()
 
     def load_config(self) -> None:
@@ -72,4 +73,4 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Any:
         store = open_store(self._settings)
         purge_in_background(store)
-        return create_app(self._settings, store)
+        return create_app(self._settings, store, self._shared)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inbox.errors import SettingsError
+from inbox.tenants import MAX_RATE_LIMIT
 
 PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
@@ -43,6 +44,13 @@ def _log_format(text: str) -> str:
     return text
 
 
+def _authorizer_secret(text: str) -> str:
+    text = text.strip()
+    if text and not 32 <= len(text) <= 1024:
+        raise ValueError("32 to 1024 characters, or empty")
+    return text
+
+
 def _words(text: str) -> str:
     if not text.strip():
         raise ValueError("not empty")
@@ -68,7 +76,10 @@ class Settings:
     lease_seconds: int = _setting(60, _whole(1, 43200))
     max_deliveries: int = _setting(10, _whole(1, 1_000_000))
     key_cache_seconds: int = _setting(30, _whole(0, 86400))
-    rate_limit: int = _setting(0, _whole(0, 1_000_000))
+    rate_limit: int = _setting(0, _whole(0, MAX_RATE_LIMIT))
+    auth_failure_limit: int = _setting(300, _whole(0, 1_000_000))
+    trusted_proxies: int = _setting(0, _whole(0, 10))
+    authorizer_secret: str = _setting("", _authorizer_secret, secret=True)
     log_format: str = _setting("json", _log_format)
     api_key: str = _setting("", str.strip, secret=True)
     url: str = _setting("http://127.0.0.1:8080", _words)

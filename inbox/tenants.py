@@ -1,14 +1,30 @@
-"""Tenants, their keys and inboxes, and what a key may do. Pure."""
+"""Tenants, their keys and inboxes, and what a key may do. Pure.
+
+A tenant's life, in which an admin may force any other step:
+
+    UNVALIDATED ─▶ VALIDATED ─▶ REGISTERED ⇄ SUSPENDED
+
+Apart from that it may be deleted, and restored: its row is never removed.
+"""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 SYSTEM_TENANT = "system"
 MOST_INBOXES = 50
-_TENANT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", re.ASCII)
+MOST_KEYS = 100
+"""That work at the same time; and as many that no longer do are remembered."""
+MAX_OVERLAP_SECONDS = 30 * 86_400
+MAX_NAME = 200
+MAX_RATE_LIMIT = 1_000_000
+TENANT_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 INBOX_NAME = "[a-z0-9][a-z0-9-]{0,62}"
+_KEY_ID = re.compile("key_[0-9a-f]{16}")
 
 
 class Scope(StrEnum):
@@ -22,27 +38,103 @@ DEFAULT_SCOPES = frozenset({Scope.EVENTS_WRITE, Scope.INBOX_READ})
 
 
 class TenantStatus(StrEnum):
-    ACTIVE = "active"
-    SUSPENDED = "suspended"
+    UNVALIDATED = "UNVALIDATED"
+    VALIDATED = "VALIDATED"
+    REGISTERED = "REGISTERED"
+    SUSPENDED = "SUSPENDED"
+
+
+STEPS = {
+    TenantStatus.UNVALIDATED: TenantStatus.VALIDATED,
+    TenantStatus.VALIDATED: TenantStatus.REGISTERED,
+    TenantStatus.REGISTERED: TenantStatus.SUSPENDED,
+    TenantStatus.SUSPENDED: TenantStatus.REGISTERED,
+}
+"""The one step that leads on from each status."""
 
 
 class KeyStatus(StrEnum):
+    """What is stored is never EXPIRED: that comes by itself."""
+
     ACTIVE = "active"
     REVOKED = "revoked"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenant:
+    """`version` counts its changes, from 1 on. `rate_limit` is in requests a second; None leaves it to the service."""
+
+    tenant_id: str
+    organization_name: str | None = None
+    email: str | None = None
+    destination_email: str | None = None
+    rate_limit: int | None = None
+    status: TenantStatus
+    active: bool = True
+    created_at_ms: int
+    updated_at_ms: int
+    updated_by: str
+    version: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.organization_name or self.tenant_id
+
+    @property
+    def may_call(self) -> bool:
+        return self.active and self.status is not TenantStatus.SUSPENDED
+
+
+class TenantPlace(NamedTuple):
+    """Where a tenant stands in the list of all: the newest first, those of one millisecond by their ids."""
+
+    created_at_ms: int
+    tenant_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
-    tenant_id: str
-    name: str
-    email: str | None
-    status: TenantStatus
-    created_at_ms: int
+class TenantSelection:
+    """Those of a status, created from `since_ms` on and before `until_ms`; deleted ones only where asked for."""
+
+    status: TenantStatus | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    include_inactive: bool = False
+
+
+class AuditAction(StrEnum):
+    CREATED = "created"
+    UPDATED = "updated"
+    STATUS_CHANGED = "status_changed"
+    DELETED = "deleted"
+    RESTORED = "restored"
+    KEY_CREATED = "key_created"
+
+
+class Change(NamedTuple):
+    before: str | int | None
+    after: str | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """What made a tenant's version of that number: who, when, and which of its members it changed."""
+
+    number: int
+    at_ms: int
+    by: str
+    action: AuditAction
+    changes: Mapping[str, Change]
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is known of a key; the key itself is not."""
+    """What is known of a key; the key itself is not.
+
+    `lifetime_ms` is how long it was made for: one that was rotated expires earlier.
+    """
 
     key_id: str
     key_hash: str
@@ -52,6 +144,13 @@ class ApiKey:
     status: KeyStatus
     created_at_ms: int
     expires_at_ms: int | None
+    lifetime_ms: int | None = None
+    hint: str | None = None
+    last_used_at_ms: int | None = None
+
+    def as_of(self, now_ms: int) -> "ApiKey":
+        has_expired = self.expires_at_ms is not None and self.expires_at_ms <= now_ms
+        return replace(self, status=KeyStatus.EXPIRED) if has_expired and self.status is KeyStatus.ACTIVE else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +172,26 @@ def is_inbox_name(text: str) -> bool:
     return re.fullmatch(INBOX_NAME, text) is not None
 
 
+def is_key_id(text: str) -> bool:
+    return _KEY_ID.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Of an organisation, or what a key is for."""
+    return len(text) <= MAX_NAME and text.isprintable()
+
+
 def is_tenant_id(text: str) -> bool:
     """Letters, digits, dot, underscore and hyphen: never a character that separates the parts of a store's key."""
-    return _TENANT_ID.fullmatch(text) is not None
+    return re.fullmatch(TENANT_ID, text) is not None
+
+
+def is_email(text: str) -> bool:
+    """Whether mail could be sent there; nobody but the mail server can say more."""
+    return _EMAIL.fullmatch(text) is not None and text.isprintable()
+
+
+def email_key(email: str) -> str:
+    """What two e-mail addresses have in common that are the same."""
+    # Not casefold(), to which `straße` and `strasse` are the same.
+    return email.lower()

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from inbox.api import events, history, inbox, inboxes, pages, problems, request_trail, service_info
+from inbox.api import admin, events, history, inbox, inboxes, keys, pages, problems, request_trail, service_info
 from inbox.api.openapi import create_api
 from inbox.api.services import Services, attach
 
@@ -14,7 +14,7 @@ def install(app: Flask, services: Services) -> None:
     attach(app, services)
     request_trail.install(app)
     api = create_api(app)
-    for resource in (events, inbox, history, inboxes, service_info):
+    for resource in (events, inbox, history, inboxes, keys, admin, service_info):
         api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)

@@ -22,6 +22,13 @@ def json_answer(document: Any, status: int = 200, headers: Mapping[str, str] | N
     )
 
 
+def empty_answer() -> Response:
+    answer = Response(status=204)
+    # Flask would name one, for nothing.
+    del answer.headers["Content-Type"]
+    return answer
+
+
 def stored_document(stored: Stored) -> dict[str, Any]:
     """What a sender gets. A repeat gets the first answer again, whatever has become of the event since."""
     return {

@@ -1,32 +1,40 @@
 """Who is calling: the key in the headers, resolved, and checked against the scope that a view needs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from flask import g, request
+from flask import Response, after_this_request, g, request
 
 from authorizer import credentials
 from authorizer.resolver import Principal
-from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE, UNAUTHORIZED
+from inbox.admission import Allowance
+from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.services import services
+from inbox.errors import RateLimited
 from inbox.tenants import Scope
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Bearer alone: a Basic challenge would make browsers ask for a password over the console.
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
+SEAL_HEADER = "X-Inbox-Principal"
+"""Where API Gateway puts what the Lambda authorizer has found out."""
 
 
-def requires(*scopes: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Lets a view run only for a key with one of these scopes; without any it takes every valid key."""
+def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Lets a view run only for a key with one of these scopes; without any it takes every valid key.
+
+    With `afresh` nothing that is remembered of the key counts: where it could make another key, one that was revoked a
+    moment ago must not live on in that.
+    """
 
     def decorate(view: Callable[P, R]) -> Callable[P, R]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            admit(*scopes)
+            caller = _identify(afresh=afresh)
+            _count(caller)
+            _check(caller, scopes)
             return view(*args, **kwargs)
 
         return guarded
@@ -34,20 +42,50 @@ def requires(*scopes: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+def check_again(*scopes: Scope) -> None:
+    """Refuses a request that has been under way for a while unless its key may still make it."""
+    _check(_identify(), scopes)
+
+
 def principal() -> Principal:
     found: Principal = g.principal
     return found
 
 
-def admit(*scopes: Scope) -> None:
-    """Refuses the request under way unless its key is valid now and has one of these scopes."""
-    key = credentials.find_key(request.headers.get("Authorization"), request.headers.get("X-API-Key"))
-    caller = services().resolver.resolve(key) if key else None
-    if caller is None:
-        raise Refusal(UNAUTHORIZED, "This call needs a valid API key.", _CHALLENGE)
+def missing_scope(*scopes: Scope) -> Refusal:
+    return Refusal(MISSING_SCOPE, f"This call needs a key with the scope {' or '.join(scopes)}.")
+
+
+def _identify(*, afresh: bool = False) -> Principal:
+    headers = request.headers
+    key = credentials.find_key(headers.get("Authorization"), headers.get("X-API-Key"))
+    address, seal = request.remote_addr or "", headers.get(SEAL_HEADER)
+    caller = services().admission.identify(key, address, seal, afresh=afresh)
     g.principal = caller
     g.tenant_id = caller.tenant_id
+    return caller
+
+
+def _check(caller: Principal, scopes: Collection[Scope]) -> None:
     if not caller.tenant_active:
         raise Refusal(TENANT_INACTIVE, "The tenant of this key is not active.")
     if scopes and caller.scopes.isdisjoint(scopes):
-        raise Refusal(MISSING_SCOPE, f"This call needs a key with the scope {' or '.join(scopes)}.")
+        raise missing_scope(*scopes)
+
+
+def _count(caller: Principal) -> None:
+    """Counts the request under way against its tenant's limit."""
+    allowance = services().admission.allow(caller)
+    if allowance is None:
+        return
+    after_this_request(lambda response: _with_allowance(response, allowance))
+    if allowance.standing.wait_seconds:
+        raise RateLimited(allowance.requests_a_second, allowance.standing.wait_seconds)
+
+
+def _with_allowance(response: Response, allowance: Allowance) -> Response:
+    """As draft-ietf-httpapi-ratelimit-headers has it."""
+    standing = allowance.standing
+    response.headers["RateLimit-Policy"] = f'"tenant";q={allowance.requests_a_second};w=1'
+    response.headers["RateLimit"] = f'"tenant";r={standing.remaining};t={standing.full_in_seconds}'
+    return response

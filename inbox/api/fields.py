@@ -5,14 +5,15 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError
 from marshmallow.fields import Field, Integer, String
-from marshmallow.validate import Range, Regexp
+from marshmallow.validate import Length, Range, Regexp
 
 from inbox import strict_json
 from inbox.events import DEFAULT_INBOX
 from inbox.moments import moment_ms, within_reach
-from inbox.tenants import INBOX_NAME
+from inbox.tenants import INBOX_NAME, MAX_NAME
 
 TYPE_EXAMPLE = "order.created"
+TIME_EXAMPLE = "2024-11-20T22:04:09.123Z"
 LEASE_SECONDS = Range(1, 43_200)
 DELAY_SECONDS = Range(0, 43_200)
 
@@ -23,6 +24,18 @@ class FormedText(String):
     def __init__(self, pattern: str, error: str, *, metadata: dict[str, Any], **options: Any) -> None:
         form = Regexp(rf"{pattern}\Z", error=error)
         super().__init__(validate=form, metadata={"pattern": f"^{pattern}$"} | metadata, **options)
+
+
+class Name(String):
+    """For people to read."""
+
+    def __init__(self, least: int = 0, **options: Any) -> None:
+        super().__init__(validate=[Length(least, MAX_NAME), _check_printable], **options)
+
+
+def _check_printable(text: str) -> None:
+    if not text.isprintable():
+        raise ValidationError("Has to have printable characters only.")
 
 
 class EventType(FormedText):
@@ -98,6 +111,12 @@ class Moment(Field[int]):
         if moment is None:
             raise ValidationError("Has to be epoch milliseconds or ISO 8601.")
         return moment
+
+
+class SmallBody(Schema):
+    """A body that is no event: its limit has nothing to do with how small an event has to be."""
+
+    max_bytes = 262_144
 
 
 class NoParameters(Schema):

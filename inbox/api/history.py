@@ -1,15 +1,15 @@
 """/events: looking back, replaying, erasing."""
 
 from typing import Any
-from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response
 
-from inbox.api.answers import event_document, json_answer
+from inbox.api.answers import empty_answer, event_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.history_schemas import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.openapi import Blueprint
+from inbox.api.paging import NEXT, next_page
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.events import Selection
@@ -17,24 +17,18 @@ from inbox.tenants import Scope
 
 blueprint = Blueprint("history", __name__, description="Events are looked at again, replayed, erased.")
 
-_NEXT = {"Link": {"description": 'Where there is more: `<…>; rel="next"`.', "schema": {"type": "string"}}}
-
 
 @blueprint.route("/events", methods=["GET"])
 @requires(Scope.INBOX_READ)
 @blueprint.arguments(ListParameters(), location="query")
-@blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=_NEXT)
+@blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 404, 422, 503)
 def list_events(parameters: dict[str, Any]) -> Response:
     """List events in whatever status"""
     order, limit, cursor = parameters.pop("order"), parameters.pop("limit"), parameters.pop("cursor", None)
     found = services().history.list(principal().tenant_id, Selection(**parameters), order, limit, cursor)
-    headers = {}
-    if found.cursor is not None:
-        # A path and no more, as in Location: behind a proxy nobody here knows the host.
-        query = urlencode(request.args.to_dict() | {"cursor": found.cursor})
-        headers["Link"] = f'</events?{query}>; rel="next"'
-    return json_answer([event_document(event) for event in found.events], headers=headers)
+    documents = [event_document(event) for event in found.events]
+    return json_answer(documents, headers=next_page("cursor", found.cursor))
 
 
 @blueprint.route("/events/<uuid:event_id>", methods=["GET"])
@@ -79,4 +73,4 @@ def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response
 def erase_event(_parameters: dict[str, Any], event_id: Any) -> Response:
     """Erase one event everywhere"""
     services().history.erase(principal().tenant_id, str(event_id))
-    return Response(status=204)
+    return empty_answer()

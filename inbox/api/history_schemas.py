@@ -6,7 +6,7 @@ from marshmallow import Schema, post_load
 from marshmallow.fields import Boolean, Enum, Integer, String
 from marshmallow.validate import OneOf, Range
 
-from inbox.api.fields import EventType, InboxName, Moment, WholeNumber
+from inbox.api.fields import EventType, InboxName, Moment, SmallBody, WholeNumber
 from inbox.events import Order, Selection, Status
 
 MAX_LISTED = 500
@@ -32,9 +32,7 @@ class ListParameters(_Selecting):
     cursor = String(metadata={"description": "Out of the header Link of the answer before."})
 
 
-class ReplayBody(_Selecting):
-    max_bytes = 262_144
-
+class ReplayBody(SmallBody, _Selecting):
     status = String(validate=OneOf(_REPLAYABLE))
 
     @post_load

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Flask, Response, request
 
 from inbox.api.answers import event_document, json_answer
-from inbox.api.auth import admit, principal, requires
+from inbox.api.auth import check_again, principal, requires
 from inbox.api.openapi import Blueprint
 from inbox.api.polling_schemas import (
     Acknowledged,
@@ -120,7 +120,7 @@ def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Re
 
     def look() -> Page:
         # A key may be revoked while its poll waits.
-        admit(Scope.INBOX_READ)
+        check_again(Scope.INBOX_READ)
         return take()
 
     page = services().waits.until_events(look, parameters["wait"], _hung_up) if parameters["wait"] else take()

@@ -4,13 +4,12 @@ from marshmallow import Schema
 from marshmallow.fields import DateTime, List, String
 from marshmallow.validate import Length
 
-from inbox.api.fields import EventTypePattern
+from inbox.api.fields import EventTypePattern, SmallBody
 
 MAX_PATTERNS = 50
 
 
-class InboxBody(Schema):
-    max_bytes = 262_144
+class InboxBody(SmallBody):
     may_be_missing = True
 
     event_types = List(

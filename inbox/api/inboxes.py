@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answers import inbox_document, json_answer
+from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.inbox_schemas import InboxBody, NamedInbox
 from inbox.api.openapi import Blueprint
@@ -54,4 +54,4 @@ def save_inbox(body: dict[str, Any], name: str) -> Response:
 def remove_inbox(name: str) -> Response:
     """Remove a named inbox and its copies; a 503 says that there are more of them, and repeating it goes on"""
     services().inboxes.remove(principal().tenant_id, name)
-    return Response(status=204)
+    return empty_answer()

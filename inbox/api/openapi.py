@@ -46,7 +46,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         return _describe_with(super().response(status, schema, **options))
 
     def refusals(self, *statuses: int) -> Decorator:
-        """Documents the problems that a view can answer with."""
+        """Documents the problems that a view can answer with. Wherever a key is needed there are limits too."""
+        statuses = (*statuses, 429) if 401 in statuses else statuses
         return self.doc(responses={str(status): HTTPStatus(status).name for status in statuses})
 
     def arguments(self, schema: Schema, *, location: str = "json") -> Decorator:

@@ -6,7 +6,7 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length, OneOf, Range
 
-from inbox.api.fields import DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, WholeNumber
+from inbox.api.fields import DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, SmallBody, WholeNumber
 from inbox.events import Order
 
 MAX_POLL = 500
@@ -61,10 +61,7 @@ class PollHeaders(Schema):
     )
 
 
-class ReceiptsBody(Schema):
-    # As many receipts as there may be, however small an event has to be.
-    max_bytes = 262_144
-
+class ReceiptsBody(SmallBody):
     receipts = List(String(validate=Length(max=_LONGEST_RECEIPT)), required=True, validate=Length(1, MAX_RECEIPTS))
 
 

@@ -98,6 +98,41 @@ TOO_MANY_INBOXES = Problem(
     "Every named inbox keeps a copy of each event that it takes, so their number is limited.",
     "Remove one that is no longer polled, or let several consumers share one with mode=lease.",
 )
+TOO_MANY_KEYS = Problem(
+    "too-many-keys",
+    409,
+    "The tenant has as many keys as it can have",
+    "The number of keys that work at the same time is limited.",
+    "Revoke one that is no longer used: GET /keys says when each was last used.",
+)
+ALREADY_EXISTS = Problem(
+    "already-exists",
+    409,
+    "There is one of that id already",
+    "The id belongs to another tenant, deleted ones included. Nothing was changed.",
+    "Choose another id, or leave it out and get one.",
+)
+EMAIL_TAKEN = Problem(
+    "email-taken",
+    409,
+    "The e-mail belongs to another tenant",
+    "No two tenants have the same e-mail, upper and lower case aside. Nothing was changed.",
+    "Use another e-mail, or give the other tenant a new one first.",
+)
+WRONG_STEP = Problem(
+    "wrong-step",
+    409,
+    "The tenant cannot become that from what it is",
+    "A tenant goes from UNVALIDATED to VALIDATED to REGISTERED, and between REGISTERED and SUSPENDED.",
+    "Take the steps one by one, or send force: true, which the audit trail will show.",
+)
+NOT_ALLOWED = Problem(
+    "not-allowed",
+    409,
+    "This cannot be done to it",
+    "The call makes no sense for this tenant or key, as the detail says. Nothing was changed.",
+    "Read the detail.",
+)
 TOO_LARGE = Problem(
     "too-large",
     413,
@@ -119,6 +154,20 @@ INVALID_REQUEST = Problem(
     "The body is JSON, but its members, or the parameters of the call, are not what this call takes. "
     "Nothing was stored or handed out.",
     "Each entry of errors points at a member or parameter and says what is wrong with it.",
+)
+RATE_LIMITED = Problem(
+    "rate-limited",
+    429,
+    "Too many requests",
+    "The tenant makes more requests a second than it may. Nothing was stored or handed out.",
+    "Wait for the seconds in Retry-After. The header RateLimit, on every answer, says how much is left.",
+)
+TOO_MANY_FAILURES = Problem(
+    "too-many-failures",
+    429,
+    "Too many calls without a valid key",
+    "This address has called without a valid API key too often, so keys that are new here are not looked up for now.",
+    "Stop whatever calls with a missing, mistyped or revoked key, and wait for the seconds in Retry-After.",
 )
 INTERNAL_ERROR = Problem(
     "internal-error",

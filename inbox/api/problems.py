@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import orjson
@@ -11,17 +12,25 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from inbox import errors
 from inbox.api.problem_catalogue import (
+    ALREADY_EXISTS,
     BAD_REQUEST,
+    EMAIL_TAKEN,
     EVENT_LEASED,
     IDEMPOTENCY_CONFLICT,
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_ALLOWED,
+    NOT_ALLOWED,
     NOT_FOUND,
+    RATE_LIMITED,
     TOO_LARGE,
+    TOO_MANY_FAILURES,
     TOO_MANY_INBOXES,
+    TOO_MANY_KEYS,
+    UNAUTHORIZED,
     UNAVAILABLE,
     UNSUPPORTED_MEDIA_TYPE,
+    WRONG_STEP,
     Problem,
 )
 from inbox.api.request_trail import request_id
@@ -29,6 +38,8 @@ from inbox.errors import Fault, InboxError
 
 CONTENT_TYPE = "application/problem+json"
 _SHOWN_FAULTS = 20
+# Bearer alone: a Basic challenge would make browsers ask for a password over the console.
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
 _log = structlog.get_logger()
 
 
@@ -37,6 +48,14 @@ _OF_ERROR: Mapping[type[InboxError], Problem] = {
     errors.EventTooLarge: TOO_LARGE,
     errors.IdempotencyConflict: IDEMPOTENCY_CONFLICT,
     errors.NotFound: NOT_FOUND,
+    errors.AlreadyExists: ALREADY_EXISTS,
+    errors.EmailTaken: EMAIL_TAKEN,
+    errors.NotAllowed: NOT_ALLOWED,
+    errors.WrongStep: WRONG_STEP,
+    errors.TooManyKeys: TOO_MANY_KEYS,
+    errors.Unauthenticated: UNAUTHORIZED,
+    errors.TooManyFailures: TOO_MANY_FAILURES,
+    errors.RateLimited: RATE_LIMITED,
     errors.EventLeased: EVENT_LEASED,
     errors.TooManyInboxes: TOO_MANY_INBOXES,
     errors.InboxClosing: UNAVAILABLE,
@@ -81,7 +100,17 @@ def _on_inbox_error(error: InboxError) -> Response:
         # The cause is for the operator.
         _log.warning("unavailable", cause=str(error), request_id=request_id())
         return _answer(problem, problem.meaning, {"Retry-After": "1"})
-    return _answer(problem, str(error), faults=getattr(error, "faults", ()))
+    return _answer(problem, str(error), _headers(error), getattr(error, "faults", ()))
+
+
+def _headers(error: InboxError) -> dict[str, str]:
+    match error:
+        case errors.Unauthenticated():
+            return _CHALLENGE
+        case errors.TooManyFailures() | errors.RateLimited():
+            return {"Retry-After": str(ceil(error.wait_seconds))}
+        case _:
+            return {}
 
 
 def _on_http_exception(error: HTTPException) -> Response:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
-from authorizer.resolver import Resolver
+from inbox.admission import Admission
 from inbox.history import History
 from inbox.ingest import Ingest
+from inbox.key_ring import KeyRing
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
+from inbox.registry import Registry
 from inbox.waiting import Waits
 
 _EXTENSION = "inbox"
@@ -17,12 +19,14 @@ _EXTENSION = "inbox"
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    resolver: Resolver
+    admission: Admission
     ingest: Ingest
     polling: Polling
     waits: Waits
     history: History
     inboxes: NamedInboxes
+    keys: KeyRing
+    registry: Registry
     check_store: Callable[[], None]
     max_event_bytes: int
 

@@ -1,4 +1,4 @@
-"""What the commands share: the settings in force, and the registry of the store they name."""
+"""What the commands share: the settings in force, and what an operator handles in the store they name."""
 
 import os
 import sys
@@ -7,9 +7,13 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from inbox.clock import now_ms
+from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.opening import open_store
+
+OPERATOR = "cli"
+"""Who changes tenants by command, as the audit trail names them."""
 
 
 def settings_in_force(**given: Any) -> Settings:
@@ -21,4 +25,10 @@ def settings_in_force(**given: Any) -> Settings:
 @contextmanager
 def open_registry() -> Iterator[Registry]:
     with closing(open_store(settings_in_force())) as store:
-        yield Registry(store.tenants, store.keys, now_ms)
+        yield Registry(store.tenants, now_ms)
+
+
+@contextmanager
+def open_key_ring() -> Iterator[KeyRing]:
+    with closing(open_store(settings_in_force())) as store:
+        yield KeyRing(store.keys, store.tenants, now_ms)

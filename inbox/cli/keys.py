@@ -2,13 +2,15 @@
 
 import click
 
-from inbox.cli.environment import open_registry
-from inbox.cli.moments import Duration, to_the_second
+from inbox.cli.environment import open_key_ring
+from inbox.cli.moments import Duration
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
-from inbox.tenants import DEFAULT_SCOPES, Scope
+from inbox.clock import now_ms
+from inbox.documents import key_document
+from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
 
-_COLUMNS = ("key_id", "name", "scopes", "status", "created_at", "expires_at")
+_COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 
 
 @click.group()
@@ -30,8 +32,9 @@ def keys() -> None:
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Make a key and print it, alone and this once."""
     chosen = [Scope(scope) for scope in scopes] or DEFAULT_SCOPES
-    with open_registry() as registry:
-        click.echo(registry.create_key(tenant_id, name, chosen, lifetime_seconds))
+    expires_at_ms = None if lifetime_seconds is None else now_ms() + lifetime_seconds * 1000
+    with open_key_ring() as key_ring:
+        click.echo(key_ring.create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")
@@ -39,18 +42,8 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
 @as_json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
     """A tenant's keys, but never the keys themselves."""
-    with open_registry() as registry:
-        rows = [
-            {
-                "key_id": key.key_id,
-                "name": key.name,
-                "scopes": sorted(key.scopes),
-                "status": key.status,
-                "created_at": to_the_second(key.created_at_ms),
-                "expires_at": None if key.expires_at_ms is None else to_the_second(key.expires_at_ms),
-            }
-            for key in registry.keys(tenant_id)
-        ]
+    with open_key_ring() as key_ring:
+        rows = [key_document(key) for key in key_ring.list(tenant_id)]
     print_rows(rows, _COLUMNS, as_json=as_json)
 
 
@@ -58,6 +51,24 @@ def list_keys(tenant_id: str, *, as_json: bool) -> None:
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
     """Refuse a key from now on."""
-    with open_registry() as registry:
-        registry.revoke_key(key_id)
+    with open_key_ring() as key_ring:
+        key_ring.revoke(key_id)
     click.echo(f"{key_id} is revoked; a running server may take it for INBOX_KEY_CACHE_SECONDS more.", err=True)
+
+
+@keys.command()
+@click.argument("key_id")
+@click.option(
+    "--overlap",
+    "overlap_seconds",
+    type=Duration(0, MAX_OVERLAP_SECONDS),
+    default="24h",
+    show_default=True,
+    help="For how long the old key goes on working.",
+)
+def rotate(key_id: str, overlap_seconds: int) -> None:
+    """Make a key like another one, which works for a while longer, and print it, alone and this once."""
+    with open_key_ring() as key_ring:
+        new = key_ring.rotate(key_id, overlap_seconds)
+    click.echo(new.key)
+    click.echo(f"{new.about.key_id} is in the place of {key_id}, which works for the overlap at most.", err=True)

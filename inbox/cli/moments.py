@@ -4,10 +4,9 @@ import re
 
 import click
 
-from inbox.moments import iso, moment_ms
+from inbox.moments import moment_ms
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_MOST_SECONDS = 100 * 365 * 86400
 
 
 class Duration(click.ParamType[int]):
@@ -15,12 +14,18 @@ class Duration(click.ParamType[int]):
 
     name = "duration"
 
+    def __init__(self, least: int = 1, most: int = 100 * 365 * 86400) -> None:
+        self._least = least
+        self._most = most
+
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"([1-9][0-9]{0,8})([smhd])", str(value), re.ASCII)
-        seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
-        if not 0 < seconds <= _MOST_SECONDS:
+        match = re.fullmatch(r"([0-9]{1,9})([smhd])", str(value), re.ASCII)
+        seconds = int(match[1]) * _SECONDS[match[2]] if match else -1
+        if not self._least <= seconds <= self._most:
             self.fail(
-                f"{value!r} is not a duration such as 90d, 24h, 15m or 30s, of a hundred years at most.", param, ctx
+                f"{value!r} is not a duration such as 90d, 24h, 15m or 30s, of {self._most // 86400} days at most.",
+                param,
+                ctx,
             )
         return seconds
 
@@ -35,7 +40,3 @@ class Moment(click.ParamType[int]):
         if moment is None:
             self.fail(f"{value!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.", param, ctx)
         return moment
-
-
-def to_the_second(timestamp_ms: int) -> str:
-    return iso(timestamp_ms, "seconds")

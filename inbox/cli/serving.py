@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from inbox.cli.environment import open_registry, settings_in_force
+from inbox.cli.environment import OPERATOR, open_key_ring, open_registry, settings_in_force
 from inbox.logs import configure_logs
 from inbox.server import host_and_port
 from inbox.server import serve as run_server
 from inbox.settings import Settings
 from inbox.store.opening import open_store
-from inbox.tenants import DEFAULT_SCOPES, Scope
+from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 
 _DEMO = "demo"
 
@@ -67,10 +67,12 @@ def quickstart() -> None:
 
 def _welcome(settings: Settings) -> str:
     with open_registry() as registry:
-        first = not registry.has_tenant(_DEMO)
-        key = ""
+        first = not registry.has(_DEMO)
         if first:
-            registry.create_tenant(_DEMO, "Demo")
-            key = registry.create_key(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE})
+            registry.create(OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo")
+    key = ""
+    if first:
+        with open_key_ring() as key_ring:
+            key = key_ring.create(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE}).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

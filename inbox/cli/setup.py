@@ -10,7 +10,7 @@ from inbox.store.opening import open_store
 
 @click.command()
 def init() -> None:
-    """Make the database or the tables, or bring them up to date. Safe to repeat."""
+    """Make the database or bring it up to date, or make the tables. Safe to repeat."""
     settings = settings_in_force()
     with closing(open_store(settings)) as store:
         store.init()

@@ -22,7 +22,7 @@ from inbox.events import (
     Selection,
     Stored,
 )
-from inbox.tenants import ApiKey, Inbox, Tenant
+from inbox.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPlace, TenantSelection
 
 
 class EventStore(Protocol):
@@ -161,8 +161,10 @@ class KeyStore(Protocol):
     def add(self, key: ApiKey) -> None:
         """Keeps a new key of an existing tenant; NotFound where there is no such tenant."""
 
+    def get(self, key_id: str) -> ApiKey | None: ...
+
     def find(self, key_hash: str) -> KeyRecord | None:
-        """The key with its tenant; None for an unknown or revoked key."""
+        """The key with its tenant as they are now; None for an unknown or revoked key."""
 
     def of_tenant(self, tenant_id: str) -> list[ApiKey]:
         """Every key of the tenant, revoked ones too, the oldest first."""
@@ -170,15 +172,54 @@ class KeyStore(Protocol):
     def revoke(self, key_id: str) -> bool:
         """Whether there is such a key; from now on it is revoked. Repeating it changes nothing."""
 
+    def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
+        """Keeps the successor, and lets the key expire then unless it does so earlier: both or neither.
+
+        Whether there is such a key; one that is revoked, or had expired when the successor was made, is as good as
+        none.
+        """
+
+    def expire(self, key_id: str, at_ms: int) -> bool:
+        """Lets the key expire then unless it does so earlier. Whether there is such a key that is not revoked."""
+
+    def forget(self, key_id: str) -> None:
+        """Deletes all that is known of the key."""
+
+    def note_use(self, key_hash: str, now_ms: int) -> None:
+        """Remembers that the key was used, unless a later use is known."""
+
 
 class TenantStore(Protocol):
-    def create(self, tenant: Tenant) -> None:
-        """Keeps a new tenant; AlreadyExists where the id is taken."""
+    """No tenant is ever removed. Each version of one, from the first on, has its entry in the tenant's audit trail."""
+
+    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
+        """Keeps a new tenant together with its trail.
+
+        AlreadyExists where the id is taken, EmailTaken where the e-mail is another tenant's, compared without case.
+        """
+
+    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
+        """Puts the tenant in the place of its earlier version, together with the further trail.
+
+        Whether it was at that version; otherwise nothing changes. EmailTaken as above.
+        """
 
     def get(self, tenant_id: str) -> Tenant | None: ...
 
+    def by_email(self, email: str) -> Tenant | None:
+        """The tenant of that e-mail, compared without case."""
+
+    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
+        """At most so many of the selected tenants, the newest first, all of them behind that place.
+
+        The latest changes may be missing for a moment.
+        """
+
+    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
+        """At most so many entries of the tenant's trail, the newest first, with numbers below that one."""
+
     def all(self) -> list[Tenant]:
-        """Every tenant, in the order of their ids."""
+        """Every tenant, deleted ones too, in the order of their ids."""
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
         """Spreads the tenant's new events over so many partitions; those that are there stay, and stay in order.

@@ -10,13 +10,14 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from inbox.app import create_app
+from inbox.app import Shared, create_app
 from inbox.clock import now_ms
+from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from inbox.store.port import Store
-from inbox.tenants import Scope
+from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class Caller:
 
     def put(self, path: str, **options: Any) -> TestResponse:
         return self.client.put(path, headers=self.headers, **options)
+
+    def patch(self, path: str, **options: Any) -> TestResponse:
+        return self.client.patch(path, headers=self.headers, **options)
 
     def delete(self, path: str) -> TestResponse:
         return self.client.delete(path, headers=self.headers)
@@ -84,7 +88,12 @@ def store(settings: Settings) -> Iterator[Store]:
 
 @pytest.fixture
 def registry(store: Store) -> Registry:
-    return Registry(store.tenants, store.keys, now_ms)
+    return Registry(store.tenants, now_ms)
+
+
+@pytest.fixture
+def key_ring(store: Store) -> KeyRing:
+    return KeyRing(store.keys, store.tenants, now_ms)
 
 
 class Clock:
@@ -109,7 +118,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - before the app takes it
-    return create_app(settings, store)
+    return create_app(settings, store, Shared())
 
 
 @pytest.fixture
@@ -117,21 +126,47 @@ def client(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
-@pytest.fixture
-def acme(client: FlaskClient, registry: Registry) -> Caller:
-    registry.create_tenant("acme", "Acme Corp.")
-    return Caller(client, registry.create_key("acme"))
+@dataclass(frozen=True)
+class Tenancy:
+    """Makes tenants and callers with keys of theirs."""
+
+    client: FlaskClient
+    registry: Registry
+    key_ring: KeyRing
+
+    def register(self, tenant_id: str, name: str | None = None) -> None:
+        self.registry.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
+
+    def caller(self, tenant_id: str, *scopes: Scope) -> Caller:
+        return Caller(self.client, self.key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
 
 
 @pytest.fixture
-def acme_manager(client: FlaskClient, registry: Registry, acme: Caller) -> Caller:  # noqa: ARG001 - the tenant
-    return Caller(client, registry.create_key("acme", scopes=[Scope.TENANT_MANAGE]))
+def tenancy(client: FlaskClient, registry: Registry, key_ring: KeyRing) -> Tenancy:
+    return Tenancy(client, registry, key_ring)
 
 
 @pytest.fixture
-def globex(client: FlaskClient, registry: Registry) -> Caller:
-    registry.create_tenant("globex")
-    return Caller(client, registry.create_key("globex"))
+def acme(tenancy: Tenancy) -> Caller:
+    tenancy.register("acme", "Acme Corp.")
+    return tenancy.caller("acme")
+
+
+@pytest.fixture
+def acme_manager(tenancy: Tenancy, acme: Caller) -> Caller:  # noqa: ARG001 - the tenant
+    return tenancy.caller("acme", Scope.TENANT_MANAGE)
+
+
+@pytest.fixture
+def globex(tenancy: Tenancy) -> Caller:
+    tenancy.register("globex")
+    return tenancy.caller("globex")
+
+
+@pytest.fixture
+def admin(tenancy: Tenancy) -> Caller:
+    tenancy.register("system")
+    return tenancy.caller("system", Scope.ADMIN)
 
 
 def pointers(answer: TestResponse) -> list[str]:

@@ -78,6 +78,26 @@ def test_inboxes_are_as_described(spec: dict[str, Any], acme: Caller, acme_manag
     assert "content" not in spec["paths"]["/inboxes/{name}"]["delete"]["responses"]["204"]
 
 
+def test_keys_and_tenants_are_as_described(spec: dict[str, Any], acme_manager: Caller, admin: Caller) -> None:
+    made = acme_manager.post("/keys", json={"name": "zap", "expires_at": "2100-01-01"}).get_json()
+    _check(spec, "/keys", "post", 201, made)
+    _check(spec, "/keys/{key_id}/rotate", "post", 201, acme_manager.post(f"/keys/{made['key_id']}/rotate").get_json())
+    _check(spec, "/keys", "get", 200, acme_manager.get("/keys").get_json())
+
+    body = {"email": "ops@acme.example", "tenant_id": "new"}
+    path = "/admin/tenants/{tenant_id}"
+    _check(spec, "/admin/tenants", "post", 201, admin.post("/admin/tenants", json=body).get_json())
+    _check(spec, "/admin/tenants", "post", 200, admin.post("/admin/tenants", json=body).get_json())
+    _check(spec, "/admin/tenants", "get", 200, admin.get("/admin/tenants?pageSize=1").get_json())
+    _check(spec, path, "get", 200, admin.get("/admin/tenants/new").get_json())
+    _check(spec, path, "patch", 200, admin.patch("/admin/tenants/new", json={"rate_limit": 1}).get_json())
+    status = admin.put("/admin/tenants/new/status", json={"status": "VALIDATED"}).get_json()
+    _check(spec, f"{path}/status", "put", 200, status)
+    _check(spec, f"{path}/restore", "post", 200, admin.post("/admin/tenants/new/restore").get_json())
+    _check(spec, f"{path}/audit", "get", 200, admin.get("/admin/tenants/new/audit").get_json())
+    _check(spec, f"{path}/keys", "post", 201, admin.post("/admin/tenants/new/keys").get_json())
+
+
 def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
     reference = spec["paths"]["/inbox"]["get"]["responses"]["422"]["$ref"]
     response = spec["components"]["responses"][reference.rsplit("/", 1)[1]]

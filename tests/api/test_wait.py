@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from inbox.app import create_app
-from inbox.registry import Registry
+from inbox.app import Shared, create_app
 from inbox.settings import Settings
 from inbox.store.port import Store
-from tests.api.conftest import Caller, pointers
+from tests.api.conftest import Caller, Tenancy, pointers
 
 
 class Time:
@@ -76,13 +75,13 @@ def test_an_inbox_that_is_removed_ends_the_wait(acme: Caller, acme_manager: Call
 
 
 def test_a_key_that_is_revoked_meanwhile_gets_nothing_more(
-    registry: Registry, store: Store, acme: Caller, time: Time
+    tenancy: Tenancy, store: Store, acme: Caller, time: Time
 ) -> None:
-    caller = Caller(create_app(Settings(key_cache_seconds=0), store).test_client(), acme.key)
-    other = Caller(acme.client, registry.create_key("acme"))
+    caller = Caller(create_app(Settings(key_cache_seconds=0), store, Shared()).test_client(), acme.key)
+    other = tenancy.caller("acme")
 
     def revoke_and_send() -> None:
-        registry.revoke_key(registry.keys("acme")[0].key_id)
+        tenancy.key_ring.revoke(tenancy.key_ring.list("acme")[0].key_id)
         other.send({"n": 1})
 
     time.meanwhile = revoke_and_send

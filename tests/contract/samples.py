@@ -1,11 +1,15 @@
-"""Events for the suite, the receipts of those that are leased, and several callers at once."""
+"""Events and tenants for the suite, the receipts of events that are leased, and several callers at once."""
 
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import replace
+from threading import Barrier
+from typing import Any, TypeVar
 
 from inbox.events import Event, NewEvent, Order, PageSize, Receipt
+from inbox.store.port import Store
+from inbox.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
 
 # Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
 NOW = 4_102_444_800_123
@@ -49,6 +53,50 @@ def receipts(events: Sequence[Event]) -> list[Receipt]:
 
 
 def at_the_same_time(workers: int, act: Callable[[int], Answer]) -> list[Answer]:
-    """What each of them got."""
+    """What each of them got. They begin when all are there."""
+    start = Barrier(workers)
+
+    def act_with_the_others(worker: int) -> Answer:
+        start.wait()
+        return act(worker)
+
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(act, range(workers)))
+        return list(pool.map(act_with_the_others, range(workers)))
+
+
+def tenant(tenant_id: str = "acme", at_ms: int = NOW, **members: Any) -> Tenant:
+    """One that has just been created."""
+    at_first: dict[str, Any] = {
+        "status": TenantStatus.REGISTERED,
+        "created_at_ms": at_ms,
+        "updated_at_ms": at_ms,
+        "updated_by": "key_admin",
+    }
+    return Tenant(tenant_id=tenant_id, **at_first | members)
+
+
+def created(tenant: Tenant) -> list[AuditEntry]:
+    """Its trail, when it has just been created."""
+    return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.CREATED, {})]
+
+
+def changed(tenant: Tenant, **members: Any) -> Tenant:
+    """Its next version."""
+    return replace(tenant, updated_at_ms=tenant.updated_at_ms + 1, version=tenant.version + 1, **members)
+
+
+def updated(tenant: Tenant) -> list[AuditEntry]:
+    """The trail that goes with such a version."""
+    return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.UPDATED, {})]
+
+
+def keep(store: Store, *tenants: Tenant) -> None:
+    for each in tenants:
+        store.tenants.create(each, created(each))
+
+
+def change(store: Store, tenant: Tenant, **members: Any) -> Tenant:
+    """What it is from now on."""
+    after = changed(tenant, **members)
+    assert store.tenants.change(after, tenant.version, updated(after))
+    return after

@@ -8,6 +8,8 @@ import pytest
 from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import TENANTS
+from inbox.tenants import ApiKey, AuditAction, AuditEntry, Change, KeyStatus, Scope
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 
@@ -26,15 +28,20 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def harness(request: pytest.FixtureRequest, engine: str) -> DynamoDBHarness:
+def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHarness]:
     request.getfixturevalue(f"on_{engine}")
-    return DynamoDBHarness()
+    harness = DynamoDBHarness()
+    yield harness
+    # Each test has a tenant of its own here; elsewhere some look at all that there are.
+    harness.empty(TENANTS)
 
 
 @pytest.fixture
-def store(harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
-    """As in a process of its own: it remembers nothing of earlier tests, and its client has all of its retries."""
-    store = DynamoDBStore(Connection(harness.prefix, 16), MAX_DELIVERIES)
+def store(request: pytest.FixtureRequest, harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
+    """As in a process of its own: it remembers nothing of earlier tests."""
+    # What a wire does to a connection stays, and a new one takes longer than most tests.
+    is_wired = "wire" in request.fixturenames
+    store = DynamoDBStore(Connection(harness.prefix, 16) if is_wired else harness.connection, MAX_DELIVERIES)
     yield store
     store.close()
 
@@ -53,6 +60,17 @@ def wire(store: DynamoDBStore) -> Wire:
 @pytest.fixture
 def tenant() -> str:
     return f"tenant-{uuid.uuid4().hex[:8]}"
+
+
+def entry(number: int = 1) -> AuditEntry:
+    action = AuditAction.CREATED if number == 1 else AuditAction.UPDATED
+    return AuditEntry(number, NOW + number, "cli", action, {"rate_limit": Change(None, number)})
+
+
+def key_of(tenant: str, name: str = "", expires_at_ms: int | None = None) -> ApiKey:
+    key_hash = uuid.uuid4().hex * 2
+    scopes = frozenset({Scope.INBOX_READ})
+    return ApiKey(f"key_{key_hash[:8]}", key_hash, tenant, name, scopes, KeyStatus.ACTIVE, NOW, expires_at_ms)
 
 
 def fresh(payload: bytes = b'{"order":1001}', event_type: str | None = "order.created") -> NewEvent:

@@ -10,8 +10,9 @@ from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import event_key
 from inbox.store.dynamodb.shards import NOTICE_MS
-from inbox.tenants import MOST_INBOXES, Inbox, Tenant, TenantStatus
-from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from inbox.tenants import MOST_INBOXES, Inbox
+from tests.contract.samples import tenant as named
+from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Fault, Wire
 
@@ -122,7 +123,7 @@ def test_an_inbox_named_like_a_shard_keeps_to_itself(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
-    store.tenants.create(Tenant(tenant, tenant, None, TenantStatus.ACTIVE, NOW))
+    store.tenants.create(named(tenant), [entry()])
     store.tenants.shard(tenant, 4, NOW - NOTICE_MS)
     for name in ("3", "0"):
         store.inboxes.save(tenant, Inbox(name, None, NOW))

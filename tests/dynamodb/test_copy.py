@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from inbox.errors import NotAllowed
 from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
 from inbox.moving import Copied, Move
+from inbox.registry import Registry
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
-from inbox.tenants import ApiKey, Inbox, KeyStatus, Scope, Tenant, TenantStatus
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from inbox.tenants import Inbox, KeyStatus, TenantStatus
+from tests.contract.samples import tenant as named
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, key_of, keyed
 from tests.engines.harnesses import MAX_DELIVERIES
 
 pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
@@ -22,7 +25,7 @@ pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True
 @pytest.fixture
 def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:
     source = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
-    source.tenants.create(Tenant(tenant, "Acme", "ops@acme.example", TenantStatus.ACTIVE, NOW))
+    source.tenants.create(named(tenant, organization_name="Acme", email=f"ops@{tenant}.example"), [entry()])
     yield source
     source.close()
 
@@ -40,14 +43,8 @@ def copied(move: Move) -> Copied:
     return copied
 
 
-def key_of(tenant: str, name: str) -> ApiKey:
-    key_hash = uuid.uuid4().hex * 2
-    scopes = frozenset({Scope.INBOX_READ})
-    return ApiKey(f"key_{key_hash[:8]}", key_hash, tenant, name, scopes, KeyStatus.ACTIVE, NOW, NOW + 1)
-
-
 def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str) -> None:
-    keys = [key_of(tenant, "one"), key_of(tenant, "two")]
+    keys = [key_of(tenant, "one", NOW + 1), key_of(tenant, "two", NOW + 1)]
     for key in keys:
         source.keys.add(key)
     source.keys.revoke(keys[1].key_id)
@@ -120,6 +117,49 @@ def test_a_key_that_was_revoked_meanwhile_is_revoked(
     copied(move)
 
     assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
+
+
+def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    copied(move)
+    registry = Registry(source.tenants, lambda: NOW + 9)
+    registry.update(tenant, "cli", email=f"new@{tenant}.example", rate_limit=7)
+    registry.set_status(tenant, "cli", TenantStatus.SUSPENDED)
+    for _ in range(2):
+        copied(move)
+
+    assert store.tenants.get(tenant) == source.tenants.get(tenant)
+    assert store.tenants.audit(tenant, 10, None) == source.tenants.audit(tenant, 10, None)
+    assert len(store.tenants.audit(tenant, 10, None)) == 3
+
+
+def test_a_tenant_that_was_changed_in_the_new_store_is_left_alone(
+    store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    copied(move)
+    changed = Registry(store.tenants, lambda: NOW + 9).delete(tenant, "cli")
+    copied(move)
+    assert store.tenants.get(tenant) == changed
+
+
+def test_an_email_that_is_anothers_in_the_new_store_stops_the_copy_with_a_word(
+    store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [entry()])
+    with pytest.raises(NotAllowed, match=f"The e-mail of {tenant} is another tenant's"):
+        copied(move)
+
+
+def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    old, new = key_of(tenant, "old"), key_of(tenant, "new")
+    source.keys.add(old)
+    copied(move)
+    source.keys.rotate(old.key_id, new, NOW + 60_000)
+    copied(move)
+    assert set(store.keys.of_tenant(tenant)) == {replace(old, expires_at_ms=NOW + 60_000), new}
 
 
 def test_inboxes_arrive_with_their_copies_and_what_became_of_them(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from authorizer.resolver import Resolver
 from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import to_entry
-from inbox.tenants import Inbox, Tenant, TenantStatus
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
+from inbox.tenants import Inbox, TenantPlace, TenantSelection
+from tests.contract.samples import tenant as named
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, key_of
 from tests.engines.wire import Wire
 
 pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
@@ -151,19 +151,29 @@ def test_what_another_poll_has_in_hand_is_neither_tried_nor_announced(store: Dyn
     assert ([event.event_id for event in page.events], page.more) == ([ids[1]], False)
 
 
-def test_a_known_key_costs_no_call(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    from authorizer import apikey
-    from inbox.registry import Registry
-
-    store.tenants.create(Tenant(tenant, tenant, None, TenantStatus.ACTIVE, NOW))
-    key = Registry(store.tenants, store.keys, lambda: NOW).create_key(tenant)
-    resolver = Resolver(store.keys.find, 30, lambda: NOW)
-    assert apikey.is_well_formed(key)
-    assert resolver.resolve(key) is not None
+def test_a_key_costs_2_read_units_and_noting_its_use_1_write_unit(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    key = key_of(tenant)
+    store.tenants.create(named(tenant), [entry()])
+    store.keys.add(key)
     wire.reset()
 
-    assert resolver.resolve(key) is not None
-    assert not wire.calls
+    assert store.keys.find(key.key_hash) is not None
+    assert (dict(wire.calls), wire.units["GetItem"]) == ({"GetItem": 2}, 2)
+    store.keys.note_use(key.key_hash, NOW)
+    assert (wire.write_calls, wire.units["UpdateItem"]) == (1, 1)
+
+
+def test_a_page_of_tenants_is_one_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    # A time of its own: other tests have tenants too.
+    for number in range(4):
+        store.tenants.create(named(f"{tenant}-{number}", created_at_ms=number), [entry()])
+    wire.reset()
+
+    page = store.tenants.page(TenantSelection(until_ms=4), 2, TenantPlace(3, f"{tenant}-3"))
+    assert [each.tenant_id for each in page] == [f"{tenant}-2", f"{tenant}-1"]
+    assert dict(wire.calls) == {"Query": 1}
 
 
 def test_a_leased_and_acknowledged_event_costs_6_write_units_and_1_read_unit(

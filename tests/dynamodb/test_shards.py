@@ -6,8 +6,8 @@ from inbox.errors import IdempotencyConflict, NotFound
 from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.shards import NOTICE_MS
-from inbox.tenants import Tenant, TenantStatus
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, keyed
+from tests.contract.samples import tenant as named
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 SOON = NOW + NOTICE_MS
@@ -15,7 +15,7 @@ SOON = NOW + NOTICE_MS
 
 @pytest.fixture
 def sharded(store: DynamoDBStore, tenant: str) -> DynamoDBStore:
-    store.tenants.create(Tenant(tenant, tenant, None, TenantStatus.ACTIVE, NOW))
+    store.tenants.create(named(tenant), [entry()])
     store.tenants.shard(tenant, 4, NOW)
     return store
 

@@ -29,13 +29,22 @@ def schema(keys: list[dict[str, str]]) -> list[str]:
     return [key["AttributeName"] for key in sorted(keys, key=lambda key: key["KeyType"])]
 
 
+def indexes(connection: Connection, name: str) -> dict[str, list[str]]:
+    there = described(connection, name)["GlobalSecondaryIndexes"]
+    return {index["IndexName"]: schema(index["KeySchema"]) for index in there}
+
+
 def test_they_are_those_of_the_contract(connection: Connection) -> None:
     keys = {name: schema(described(connection, name)["KeySchema"]) for name in DEFINITIONS}
     assert keys == {"Events": ["pk", "sk"], "TenantApiKeys": ["pk", "sk"], "Tenants": ["PK", "SK"]}
-    indexes = described(connection, "Events")["GlobalSecondaryIndexes"]
-    assert {index["IndexName"]: schema(index["KeySchema"]) for index in indexes} == {
+    assert indexes(connection, "Events") == {
         "status-index": ["gsi1pk", "gsi1sk"],
         "event-type-index": ["gsi2pk", "gsi2sk"],
+    }
+    assert indexes(connection, "Tenants") == {
+        "EmailIndex": ["email"],
+        "TenantStatusIndex": ["status", "date_created"],
+        "ActiveIndex": ["active", "date_created"],
     }
     for name in DEFINITIONS:
         assert described(connection, name)["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
@@ -62,18 +71,18 @@ def test_making_them_again_changes_nothing(store: DynamoDBStore, tenant: str) ->
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
 
 
-def without_types(definition: dict[str, Any]) -> dict[str, Any]:
+def with_one_index(definition: dict[str, Any]) -> dict[str, Any]:
     return {**definition, "GlobalSecondaryIndexes": definition["GlobalSecondaryIndexes"][:1]}
 
 
 def with_keys_only(definition: dict[str, Any]) -> dict[str, Any]:
-    first, second = definition["GlobalSecondaryIndexes"]
-    return {**definition, "GlobalSecondaryIndexes": [{**first, "Projection": {"ProjectionType": "KEYS_ONLY"}}, second]}
+    first, *others = definition["GlobalSecondaryIndexes"]
+    return {**definition, "GlobalSecondaryIndexes": [{**first, "Projection": {"ProjectionType": "KEYS_ONLY"}}, *others]}
 
 
 def with_numbers(definition: dict[str, Any]) -> dict[str, Any]:
     attributes = [
-        {**each, "AttributeType": "N"} if each["AttributeName"] == "sk" else each
+        {**each, "AttributeType": "N"} if each["AttributeName"].lower() == "sk" else each
         for each in definition["AttributeDefinitions"]
     ]
     return {**definition, "AttributeDefinitions": attributes}
@@ -94,26 +103,25 @@ def tables(connection: Connection) -> list[str]:
     return [name for name in names if name.startswith(connection.table(""))]
 
 
+@pytest.mark.parametrize("name", ["Events", "Tenants"])
 @pytest.mark.parametrize(
-    "foreign", [without_types, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
+    "foreign", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
 def test_a_foreign_table_is_refused_before_anything_is_made(
-    elsewhere: Connection, foreign: Callable[[dict[str, Any]], dict[str, Any]]
+    elsewhere: Connection, name: str, foreign: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    definition = foreign(DEFINITIONS["Events"])
+    definition = foreign(DEFINITIONS[name])
     used = {
         key["AttributeName"]
         for each in (definition, *definition.get("GlobalSecondaryIndexes", []))
         for key in each["KeySchema"]
     }
     attributes = [each for each in definition["AttributeDefinitions"] if each["AttributeName"] in used]
-    elsewhere.call(
-        "create_table", TableName=elsewhere.table("Events"), **definition | {"AttributeDefinitions": attributes}
-    )
+    elsewhere.call("create_table", TableName=elsewhere.table(name), **definition | {"AttributeDefinitions": attributes})
 
-    with pytest.raises(SettingsError, match="Events is there already, with other keys or indexes"):
+    with pytest.raises(SettingsError, match=f"{name} is there already, with other keys or indexes"):
         DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
-    assert tables(elsewhere) == [elsewhere.table("Events")]
+    assert tables(elsewhere) == [elsewhere.table(name)]
 
 
 def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection) -> None:

@@ -95,11 +95,12 @@ class DynamoDBHarness(_Harness):
 
     def close(self) -> None:
         super().close()
-        for name, definition in DEFINITIONS.items():
-            self._empty(self.connection.table(name), [key["AttributeName"] for key in definition["KeySchema"]])
+        for name in DEFINITIONS:
+            self.empty(name)
 
-    def _empty(self, table: str, key: list[str]) -> None:
-        names = {f"#{name}": name for name in key}
+    def empty(self, name: str) -> None:
+        table = self.connection.table(name)
+        names = {f"#{key['AttributeName']}": key["AttributeName"] for key in DEFINITIONS[name]["KeySchema"]}
         found = self.connection.all_pages(
             "scan",
             TableName=table,

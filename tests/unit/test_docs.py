@@ -12,7 +12,7 @@ from inbox.api.inbox_schemas import MAX_PATTERNS
 from inbox.api.polling_schemas import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_WAIT
 from inbox.api.problem_catalogue import PROBLEMS
 from inbox.api.schemas import MAX_BATCH
-from inbox.app import create_app
+from inbox.app import Shared, create_app
 from inbox.cli import inbox
 from inbox.settings import Settings, variable_of
 from inbox.store.opening import open_store
@@ -34,7 +34,7 @@ def test_every_setting_is_described_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", page("settings.md"), re.MULTILINE))
     assert set(rows) == {variable_of(each.name) for each in fields(Settings)}
     for each in fields(Settings):
-        if each.name not in ("workers", "log_format", "api_key", "table_prefix"):
+        if each.name not in ("workers", "log_format", "api_key", "authorizer_secret", "table_prefix"):
             assert f"`{each.default}`" in rows[variable_of(each.name)], each.name
 
 
@@ -77,16 +77,16 @@ def test_every_problem_is_described_with_its_status() -> None:
 def test_every_route_is_described(tmp_path: Path) -> None:
     settings = Settings(store=f"sqlite:///{tmp_path}/inbox.db")
     store = open_store(settings)
-    parameter = re.compile("<(?:uuid:)?(?:event_)?([a-z]+)>")
+    parameter = re.compile("<(?:uuid:)?(?:(?:event|key|tenant)_)?([a-z]+)>")
     routes = {
         f"{method} " + parameter.sub(r"{\1}", rule.rule)
-        for rule in create_app(settings, store).url_map.iter_rules()
+        for rule in create_app(settings, store, Shared()).url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if "<path:" not in rule.rule
     }
     store.close()
     headings = re.findall(r"^## ([A-Z]+ /\S*)$", page("http.md"), re.MULTILINE)
-    rows = re.findall(r"^\| (`GET [^|]*`) \|", page("http.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (`[A-Z]+ /[^|]*`) \|", page("http.md"), re.MULTILINE)
     assert routes == {*headings, *(call for row in rows for call in re.findall("`([^`]+)`", row))}
 
 

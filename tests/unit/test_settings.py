@@ -46,6 +46,10 @@ def test_three_slashes_are_a_relative_path() -> None:
         ("INBOX_LOG_FORMAT", "xml"),
         ("INBOX_HOST", " "),
         ("INBOX_TABLE_PREFIX", "a b"),
+        ("INBOX_TRUSTED_PROXIES", "11"),
+        ("INBOX_AUTH_FAILURE_LIMIT", "-1"),
+        ("INBOX_AUTHORIZER_SECRET", "x" * 31),
+        ("INBOX_AUTHORIZER_SECRET", "x" * 1025),
     ],
 )
 def test_a_value_that_makes_no_sense_stops_with_one_line(name: str, value: str) -> None:
@@ -74,3 +78,4 @@ def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
 def test_secrets_are_hidden() -> None:
     assert read(INBOX_API_KEY="ibx_secret").shown()["INBOX_API_KEY"] == "(hidden)"
     assert read(INBOX_API_KEY="").shown()["INBOX_API_KEY"] == ""
+    assert read(INBOX_AUTHORIZER_SECRET="s" * 32).shown()["INBOX_AUTHORIZER_SECRET"] == "(hidden)"

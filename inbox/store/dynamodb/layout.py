@@ -3,25 +3,30 @@
 import hashlib
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+# What the authorizer has to know stands there, since it ships alone.
+from authorizer.items import METADATA
+from authorizer.items import TENANT_API_KEYS as TENANT_API_KEYS
+from authorizer.items import TENANTS as TENANTS
+from authorizer.items import Item as Item
+from authorizer.items import api_key_key as api_key_key
+from authorizer.items import tenant_key as tenant_key
 from inbox.events import DEFAULT_INBOX, Status
-
-Item = Mapping[str, Any]
-"""An item as DynamoDB writes it: every value inside its type, `{"S": "text"}`."""
+from inbox.moments import iso
 
 EVENTS = "Events"
-TENANT_API_KEYS = "TenantApiKeys"
-TENANTS = "Tenants"
 
 STATUS_INDEX = "status-index"
 EVENT_TYPE_INDEX = "event-type-index"
+EMAIL_INDEX = "EmailIndex"
+TENANT_STATUS_INDEX = "TenantStatusIndex"
+ACTIVE_INDEX = "ActiveIndex"
 
 _SEPARATOR = "#"
 _AFTER_ALL = "~"
 _HELD = "held"
-_METADATA = "METADATA"
 _PLACE = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
 
 
@@ -168,12 +173,31 @@ def event_index_keys(
     return keys
 
 
-def api_key_key(key_hash: str) -> dict[str, Any]:
-    return {"pk": text(key_hash), "sk": text("meta")}
+# The registry: a tenant, what stands beside it in its own partition, and what leads to it from elsewhere.
 
 
-def tenant_key(tenant_id: str) -> dict[str, Any]:
-    return {"PK": text(f"TENANT{_SEPARATOR}{tenant_id}"), "SK": text(_METADATA)}
+def created_range(since_ms: int | None, last_ms: int | None) -> tuple[str, str]:
+    """Between which two texts the dates of creation lie, both of them among them."""
+    return iso(since_ms or 0), _AFTER_ALL if last_ms is None else iso(last_ms)
+
+
+def active_key(active: bool) -> str:
+    """An index cannot have a boolean for a key."""
+    return "true" if active else "false"
+
+
+def email_item_key(email_key: str) -> dict[str, Any]:
+    """Leads from an e-mail to its tenant. It is there once, whereas an index would let two of the same in."""
+    return {"PK": text(f"EMAIL{_SEPARATOR}{email_key}"), "SK": text(METADATA)}
+
+
+def audit_key(tenant_id: str, number: int) -> dict[str, Any]:
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{_AUDIT}{number:010d}")}
+
+
+def audit_range(before: int | None) -> tuple[str, str]:
+    """Between which two texts the entries with numbers below that one lie."""
+    return _AUDIT, f"{_AUDIT}{_AFTER_ALL if before is None else f'{before - 1:010d}'}"
 
 
 def key_of_tenant_key(tenant_id: str, key_id: str) -> dict[str, Any]:
@@ -183,7 +207,7 @@ def key_of_tenant_key(tenant_id: str, key_id: str) -> dict[str, Any]:
 
 def key_id_key(key_id: str) -> dict[str, Any]:
     """Leads from a key's id to its hash, by which it is revoked."""
-    return {"PK": text(f"KEY{_SEPARATOR}{key_id}"), "SK": text(_METADATA)}
+    return {"PK": text(f"KEY{_SEPARATOR}{key_id}"), "SK": text(METADATA)}
 
 
 def inbox_key(tenant_id: str, name: str) -> dict[str, Any]:
@@ -201,9 +225,10 @@ def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
+_AUDIT = f"AUDIT{_SEPARATOR}"
 KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
 INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
-IS_TENANT = {":metadata": text(_METADATA), ":tenant": text(f"TENANT{_SEPARATOR}")}
+IS_TENANT = {":metadata": text(METADATA), ":tenant": tenant_key("")["PK"]}
 
 # Not a tenant's id: nothing is ever stored here. Writing to it, on a condition that cannot hold, tries the table.
 NOWHERE = event_key(f"{_SEPARATOR}nowhere", "nowhere")

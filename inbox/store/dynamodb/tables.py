@@ -6,7 +6,16 @@ from typing import Any
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, STATUS_INDEX, TENANT_API_KEYS, TENANTS
+from inbox.store.dynamodb.layout import (
+    ACTIVE_INDEX,
+    EMAIL_INDEX,
+    EVENT_TYPE_INDEX,
+    EVENTS,
+    STATUS_INDEX,
+    TENANT_API_KEYS,
+    TENANT_STATUS_INDEX,
+    TENANTS,
+)
 
 TTL_ATTRIBUTE = "ttl"
 RECOVERY_DAYS = 35
@@ -14,8 +23,9 @@ RECOVERY_DAYS = 35
 _WAIT = {"Delay": 1, "MaxAttempts": 180}
 
 
-def _keys(partition: str, sort: str) -> list[dict[str, str]]:
-    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+def _keys(partition: str, sort: str | None = None) -> list[dict[str, str]]:
+    keys = [{"AttributeName": partition, "KeyType": "HASH"}]
+    return keys if sort is None else [*keys, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
 def _strings(*names: str) -> list[dict[str, str]]:
@@ -53,7 +63,16 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
     TENANTS: {
         "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": _keys("PK", "SK"),
-        "AttributeDefinitions": _strings("PK", "SK"),
+        "AttributeDefinitions": _strings("PK", "SK", "email", "status", "active", "date_created"),
+        # A tenant is small and seldom changes: whoever lists them has all of it from the index.
+        "GlobalSecondaryIndexes": [
+            {"IndexName": name, "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}}
+            for name, keys in (
+                (EMAIL_INDEX, _keys("email")),
+                (TENANT_STATUS_INDEX, _keys("status", "date_created")),
+                (ACTIVE_INDEX, _keys("active", "date_created")),
+            )
+        ],
     },
 }
 
@@ -100,8 +119,9 @@ def _has(described: dict[str, Any], definition: dict[str, Any]) -> bool:
 
 
 def _projects(there: dict[str, Any], needed: dict[str, Any]) -> bool:
-    everything = there["ProjectionType"] == "ALL"
-    return everything or set(needed.get("NonKeyAttributes", [])) <= set(there.get("NonKeyAttributes", []))
+    if "ALL" in (there["ProjectionType"], needed["ProjectionType"]):
+        return bool(there["ProjectionType"] == "ALL")
+    return set(needed.get("NonKeyAttributes", [])) <= set(there.get("NonKeyAttributes", []))
 
 
 def _wait_until_there(connection: Connection, table: str) -> None:

@@ -1,37 +1,110 @@
-"""Tenants in DynamoDB."""
+"""Tenants in DynamoDB, with their e-mails and audit trails."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
-from inbox.errors import AlreadyExists, NotFound
+from inbox.errors import AlreadyExists, EmailTaken, NotFound
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.layout import IS_TENANT, TENANTS, Item, number, tenant_key, text
+from inbox.store.dynamodb.layout import (
+    IS_TENANT,
+    TENANTS,
+    audit_range,
+    email_item_key,
+    number,
+    tenant_key,
+    text,
+)
 from inbox.store.dynamodb.shards import NOTICE_MS
-from inbox.tenants import Tenant, TenantStatus
+from inbox.store.dynamodb.tenant_items import attributes_of, audit_item, email_key_of, to_audit_entry, to_tenant
+from inbox.store.dynamodb.tenant_list import TenantList
+from inbox.store.dynamodb.transactions import put, update
+from inbox.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, email_key
+
+_NEW = "attribute_not_exists(PK)"
+_AT_THAT_VERSION = "#version = :expected"
+
+# DynamoDB takes 100 writes in a transaction; three are for the tenant, its e-mail and the one before.
+_MOST_ENTRIES = 97
 
 
 class DynamoDBTenants:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._table = connection.table(TENANTS)
+        self._list = TenantList(connection)
 
-    def create(self, tenant: Tenant) -> None:
-        item = _item(tenant)
+    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
+        self._refuse_if_taken(tenant)
+        item = tenant_key(tenant.tenant_id) | attributes_of(tenant)
         try:
-            self._connection.call(
-                "put_item",
-                TableName=self._connection.table(TENANTS),
-                Item=item,
-                ConditionExpression="attribute_not_exists(PK)",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except ConditionFailed as failed:
-            # A retry after a timeout meets our own write, made in the same millisecond to the last letter.
-            if failed.there != item:
-                raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.") from None
+            self._write(tenant, [{"Put": put(self._table, item, _NEW)}, *self._take_email(tenant)], trail)
+        except ConditionFailed:
+            # Somebody was quicker.
+            self._refuse_if_taken(tenant)
+            raise EmailTaken from None
+
+    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
+        there = self.get(tenant.tenant_id)
+        if there is None or there.version != version:
+            return False
+        expected = {":expected": number(version)}
+        # An update: the item has more than the tenant, its shards above all.
+        changed = update(self._table, tenant_key(tenant.tenant_id), attributes_of(tenant), _AT_THAT_VERSION, expected)
+        writes: list[dict[str, Any]] = [{"Update": changed}]
+        if email_key_of(tenant) != email_key_of(there):
+            self._refuse_if_email_taken(tenant)
+            writes += [*self._take_email(tenant), *self._let_email_go(there)]
+        try:
+            self._write(tenant, writes, trail)
+        except ConditionFailed:
+            now = self.get(tenant.tenant_id)
+            if now is not None and now.version == version:
+                raise EmailTaken from None
+            return False
+        return True
 
     def get(self, tenant_id: str) -> Tenant | None:
         item = self._connection.get(TENANTS, tenant_key(tenant_id))
-        return None if item is None else _tenant(item)
+        return None if item is None else to_tenant(item)
+
+    def by_email(self, email: str) -> Tenant | None:
+        # Not through EmailIndex, which lags: whoever was told that an e-mail is taken can ask whose it is.
+        pointer = self._connection.get(TENANTS, email_item_key(email_key(email)))
+        tenant = None if pointer is None else self.get(pointer["tenant_id"]["S"])
+        # It may have taken another one between the two reads.
+        return tenant if tenant is not None and email_key_of(tenant) == email_key(email) else None
+
+    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
+        return self._list.page(selection, most, after)
+
+    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
+        first, last = audit_range(before)
+        items = self._connection.walk(
+            TableName=self._table,
+            KeyConditionExpression="PK = :tenant AND SK BETWEEN :first AND :last",
+            ExpressionAttributeValues={
+                ":tenant": tenant_key(tenant_id)["PK"],
+                ":first": text(first),
+                ":last": text(last),
+            },
+            ScanIndexForward=False,
+            Limit=most,
+            ConsistentRead=True,
+        )
+        return [to_audit_entry(item) for item in islice(items, most)]
+
+    def all(self) -> list[Tenant]:
+        items = self._connection.all_pages(
+            "scan",
+            TableName=self._table,
+            FilterExpression="SK = :metadata AND begins_with(PK, :tenant)",
+            ExpressionAttributeValues=IS_TENANT,
+            ConsistentRead=True,
+        )
+        return sorted((to_tenant(item) for item in items), key=lambda tenant: tenant.tenant_id)
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
         new = {"L": [{"M": {"count": number(shards), "since": number(now_ms + NOTICE_MS)}}]}
@@ -39,7 +112,7 @@ class DynamoDBTenants:
             # Appended: where events went before is where they still are.
             self._connection.call(
                 "update_item",
-                TableName=self._connection.table(TENANTS),
+                TableName=self._table,
                 Key=tenant_key(tenant_id),
                 UpdateExpression="SET shards = list_append(if_not_exists(shards, :none), :new)",
                 ConditionExpression="attribute_exists(PK)",
@@ -48,35 +121,30 @@ class DynamoDBTenants:
         except ConditionFailed:
             raise NotFound(f"There is no tenant {tenant_id}.") from None
 
-    def all(self) -> list[Tenant]:
-        items = self._connection.all_pages(
-            "scan",
-            TableName=self._connection.table(TENANTS),
-            FilterExpression="SK = :metadata AND begins_with(PK, :tenant)",
-            ExpressionAttributeValues=IS_TENANT,
-            ConsistentRead=True,
-        )
-        return sorted((_tenant(item) for item in items), key=lambda tenant: tenant.tenant_id)
+    def _refuse_if_taken(self, tenant: Tenant) -> None:
+        if self.get(tenant.tenant_id) is not None:
+            raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.")
+        self._refuse_if_email_taken(tenant)
 
+    def _refuse_if_email_taken(self, tenant: Tenant) -> None:
+        key = email_key_of(tenant)
+        if key is not None and self._connection.get(TENANTS, email_item_key(key)) is not None:
+            raise EmailTaken
 
-def _item(tenant: Tenant) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        **tenant_key(tenant.tenant_id),
-        "tenant_id": text(tenant.tenant_id),
-        "name": text(tenant.name),
-        "status": text(tenant.status),
-        "created_at": number(tenant.created_at_ms),
-    }
-    if tenant.email is not None:
-        item["email"] = text(tenant.email)
-    return item
+    def _take_email(self, tenant: Tenant) -> list[dict[str, Any]]:
+        key = email_key_of(tenant)
+        if key is None:
+            return []
+        return [{"Put": put(self._table, {**email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)}]
 
+    def _let_email_go(self, tenant: Tenant) -> list[dict[str, Any]]:
+        key = email_key_of(tenant)
+        return [] if key is None else [{"Delete": {"TableName": self._table, "Key": email_item_key(key)}}]
 
-def _tenant(item: Item) -> Tenant:
-    return Tenant(
-        tenant_id=item["tenant_id"]["S"],
-        name=item["name"]["S"],
-        email=item["email"]["S"] if "email" in item else None,
-        status=TenantStatus(item["status"]["S"]),
-        created_at_ms=int(item["created_at"]["N"]),
-    )
+    def _write(self, tenant: Tenant, writes: list[dict[str, Any]], trail: Sequence[AuditEntry]) -> None:
+        entries = [{"Put": put(self._table, audit_item(tenant.tenant_id, entry))} for entry in trail]
+        # A copy from another store may bring more than fit. They come first: if it ends here, it begins here again.
+        for entry in entries[:-_MOST_ENTRIES]:
+            with suppress(ConditionFailed):
+                self._connection.call("put_item", **entry["Put"], ConditionExpression=_NEW)
+        self._connection.transact(*writes, *entries[-_MOST_ENTRIES:])

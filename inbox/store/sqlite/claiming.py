@@ -67,7 +67,7 @@ class Claiming:
         place = {
             "tenant_id": tenant_id,
             "inbox": inbox,
-            "attempt": attempt,
+            "attempt": None if attempt is None else attempts.digest(attempt),
             "now_ms": now_ms,
             "now_s": seconds(now_ms),
         }

@@ -1,24 +1,44 @@
 """API keys in SQLite."""
 
+from typing import Any
+
 import apsw
 
 from authorizer.resolver import KeyRecord, Principal
 from inbox.errors import NotFound
+from inbox.store.sqlite import tenants
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import ApiKey, KeyStatus, Scope, TenantStatus
+from inbox.tenants import ApiKey, KeyStatus, Scope
 
-_COLUMNS = "key_id, key_hash, tenant_id, name, scopes, status, created_at_ms, expires_at_ms"
+# In the order of ApiKey's members.
+_COLUMNS = """
+    key_id, key_hash, tenant_id, name, scopes, status, created_at_ms, expires_at_ms, lifetime_ms, hint,
+    last_used_at_ms"""
 
-_INSERT = f"INSERT INTO api_keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO api_keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+_GET = f"SELECT {_COLUMNS} FROM api_keys WHERE key_id = ?"
 
 _OF_TENANT = f"SELECT {_COLUMNS} FROM api_keys WHERE tenant_id = ? ORDER BY created_at_ms, key_id"
 
-_FIND = """
-    SELECT tenant_id, tenants.name, tenants.status, key_id, scopes, expires_at_ms
+_OF_ITS_TENANT = ", ".join(f"tenants.{column}" for column in tenants.COLUMNS)
+
+_FIND = f"""
+    SELECT key_id, scopes, expires_at_ms, last_used_at_ms, {_OF_ITS_TENANT}
     FROM api_keys JOIN tenants USING (tenant_id)
     WHERE key_hash = ? AND api_keys.status = 'active'"""
 
 _REVOKE = "UPDATE api_keys SET status = 'revoked' WHERE key_id = ? RETURNING key_id"
+
+_EXPIRE = """
+    UPDATE api_keys SET expires_at_ms = min(ifnull(expires_at_ms, :expires_at_ms), :expires_at_ms)
+    WHERE key_id = :key_id AND status = 'active' AND ifnull(expires_at_ms > :now_ms, TRUE) RETURNING key_id"""
+
+_FORGET = "DELETE FROM api_keys WHERE key_id = ?"
+
+_NOTE_USE = """
+    UPDATE api_keys SET last_used_at_ms = :now_ms
+    WHERE key_hash = :key_hash AND ifnull(last_used_at_ms < :now_ms, TRUE)"""
 
 
 class SQLiteKeys:
@@ -26,32 +46,32 @@ class SQLiteKeys:
         self._database = database
 
     def add(self, key: ApiKey) -> None:
-        row = (
-            key.key_id,
-            key.key_hash,
-            key.tenant_id,
-            key.name,
-            " ".join(sorted(key.scopes)),
-            key.status,
-            key.created_at_ms,
-            key.expires_at_ms,
-        )
-
         def act(connection: apsw.Connection) -> None:
             if not connection.execute("SELECT 1 FROM tenants WHERE tenant_id = ?", (key.tenant_id,)).fetchone():
                 raise NotFound(f"There is no tenant {key.tenant_id}.")
-            connection.execute(_INSERT, row)
+            connection.execute(_INSERT, _row(key))
 
         self._database.write(act)
+
+    def get(self, key_id: str) -> ApiKey | None:
+        rows = self._database.read(_GET, (key_id,))
+        return _key(rows[0]) if rows else None
 
     def find(self, key_hash: str) -> KeyRecord | None:
         rows = self._database.read(_FIND, (key_hash,))
         if not rows:
             return None
-        tenant_id, tenant_name, tenant_status, key_id, scopes, expires_at_ms = rows[0]
-        active = tenant_status == TenantStatus.ACTIVE
-        principal = Principal(tenant_id, tenant_name, active, key_id, frozenset(scopes.split()))
-        return KeyRecord(principal, expires_at_ms)
+        key_id, scopes, expires_at_ms, last_used_at_ms, *of_tenant = rows[0]
+        tenant = tenants.tenant_of(tuple(of_tenant))
+        principal = Principal(
+            tenant_id=tenant.tenant_id,
+            tenant_name=tenant.name,
+            tenant_active=tenant.may_call,
+            key_id=key_id,
+            scopes=frozenset(scopes.split()),
+            rate_limit=tenant.rate_limit,
+        )
+        return KeyRecord(principal, expires_at_ms, last_used_at_ms)
 
     def of_tenant(self, tenant_id: str) -> list[ApiKey]:
         return [_key(row) for row in self._database.read(_OF_TENANT, (tenant_id,))]
@@ -59,16 +79,49 @@ class SQLiteKeys:
     def revoke(self, key_id: str) -> bool:
         return self._database.write(lambda connection: bool(connection.execute(_REVOKE, (key_id,)).fetchall()))
 
+    def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
+        def act(connection: apsw.Connection) -> bool:
+            expires = _let_expire(connection, key_id, expires_at_ms, successor.created_at_ms)
+            if expires:
+                connection.execute(_INSERT, _row(successor))
+            return expires
+
+        return self._database.write(act)
+
+    def expire(self, key_id: str, at_ms: int) -> bool:
+        return self._database.write(lambda connection: _let_expire(connection, key_id, at_ms))
+
+    def forget(self, key_id: str) -> None:
+        self._database.write(lambda connection: connection.execute(_FORGET, (key_id,)))
+
+    def note_use(self, key_hash: str, now_ms: int) -> None:
+        use = {"key_hash": key_hash, "now_ms": now_ms}
+        self._database.write(lambda connection: connection.execute(_NOTE_USE, use))
+
+
+def _let_expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms: int = -1) -> bool:
+    """Whether there is such a key that is not revoked, and has not expired by then."""
+    expiry = {"key_id": key_id, "expires_at_ms": expires_at_ms, "now_ms": now_ms}
+    return bool(connection.execute(_EXPIRE, expiry).fetchall())
+
+
+def _row(key: ApiKey) -> tuple[Any, ...]:
+    return (
+        key.key_id,
+        key.key_hash,
+        key.tenant_id,
+        key.name,
+        " ".join(sorted(key.scopes)),
+        key.status,
+        key.created_at_ms,
+        key.expires_at_ms,
+        key.lifetime_ms,
+        key.hint,
+        key.last_used_at_ms,
+    )
+
 
 def _key(row: Row) -> ApiKey:
-    key_id, key_hash, tenant_id, name, scopes, status, created_at_ms, expires_at_ms = row
-    return ApiKey(
-        key_id=key_id,
-        key_hash=key_hash,
-        tenant_id=tenant_id,
-        name=name,
-        scopes=frozenset(Scope(scope) for scope in scopes.split()),
-        status=KeyStatus(status),
-        created_at_ms=created_at_ms,
-        expires_at_ms=expires_at_ms,
-    )
+    key_id, key_hash, tenant_id, name, scopes, status, *times_and_hint = row
+    known = frozenset(Scope(scope) for scope in scopes.split())
+    return ApiKey(key_id, key_hash, tenant_id, name, known, KeyStatus(status), *times_and_hint)

@@ -1,45 +1,141 @@
 """Tenants in SQLite."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
 import apsw
 
-from inbox.errors import AlreadyExists, NotAllowed
+from inbox.errors import AlreadyExists, EmailTaken, NotAllowed
+from inbox.store.sqlite import tenant_audit
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import Tenant, TenantStatus
+from inbox.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, TenantStatus, email_key
 
-_COLUMNS = "tenant_id, name, email, status, created_at_ms"
+COLUMNS = (
+    "tenant_id",
+    "organization_name",
+    "email",
+    "destination_email",
+    "rate_limit",
+    "status",
+    "active",
+    "created_at_ms",
+    "updated_at_ms",
+    "updated_by",
+    "version",
+)
 
-_INSERT = f"""
-    INSERT INTO tenants ({_COLUMNS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING tenant_id"""
+_COLUMNS = ", ".join(COLUMNS)
+
+_VALUES = ", ".join(f":{column}" for column in COLUMNS)
+
+_INSERT = f"INSERT INTO tenants ({_COLUMNS}, email_key) VALUES ({_VALUES}, :email_key)"
+
+_UPDATE = f"UPDATE tenants SET ({_COLUMNS}, email_key) = ({_VALUES}, :email_key) WHERE tenant_id = :tenant_id"
 
 _GET = f"SELECT {_COLUMNS} FROM tenants WHERE tenant_id = ?"
 
+_BY_EMAIL = f"SELECT {_COLUMNS} FROM tenants WHERE email_key = ?"
+
 _ALL = f"SELECT {_COLUMNS} FROM tenants ORDER BY tenant_id"
+
+_BEHIND_ALL = TenantPlace(2**63 - 1, "")
 
 
 class SQLiteTenants:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, tenant: Tenant) -> None:
-        row = (tenant.tenant_id, tenant.name, tenant.email, tenant.status, tenant.created_at_ms)
-
+    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
         def act(connection: apsw.Connection) -> None:
-            if not connection.execute(_INSERT, row).fetchall():
+            if _stored(connection, tenant.tenant_id) is not None:
                 raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.")
+            if _is_taken(connection, tenant):
+                raise EmailTaken
+            connection.execute(_INSERT, _values(tenant))
+            tenant_audit.append(connection, tenant.tenant_id, trail)
 
         self._database.write(act)
 
+    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
+        def act(connection: apsw.Connection) -> bool:
+            stored = _stored(connection, tenant.tenant_id)
+            if stored is None or stored.version != version:
+                return False
+            taken = _is_taken(connection, tenant)
+            # Those that shared an e-mail in an earlier release may keep it, and everything else of them may change.
+            if taken and tenant.email != stored.email:
+                raise EmailTaken
+            connection.execute(_UPDATE, _values(tenant) | ({"email_key": None} if taken else {}))
+            tenant_audit.append(connection, tenant.tenant_id, trail)
+            return True
+
+        return self._database.write(act)
+
     def get(self, tenant_id: str) -> Tenant | None:
-        rows = self._database.read(_GET, (tenant_id,))
-        return _tenant(rows[0]) if rows else None
+        return self._one(_GET, tenant_id)
+
+    def by_email(self, email: str) -> Tenant | None:
+        return self._one(_BY_EMAIL, email_key(email))
+
+    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
+        rows = self._database.read(page_statement(selection), page_parameters(selection, most, after))
+        return [tenant_of(row) for row in rows]
+
+    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
+        return tenant_audit.newest(self._database, tenant_id, most, before)
+
+    def all(self) -> list[Tenant]:
+        return [tenant_of(row) for row in self._database.read(_ALL)]
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:  # noqa: ARG002 - as the port has it
         raise NotAllowed("The embedded store is one file: there are no partitions to spread events over.")
 
-    def all(self) -> list[Tenant]:
-        return [_tenant(row) for row in self._database.read(_ALL)]
+    def _one(self, sql: str, value: str) -> Tenant | None:
+        rows = self._database.read(sql, (value,))
+        return tenant_of(rows[0]) if rows else None
 
 
-def _tenant(row: Row) -> Tenant:
-    tenant_id, name, email, status, created_at_ms = row
-    return Tenant(tenant_id, name, email, TenantStatus(status), created_at_ms)
+def tenant_of(row: Row) -> Tenant:
+    members: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
+    return Tenant(**members | {"status": TenantStatus(members["status"]), "active": bool(members["active"])})
+
+
+def page_statement(selection: TenantSelection) -> str:
+    index = "tenants_by_age" if selection.status is None else "tenants_by_status"
+    return f"""
+        SELECT {_COLUMNS} FROM tenants INDEXED BY {index}
+        WHERE created_at_ms >= :since_ms AND (created_at_ms, tenant_id) < (:before_ms, :before_id)
+        {"" if selection.status is None else "AND status = :status"}
+        {"" if selection.include_inactive else "AND active"}
+        ORDER BY created_at_ms DESC, tenant_id DESC LIMIT :most"""
+
+
+def page_parameters(selection: TenantSelection, most: int, after: TenantPlace | None) -> dict[str, str | int | None]:
+    # No id is empty: this is where a millisecond begins.
+    end = _BEHIND_ALL if selection.until_ms is None else TenantPlace(selection.until_ms, "")
+    before = end if after is None else min(end, after)
+    return {
+        "status": selection.status,
+        "since_ms": selection.since_ms or 0,
+        "before_ms": before.created_at_ms,
+        "before_id": before.tenant_id,
+        "most": most,
+    }
+
+
+def _values(tenant: Tenant) -> dict[str, Any]:
+    return asdict(tenant) | {"email_key": None if tenant.email is None else email_key(tenant.email)}
+
+
+def _stored(connection: apsw.Connection, tenant_id: str) -> Tenant | None:
+    row = connection.execute(_GET, (tenant_id,)).fetchone()
+    return None if row is None else tenant_of(row)
+
+
+def _is_taken(connection: apsw.Connection, tenant: Tenant) -> bool:
+    """Whether the e-mail is another tenant's. It stays as it is: nobody else writes before this transaction ends."""
+    if tenant.email is None:
+        return False
+    owner = connection.execute(_BY_EMAIL, (email_key(tenant.email),)).fetchone()
+    return owner is not None and tenant_of(owner).tenant_id != tenant.tenant_id

@@ -1,10 +1,12 @@
 """Numbered SQL files, run once each and in order. A file that was released is never changed, only followed."""
 
 from importlib import resources
+from typing import Any
 
 import apsw
 
 from inbox.errors import StoreUnavailable
+from inbox.tenants import email_key
 
 
 def migrate(connection: apsw.Connection) -> None:
@@ -19,6 +21,8 @@ def migrate(connection: apsw.Connection) -> None:
         done = _version(connection)
         if done > len(scripts):
             raise StoreUnavailable("The database was made by a newer release of Polling Inbox.")
+        # SQLite's own lower() knows no letters but those of ASCII.
+        connection.create_scalar_function("email_key", _email_key, 1, deterministic=True)
         for script in scripts[done:]:
             connection.execute(script)
         connection.execute(f"PRAGMA user_version = {len(scripts)}")
@@ -26,6 +30,10 @@ def migrate(connection: apsw.Connection) -> None:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+def _email_key(*emails: Any) -> str | None:
+    return None if emails == (None,) else email_key(*emails)
 
 
 def _scripts() -> list[str]:

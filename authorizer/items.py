@@ -1,0 +1,54 @@
+"""How a key and its tenant stand in DynamoDB: names, keys, and what is read from their items."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from authorizer.resolver import KeyRecord, Principal
+
+Item = Mapping[str, Any]
+"""An item as DynamoDB writes it: every value inside its type, `{"S": "text"}`."""
+
+TENANT_API_KEYS = "TenantApiKeys"
+TENANTS = "Tenants"
+METADATA = "METADATA"
+
+
+def api_key_key(key_hash: str) -> dict[str, Any]:
+    return {"pk": {"S": key_hash}, "sk": {"S": "meta"}}
+
+
+def tenant_key(tenant_id: str) -> dict[str, Any]:
+    return {"PK": {"S": f"TENANT#{tenant_id}"}, "SK": {"S": METADATA}}
+
+
+def is_revoked(key: Item) -> bool:
+    return bool(key["status"]["S"] != "active")
+
+
+def find_key(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
+    """The key with its tenant; None for an unknown or revoked one. `get` reads an item of a table, consistently."""
+    key = get(TENANT_API_KEYS, api_key_key(key_hash))
+    if key is None or is_revoked(key):
+        return None
+    tenant = get(TENANTS, tenant_key(key["tenant_id"]["S"]))
+    return None if tenant is None else _key_record(key, tenant)
+
+
+def _key_record(key: Item, tenant: Item) -> KeyRecord:
+    tenant_id = key["tenant_id"]["S"]
+    return KeyRecord(
+        Principal(
+            tenant_id=tenant_id,
+            tenant_name=tenant["organization_name"]["S"] if "organization_name" in tenant else tenant_id,
+            tenant_active=tenant["active"]["S"] == "true" and tenant["status"]["S"] != "SUSPENDED",
+            key_id=key["key_id"]["S"],
+            scopes=frozenset(scope["S"] for scope in key["scopes"]["L"]),
+            rate_limit=number_in(tenant, "rate_limit"),
+        ),
+        expires_at_ms=number_in(key, "expires_at"),
+        last_used_at_ms=number_in(key, "last_used_at"),
+    )
+
+
+def number_in(item: Item, attribute: str) -> int | None:
+    return int(item[attribute]["N"]) if attribute in item else None

@@ -1,0 +1,155 @@
+"""Who may come in: keys become principals, and both callers and guessers are held to their limits."""
+
+import ipaddress
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+from cachetools import LRUCache
+
+from authorizer import apikey, sealing
+from authorizer.resolver import KeyRecord, Principal
+from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
+from inbox.key_cache import KeyCache
+from inbox.store.port import KeyStore
+from inbox.token_buckets import Standing, TokenBuckets
+
+_HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
+_NOTED_KEYS = 10_000
+_WITH_PORT = re.compile(r"^(?:([0-9.]+)|\[(.*)\])(?::[0-9]+)?$")
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`requests_a_second` is for a tenant that has no limit of its own; 0 is none. Failures are for each address."""
+
+    requests_a_second: int
+    failures_a_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a tenant may still do."""
+
+    requests_a_second: int
+    standing: Standing
+
+
+class Admission:
+    """`secret` is what the Lambda authorizer seals with; without one no seal is taken."""
+
+    def __init__(
+        self,
+        keys: KeyStore,
+        cache: KeyCache,
+        buckets: TokenBuckets,
+        limits: Limits,
+        secret: str,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._keys = keys
+        self._cache = cache
+        self._buckets = buckets
+        self._limits = limits
+        self._secret = secret
+        self._now_ms = now_ms
+        self._noted: LRUCache[str, int] = LRUCache(_NOTED_KEYS)
+        self._mutex = threading.Lock()
+
+    def identify(self, key: str | None, address: str, seal: str | None = None, *, afresh: bool = False) -> Principal:
+        """Whose key it is; `afresh` asks the store, whatever is remembered or sealed.
+
+        Unauthenticated without a valid key, TooManyFailures where the address has come without one too often.
+        """
+        now_ms = self._now_ms()
+        key_hash = apikey.hash_of(key or "")
+        record = None if afresh else self._cache.get(key_hash)
+        if record is None and key is not None:
+            sealed = None if afresh else self._from_seal(seal, key_hash, now_ms)
+            record = sealed or self._from_store(key, key_hash, address, afresh=afresh)
+        if record is None or record.has_expired(now_ms):
+            self._count("failures", address)
+            raise Unauthenticated
+        self._note_use(key_hash, record, now_ms)
+        return record.principal
+
+    def allow(self, principal: Principal) -> Allowance | None:
+        """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""
+        own = principal.rate_limit
+        limit = self._limits.requests_a_second if own is None else own
+        if limit == 0:
+            return None
+        return Allowance(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
+
+    def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
+        """What the authorizer in front of the service has read a moment ago."""
+        opened = sealing.opened(seal, key_hash, self._secret) if seal else None
+        if opened is None:
+            return None
+        age_seconds = (now_ms - opened.sealed_at_ms) / 1000
+        if not 0 <= age_seconds < self._cache.seconds:
+            return None
+        self._cache.keep(key_hash, opened.record, self._cache.timer() - age_seconds)
+        return opened.record
+
+    def _from_store(self, key: str, key_hash: str, address: str, *, afresh: bool) -> KeyRecord | None:
+        # A made-up key stops here: it costs neither memory nor a call.
+        if not apikey.is_well_formed(key) or (self._cache.is_unknown(key_hash) and not afresh):
+            return None
+        if not self._cache.has_met(key_hash):
+            self._refuse_guessers(address)
+        read_at = self._cache.timer()
+        record = self._keys.find(key_hash)
+        self._cache.keep(key_hash, record, read_at)
+        if record is None:
+            # Apart from other failures: whoever comes with a revoked key again and again keeps nobody out.
+            self._count("guesses", address)
+        return record
+
+    def _refuse_guessers(self, address: str) -> None:
+        if self._limits.failures_a_minute:
+            _refuse(self._buckets.look(*self._bucket("guesses", address)))
+
+    def _count(self, what: str, address: str) -> None:
+        if self._limits.failures_a_minute:
+            _refuse(self._buckets.take(*self._bucket(what, address)))
+
+    def _bucket(self, what: str, address: str) -> tuple[str, float, int]:
+        most = self._limits.failures_a_minute
+        return f"{what} {_neighbourhood(address)}", most / 60, most
+
+    def _note_use(self, key_hash: str, record: KeyRecord, now_ms: int) -> None:
+        """Writes down that a key was used, once an hour at most."""
+        if now_ms - (record.last_used_at_ms or 0) < _HOUR_MS:
+            return
+        with self._mutex:
+            if now_ms - self._noted.get(key_hash, 0) < _HOUR_MS:
+                return
+            self._noted[key_hash] = now_ms
+        try:
+            self._keys.note_use(key_hash, now_ms)
+        except StoreUnavailable as error:
+            # No reason to turn anybody away. Somebody tries again in a minute.
+            self._noted[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
+            _log.warning("use of a key not noted", key_id=record.principal.key_id, cause=str(error))
+
+
+def _refuse(failures: Standing) -> None:
+    if failures.wait_seconds:
+        raise TooManyFailures(failures.wait_seconds)
+
+
+def _neighbourhood(address: str) -> str:
+    """Whoever has one IPv6 address has 2^64 of them; and some proxies write the port behind it."""
+    text = _WITH_PORT.sub(r"\1\2", address)
+    try:
+        parsed = ipaddress.ip_address(text)
+    except ValueError:
+        return "no address"
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return text
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))

@@ -1,0 +1,19 @@
+"""How an answer says where the next page is."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import request
+
+NEXT: dict[str, Any] = {
+    "Link": {"description": 'Where there is more: `<…>; rel="next"`.', "schema": {"type": "string"}}
+}
+
+
+def next_page(parameter: str, value: str | None) -> dict[str, str]:
+    """The header for the same call with that parameter; none where there is no next page."""
+    if value is None:
+        return {}
+    # A path and no more, as in Location: behind a proxy nobody here knows the host.
+    query = urlencode(request.args.to_dict() | {parameter: value})
+    return {"Link": f'<{request.path}?{query}>; rel="next"'}

@@ -1,0 +1,149 @@
+"""The forms of the tenants' registry."""
+
+import re
+from typing import Any
+
+from marshmallow import Schema, ValidationError, post_load
+from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nested, String
+from marshmallow.validate import OneOf, Range
+
+from inbox.api.fields import TIME_EXAMPLE, FormedText, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.tenants import (
+    MAX_RATE_LIMIT,
+    TENANT_ID,
+    AuditAction,
+    TenantPlace,
+    TenantSelection,
+    TenantStatus,
+    is_email,
+)
+
+MAX_PAGE = 100
+DEFAULT_PAGE = 50
+_STATUSES = [str(status) for status in TenantStatus]
+
+
+class Email(String):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            metadata={"format": "email", "maxLength": 254, "example": "ops@acme.example"},
+            validate=_check_email,
+            **options,
+        )
+
+
+def _check_email(text: str) -> None:
+    if not is_email(text):
+        raise ValidationError("Has to be an e-mail address.")
+
+
+class Flag(Boolean):
+    """A parameter that is true or false, and nothing that only looks like it."""
+
+    truthy = {"true"}  # noqa: RUF012 - as marshmallow declares it
+    falsy = {"false"}  # noqa: RUF012
+
+
+class JSONFlag(Boolean):
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.make_error("invalid", input=value)
+        return value
+
+
+class _Page(Schema):
+    page_size = WholeNumber(
+        data_key="pageSize", load_default=DEFAULT_PAGE, validate=Range(1, MAX_PAGE), metadata={"example": 50}
+    )
+
+
+class Place(String):
+    """Where the page before has ended."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
+        match = re.fullmatch(rf"([0-9]{{1,13}})\.({TENANT_ID})", value, re.ASCII)
+        if match is None:
+            raise ValidationError("Has to come out of an earlier answer.")
+        return TenantPlace(int(match[1]), match[2])
+
+
+def place_text(place: TenantPlace) -> str:
+    return f"{place.created_at_ms}.{place.tenant_id}"
+
+
+class TenantListParameters(_Page):
+    start_at = Place(data_key="startAt", metadata={"description": "The `startAt` of the answer before."})
+    status = Enum(TenantStatus, by_value=True)
+    since_ms = Moment("Created from this time on.", data_key="since")
+    until_ms = Moment("Created before this time.", data_key="until")
+    include_inactive = Flag(
+        data_key="includeInactive", load_default=False, metadata={"description": "Deleted ones too."}
+    )
+
+    @post_load
+    def _selection(self, data: dict[str, Any], **_: Any) -> tuple[TenantSelection, int, TenantPlace | None]:
+        page_size, start_at = data.pop("page_size"), data.pop("start_at", None)
+        return TenantSelection(**data), page_size, start_at
+
+
+class AuditParameters(_Page):
+    start_at = WholeNumber(data_key="startAt", metadata={"description": "Only entries with numbers below this."})
+
+
+class _TenantMembers(SmallBody):
+    organization_name = Name(least=1, allow_none=True, metadata={"example": "Acme Corp."})
+    destination_email = Email(allow_none=True)
+    rate_limit = JSONWholeNumber(
+        allow_none=True,
+        validate=Range(0, MAX_RATE_LIMIT),
+        metadata={"description": "Requests a second; 0 is no limit, null the service's own."},
+    )
+
+
+class NewTenantBody(_TenantMembers):
+    tenant_id = FormedText(
+        TENANT_ID,
+        "Has to be 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit.",
+        allow_none=True,
+        metadata={"description": "Without it the tenant gets one.", "example": "acme"},
+    )
+    email = Email(required=True)
+
+
+class TenantBody(_TenantMembers):
+    email = Email()
+
+
+class StatusBody(SmallBody):
+    status = Enum(TenantStatus, by_value=True, required=True)
+    force = JSONFlag(load_default=False, metadata={"description": "Also where it is not the next step."})
+
+
+class RegisteredTenant(Schema):
+    tenant_id = String(required=True, metadata={"example": "acme"})
+    organization_name = String(required=True, allow_none=True)
+    email = String(required=True, allow_none=True)
+    destination_email = String(required=True, allow_none=True)
+    rate_limit = Integer(required=True, allow_none=True)
+    status = String(required=True, validate=OneOf(_STATUSES))
+    active = Boolean(required=True, metadata={"description": "False while it is deleted."})
+    date_created = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
+    date_last_updated = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
+    last_updated_by = String(required=True, metadata={"example": "key_187ac454abf1e7d6"})
+
+
+class TenantPage(Schema):
+    tenants = List(Nested(RegisteredTenant), required=True)
+    more_available = Boolean(data_key="moreAvailable", required=True)
+    start_at = String(
+        data_key="startAt", required=True, allow_none=True, metadata={"description": "For the next page, if any."}
+    )
+
+
+class AuditDocument(Schema):
+    number = Integer(required=True)
+    at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
+    by = String(required=True, metadata={"description": "The id of a key, or `cli`."})
+    action = String(required=True, validate=OneOf([str(action) for action in AuditAction]))
+    forced = Boolean(required=True, metadata={"description": "A step that a tenant's life does not have."})
+    changes = Dict(required=True, metadata={"example": {"status": {"from": "REGISTERED", "to": "SUSPENDED"}}})

@@ -1,0 +1,120 @@
+"""The keys of tenants: made, listed, rotated, revoked."""
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from authorizer import apikey
+from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
+from inbox.store.port import KeyStore, TenantStore
+from inbox.tenants import (
+    DEFAULT_SCOPES,
+    MAX_NAME,
+    MOST_KEYS,
+    SYSTEM_TENANT,
+    ApiKey,
+    KeyStatus,
+    Scope,
+    is_key_id,
+    is_name,
+    is_tenant_id,
+)
+
+_FORGOTTEN_AT_A_TIME = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """`key` is the only copy there is: what is stored is its hash."""
+
+    key: str
+    about: ApiKey
+
+
+class KeyRing:
+    def __init__(self, keys: KeyStore, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
+        self._keys = keys
+        self._tenants = tenants
+        self._now_ms = now_ms
+
+    def create(
+        self,
+        tenant_id: str,
+        name: str = "",
+        scopes: Iterable[Scope] = DEFAULT_SCOPES,
+        expires_at_ms: int | None = None,
+    ) -> NewKey:
+        scopes = frozenset(scopes)
+        if Scope.ADMIN in scopes and tenant_id != SYSTEM_TENANT:
+            raise NotAllowed(f"Only keys of the tenant {SYSTEM_TENANT} can have the scope {Scope.ADMIN}.")
+        if not is_name(name):
+            raise NotAllowed(f"A name has at most {MAX_NAME} printable characters.")
+        lifetime_ms = None if expires_at_ms is None else expires_at_ms - self._now_ms()
+        if lifetime_ms is not None and lifetime_ms <= 0:
+            raise InvalidRequest([Fault("/expires_at", "Has to be in the future.")])
+        self._make_room(tenant_id)
+        new = self._mint(tenant_id, name, scopes, lifetime_ms)
+        self._keys.add(new.about)
+        return new
+
+    def list(self, tenant_id: str) -> list[ApiKey]:
+        """Every key of the tenant, the oldest first, those that no longer work too."""
+        if not is_tenant_id(tenant_id) or self._tenants.get(tenant_id) is None:
+            raise NotFound("There is no tenant of that id.")
+        return [key.as_of(self._now_ms()) for key in self._keys.of_tenant(tenant_id)]
+
+    def get(self, key_id: str) -> ApiKey:
+        key = self._keys.get(key_id) if is_key_id(key_id) else None
+        if key is None:
+            raise _no_key()
+        return key
+
+    def get_own(self, tenant_id: str, key_id: str) -> ApiKey:
+        """Another tenant's looks as if it did not exist."""
+        key = self.get(key_id)
+        if key.tenant_id != tenant_id:
+            raise _no_key()
+        return key
+
+    def revoke(self, key_id: str) -> None:
+        self.get(key_id)
+        self._keys.revoke(key_id)
+
+    def rotate(self, key_id: str, overlap_seconds: int) -> NewKey:
+        """A key like this one, with as long a life, while this one goes on working for so many seconds and no more."""
+        old = self.get(key_id)
+        self._make_room(old.tenant_id)
+        new = self._mint(old.tenant_id, old.name, old.scopes, old.lifetime_ms)
+        if not self._keys.rotate(key_id, new.about, new.about.created_at_ms + overlap_seconds * 1000):
+            raise NotAllowed("A key that no longer works cannot be rotated: make a new one.")
+        return new
+
+    def _make_room(self, tenant_id: str) -> None:
+        """Those who come at the same moment may go past the limit by a few, and that does no harm."""
+        keys = self.list(tenant_id)
+        ended = [key for key in keys if key.status is not KeyStatus.ACTIVE]
+        if len(keys) - len(ended) >= MOST_KEYS:
+            raise TooManyKeys(f"The tenant has {MOST_KEYS} keys that work.")
+        for key in ended[:-MOST_KEYS][:_FORGOTTEN_AT_A_TIME]:
+            self._keys.forget(key.key_id)
+
+    def _mint(self, tenant_id: str, name: str, scopes: frozenset[Scope], lifetime_ms: int | None) -> NewKey:
+        key, now_ms = apikey.mint(), self._now_ms()
+        about = ApiKey(
+            key_id=f"key_{secrets.token_hex(8)}",
+            key_hash=apikey.hash_of(key),
+            tenant_id=tenant_id,
+            name=name,
+            scopes=scopes,
+            status=KeyStatus.ACTIVE,
+            created_at_ms=now_ms,
+            expires_at_ms=None if lifetime_ms is None else now_ms + lifetime_ms,
+            lifetime_ms=lifetime_ms,
+            hint=apikey.hint_of(key),
+        )
+        return NewKey(key, about)
+
+
+def _no_key() -> NotFound:
+    # Without the id: it may be a key, put there by mistake.
+    return NotFound("There is no key of that id.")

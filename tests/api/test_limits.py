@@ -1,0 +1,124 @@
+"""How much a tenant may do, and how often an address may fail."""
+
+from dataclasses import replace
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from inbox.app import Shared, create_app
+from inbox.settings import Settings
+from inbox.store.port import Store
+from inbox.token_buckets import TokenBuckets
+from tests.api.conftest import Caller, Clock, Tenancy
+from tests.unit.test_token_buckets import Seconds
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, rate_limit=3, auth_failure_limit=5, key_cache_seconds=0)
+
+
+@pytest.fixture
+def app(settings: Settings, store: Store, clock: Clock, seconds: Seconds) -> Flask:  # noqa: ARG001 - before the app
+    return create_app(settings, store, Shared(TokenBuckets(seconds)))
+
+
+def test_a_tenant_at_its_limit_waits_and_the_headers_say_for_how_long(acme: Caller, seconds: Seconds) -> None:
+    answers = [acme.get("/me") for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert [answer.headers["RateLimit"] for answer in answers] == [
+        '"tenant";r=2;t=1',
+        '"tenant";r=1;t=1',
+        '"tenant";r=0;t=1',
+        '"tenant";r=0;t=1',
+    ]
+    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"tenant";q=3;w=1'}
+    assert answers[3].headers["Retry-After"] == "1"
+    assert answers[3].get_json()["type"] == "/problems/rate-limited"
+    assert "Retry-After" not in answers[0].headers
+
+    seconds.now += 1
+    assert acme.get("/me").status_code == 200
+
+
+def test_a_request_beyond_the_limit_does_nothing(acme: Caller, seconds: Seconds) -> None:
+    for _ in range(3):
+        acme.send({})
+    assert acme.post("/events", json={}).status_code == 429
+    assert acme.get("/inbox").status_code == 429
+    seconds.now += 1
+    assert len(acme.poll()) == 3
+
+
+def test_refused_requests_count_too(acme: Caller) -> None:
+    for _ in range(3):
+        assert acme.get("/keys").status_code == 403
+    assert acme.get("/keys").status_code == 429
+
+
+def test_all_keys_of_a_tenant_share_its_limit_and_no_other_tenant_does(
+    tenancy: Tenancy, acme: Caller, globex: Caller
+) -> None:
+    second = tenancy.caller("acme")
+    assert [caller.get("/me").status_code for caller in (acme, second, acme, second)] == [200, 200, 200, 429]
+    assert globex.get("/me").status_code == 200
+
+
+def test_a_tenant_may_have_a_limit_of_its_own(tenancy: Tenancy, acme: Caller) -> None:
+    tenancy.registry.update("acme", "test", rate_limit=1)
+    assert [acme.get("/me").status_code for _ in range(2)] == [200, 429]
+    tenancy.registry.update("acme", "test", rate_limit=0)
+    answers = [acme.get("/me") for _ in range(10)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert "RateLimit" not in answers[0].headers
+
+
+def test_without_a_limit_there_is_no_header(store: Store, acme: Caller) -> None:
+    client = create_app(Settings(), store, Shared()).test_client()
+    assert "RateLimit" not in client.get("/me", headers=acme.headers).headers
+
+
+def test_what_needs_no_key_has_no_limit(client: FlaskClient) -> None:
+    assert {client.get("/healthz").status_code for _ in range(20)} == {200}
+
+
+def test_an_address_without_a_valid_key_waits_after_some_failures(client: FlaskClient, seconds: Seconds) -> None:
+    answers = [client.get("/me", headers={"X-API-Key": f"wrong {number}"}) for number in range(6)]
+    assert [answer.status_code for answer in answers] == [401] * 5 + [429]
+    assert answers[5].get_json()["type"] == "/problems/too-many-failures"
+    assert answers[5].headers["Retry-After"] == "12"
+    assert "WWW-Authenticate" not in answers[5].headers
+    seconds.now += 12
+    assert client.get("/me").status_code == 401
+
+
+def test_a_key_that_has_worked_before_works_on_from_such_an_address(client: FlaskClient, acme: Caller) -> None:
+    assert acme.get("/me").status_code == 200
+    for _ in range(10):
+        client.get("/me")
+    assert client.get("/me").status_code == 429
+    assert acme.get("/me").status_code == 200
+
+
+def fail_from(client: FlaskClient, forwarded_for: str) -> int:
+    return client.get("/me", headers={"X-Forwarded-For": forwarded_for}).status_code
+
+
+def test_nobody_chooses_an_address_for_himself(client: FlaskClient) -> None:
+    assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 5 + [429]
+
+
+def test_behind_a_trusted_proxy_the_address_is_the_one_that_it_names(
+    settings: Settings, store: Store, seconds: Seconds
+) -> None:
+    app = create_app(replace(settings, trusted_proxies=1), store, Shared(TokenBuckets(seconds)))
+    client = app.test_client()
+    assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6
+    # What stands before it came from the client itself.
+    assert [fail_from(client, f"192.0.2.{number}, 192.0.2.99") for number in range(6)] == [401] * 5 + [429]

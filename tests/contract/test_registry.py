@@ -1,0 +1,81 @@
+"""The registry and the key ring on every engine: what takes more than one act of the store."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from inbox.key_ring import KeyRing
+from inbox.registry import Registry
+from inbox.tenants import TenantStatus
+from tests.engines.harnesses import Harness
+
+NOW = 4_102_444_800_000
+AT_ONCE = 8
+
+
+def registry_of(harness: Harness) -> Registry:
+    return Registry(harness.another().tenants, lambda: NOW)
+
+
+def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
+    registries = [registry_of(harness) for _ in range(AT_ONCE)]
+    for race in range(3):
+        start = threading.Barrier(AT_ONCE)
+
+        def create(number: int, race: int = race, start: threading.Barrier = start) -> tuple[str, bool]:
+            start.wait()
+            # Some wish for an id of their own, some take what they get, in one race all wish for the same.
+            email = f"ops{race}@acme.example"
+            wish = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
+            wish = {"tenant_id": f"acme-{race}"} if race == 2 else wish
+            tenant, new = registries[number].find_or_create(
+                f"admin {number}", email.upper() if number % 3 else email, **wish
+            )
+            return tenant.tenant_id, new
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            created = list(pool.map(create, range(AT_ONCE)))
+        assert len({tenant_id for tenant_id, _ in created}) == 1
+        assert [new for _, new in created].count(True) == 1
+    assert len(harness.store.tenants.all()) == 3
+    for tenant in harness.store.tenants.all():
+        assert len(harness.store.tenants.audit(tenant.tenant_id, 10, None)) == 1
+
+
+def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harness) -> None:
+    registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
+    registries = [registry_of(harness) for _ in range(4)]
+    start = threading.Barrier(4)
+    members = ({"organization_name": "Acme"}, {"email": "a@b.example"}, {"rate_limit": 7}, {"destination_email": "c@d"})
+
+    def change(number: int) -> None:
+        start.wait()
+        registries[number].update("acme", f"admin {number}", **members[number])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(change, range(4)))
+    tenant = registries[0].get("acme")
+    assert (tenant.organization_name, tenant.email, tenant.rate_limit, tenant.destination_email, tenant.version) == (
+        "Acme",
+        "a@b.example",
+        7,
+        "c@d",
+        5,
+    )
+    entries, _ = registries[0].audit("acme", 10)
+    assert [entry.number for entry in entries] == [5, 4, 3, 2, 1]
+    assert {entry.by for entry in entries[:-1]} == {f"admin {number}" for number in range(4)}
+
+
+def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:
+    registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
+    keys = KeyRing(harness.store.keys, harness.store.tenants, lambda: NOW)
+    old = keys.create("acme", "zapier")
+    new = keys.rotate(old.about.key_id, 60)
+
+    ends = {}
+    for each in (old, new):
+        record = harness.store.keys.find(each.about.key_hash)
+        assert record is not None
+        ends[each.about.key_id] = record.expires_at_ms
+    assert ends == {old.about.key_id: NOW + 60_000, new.about.key_id: None}
+    assert {key.hint for key in keys.list("acme")} == {f"ibx_…{each.key[-4:]}" for each in (old, new)}

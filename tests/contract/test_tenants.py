@@ -1,0 +1,317 @@
+"""What a store promises about tenants: `TenantStore` in `inbox.store.port`, but for its pages and its trail."""
+
+from dataclasses import replace
+
+import pytest
+
+from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound
+from inbox.store.port import Store
+from inbox.tenants import Tenant, TenantSelection, TenantStatus
+from tests.contract.samples import NOW, at_the_same_time, change, changed, created, keep, tenant, updated
+from tests.engines.harnesses import Harness
+
+ACME = tenant(
+    "acme",
+    organization_name="Acme Corp.",
+    email="Ops@acme.example",
+    destination_email="inbox@acme.example",
+    rate_limit=25,
+    status=TenantStatus.UNVALIDATED,
+)
+RACERS = 8
+ROUNDS = 3
+
+
+def test_a_tenant_is_kept(harness: Harness) -> None:
+    bare = tenant("globex", active=False)
+    keep(harness.store, ACME, bare)
+    harness.reopen()
+
+    assert harness.store.tenants.get("acme") == ACME
+    assert harness.store.tenants.get("globex") == bare
+    assert harness.store.tenants.get("initech") is None
+
+
+def test_every_tenant_is_listed_by_id_deleted_ones_too(store: Store) -> None:
+    tenants = [tenant("Zulu"), ACME, tenant("globex", active=False, at_ms=NOW - 1), tenant("zulu", at_ms=NOW + 1)]
+    keep(store, *tenants[::-1])
+
+    assert store.tenants.all() == tenants
+
+
+def test_a_tenant_id_is_taken_once(store: Store) -> None:
+    keep(store, ACME)
+    with pytest.raises(AlreadyExists):
+        keep(store, tenant("acme", email="other@acme.example"))
+
+    assert store.tenants.get("acme") == ACME
+    assert store.tenants.audit("acme", 9, None) == created(ACME)
+
+
+def test_the_email_of_a_tenant_that_was_refused_is_still_free(store: Store) -> None:
+    keep(store, ACME)
+    with pytest.raises(AlreadyExists):
+        keep(store, tenant("acme", email="free@acme.example"))
+
+    assert store.tenants.by_email("free@acme.example") is None
+    keep(store, tenant("globex", email="free@acme.example"))
+
+
+def test_ids_that_differ_in_case_are_two(store: Store) -> None:
+    keep(store, tenant("acme"), tenant("ACME"))
+
+    assert store.tenants.get("ACME") == tenant("ACME")
+
+
+@pytest.mark.parametrize(
+    ("email", "again"),
+    [
+        ("ops@acme.example", "ops@acme.example"),
+        ("Ops@acme.example", "OPS@Acme.Example"),
+        ("ÉMILE@acme.example", "émile@ACME.example"),
+    ],
+)
+def test_an_email_is_taken_once_whatever_its_case(store: Store, email: str, again: str) -> None:
+    acme = tenant("acme", email=email)
+    keep(store, acme)
+    with pytest.raises(EmailTaken):
+        keep(store, tenant("globex", email=again))
+
+    assert store.tenants.by_email(again) == acme
+    assert store.tenants.get("globex") is None
+    assert store.tenants.audit("globex", 9, None) == []
+    assert store.tenants.all() == [acme]
+
+
+def test_an_id_that_is_taken_is_told_before_an_email_that_is(store: Store) -> None:
+    keep(store, ACME, tenant("globex", email="ops@globex.example"))
+
+    for email in (ACME.email, "ops@globex.example"):
+        with pytest.raises(AlreadyExists):
+            keep(store, tenant("acme", email=email))
+
+
+def test_many_tenants_may_have_no_email(store: Store) -> None:
+    tenants = [tenant("acme"), tenant("globex"), tenant("initech")]
+    keep(store, *tenants)
+
+    assert store.tenants.all() == tenants
+
+
+def test_a_tenant_is_found_by_its_email_as_it_wrote_it(harness: Harness) -> None:
+    keep(harness.store, ACME)
+    harness.reopen()
+
+    assert harness.store.tenants.by_email("ops@ACME.example") == ACME
+    assert harness.store.tenants.by_email("inbox@acme.example") is None
+    assert harness.store.tenants.by_email("ops@acme.exampl") is None
+
+
+def test_a_deleted_tenant_keeps_its_email(store: Store) -> None:
+    keep(store, ACME)
+    deleted = change(store, ACME, active=False)
+
+    assert store.tenants.by_email("ops@acme.example") == deleted
+    with pytest.raises(EmailTaken):
+        keep(store, tenant("globex", email="ops@acme.example"))
+
+
+def test_a_change_takes_the_place_of_the_earlier_version(harness: Harness) -> None:
+    keep(harness.store, ACME, tenant("globex"))
+    after = changed(
+        ACME,
+        organization_name=None,
+        email="acme@acme.example",
+        destination_email=None,
+        rate_limit=0,
+        status=TenantStatus.SUSPENDED,
+        active=False,
+        updated_by="key_other",
+    )
+
+    assert harness.store.tenants.change(after, 1, updated(after)) is True
+    harness.reopen()
+    assert harness.store.tenants.get("acme") == after
+    assert harness.store.tenants.all() == [after, tenant("globex")]
+
+
+def test_a_member_that_was_missing_can_be_given(store: Store) -> None:
+    keep(store, tenant("acme"))
+    after = change(
+        store,
+        tenant("acme"),
+        organization_name="Acme",
+        email="ops@acme.example",
+        destination_email="inbox@acme.example",
+        rate_limit=5,
+    )
+
+    assert store.tenants.get("acme") == after
+    assert store.tenants.by_email("OPS@acme.example") == after
+
+
+@pytest.mark.parametrize("version", [1, 3, 4])
+def test_a_change_of_another_version_changes_nothing(store: Store, version: int) -> None:
+    keep(store, ACME)
+    second = change(store, ACME, rate_limit=1)
+    late = replace(second, rate_limit=2, email="late@acme.example", version=version + 1)
+
+    assert store.tenants.change(late, version, updated(replace(late, version=9))) is False
+    assert store.tenants.get("acme") == second
+    assert store.tenants.by_email("late@acme.example") is None
+    assert store.tenants.by_email("ops@acme.example") == second
+    assert store.tenants.audit("acme", 9, None) == updated(second) + created(ACME)
+    keep(store, tenant("globex", email="late@acme.example"))
+
+
+def test_a_tenant_that_is_not_there_is_not_changed(store: Store) -> None:
+    after = changed(ACME)
+
+    assert store.tenants.change(after, 1, updated(after)) is False
+    assert store.tenants.get("acme") is None
+    assert store.tenants.by_email("ops@acme.example") is None
+    assert store.tenants.audit("acme", 9, None) == []
+
+
+def test_an_email_that_was_given_up_is_anybodys_and_the_new_one_is_not(store: Store) -> None:
+    keep(store, ACME)
+    moved = change(store, ACME, email="new@acme.example")
+
+    assert store.tenants.by_email("ops@acme.example") is None
+    assert store.tenants.by_email("new@acme.example") == moved
+    with pytest.raises(EmailTaken):
+        keep(store, tenant("globex", email="NEW@acme.example"))
+    globex = tenant("globex", email="ops@acme.example")
+    keep(store, globex)
+    assert store.tenants.by_email("Ops@acme.example") == globex
+
+
+def test_an_email_that_was_taken_away_is_anybodys(store: Store) -> None:
+    keep(store, ACME, tenant("globex"))
+    bare = change(store, ACME, email=None)
+
+    assert store.tenants.get("acme") == bare
+    assert store.tenants.by_email("ops@acme.example") is None
+    globex = change(store, tenant("globex"), email="ops@acme.example")
+    assert store.tenants.by_email("ops@acme.example") == globex
+
+
+def test_a_change_cannot_take_the_email_of_another(store: Store) -> None:
+    globex = tenant("globex", email="ops@globex.example")
+    keep(store, ACME, globex)
+    greedy = changed(globex, email="OPS@acme.example")
+
+    with pytest.raises(EmailTaken):
+        store.tenants.change(greedy, 1, updated(greedy))
+    assert store.tenants.get("globex") == globex
+    assert store.tenants.audit("globex", 9, None) == created(globex)
+    assert store.tenants.by_email("ops@globex.example") == globex
+    assert store.tenants.by_email("ops@acme.example") == ACME
+
+
+def test_a_tenant_may_write_its_own_email_in_another_case(store: Store) -> None:
+    keep(store, ACME)
+    louder = change(store, ACME, email="OPS@ACME.EXAMPLE")
+    unchanged = change(store, louder, rate_limit=1)
+
+    assert store.tenants.by_email("ops@acme.example") == unchanged
+    with pytest.raises(EmailTaken):
+        keep(store, tenant("globex", email="ops@acme.example"))
+
+
+def creates(store: Store, new: Tenant, refusal: type[Exception]) -> bool:
+    try:
+        keep(store, new)
+    except refusal:
+        return False
+    return True
+
+
+def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
+    stores = [harness.another() for _ in range(RACERS)]
+
+    def race(number: int) -> None:
+        emails = [f"race-{number}@acme.example", f"RACE-{number}@acme.example"]
+        racers = [tenant(f"tenant-{number}-{racer}", email=emails[racer % 2]) for racer in range(RACERS)]
+
+        won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], EmailTaken))
+
+        assert won.count(True) == 1
+        winner = racers[won.index(True)]
+        assert [each for each in harness.store.tenants.all() if each in racers] == [winner]
+        assert harness.store.tenants.by_email(emails[0]) == winner
+        trails = [harness.store.tenants.audit(each.tenant_id, 9, None) for each in racers]
+        assert [trail for trail in trails if trail] == [created(winner)]
+
+    for number in range(ROUNDS):
+        race(number)
+    harness.settle()
+    assert len(harness.store.tenants.page(TenantSelection(), 99, None)) == ROUNDS
+
+
+def test_creators_racing_for_one_id_end_with_one_tenant(harness: Harness) -> None:
+    stores = [harness.another() for _ in range(RACERS)]
+    racers = [tenant("acme", email=f"{racer}@acme.example") for racer in range(RACERS)]
+
+    won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], AlreadyExists))
+
+    assert won.count(True) == 1
+    winner = racers[won.index(True)]
+    assert harness.store.tenants.all() == [winner]
+    found = [harness.store.tenants.by_email(f"{racer}@acme.example") for racer in range(RACERS)]
+    assert [each for each in found if each] == [winner]
+
+
+def test_of_changes_racing_from_one_version_one_is_made(harness: Harness) -> None:
+    keep(harness.store, ACME)
+    stores = [harness.another() for _ in range(RACERS)]
+
+    def race(before: Tenant) -> Tenant:
+        racers = [changed(before, rate_limit=racer, updated_by=f"key_{racer}") for racer in range(RACERS)]
+
+        won = at_the_same_time(
+            RACERS,
+            lambda racer: stores[racer].tenants.change(racers[racer], before.version, updated(racers[racer])),
+        )
+
+        assert won.count(True) == 1
+        winner = racers[won.index(True)]
+        assert harness.store.tenants.get("acme") == winner
+        assert harness.store.tenants.audit("acme", 1, None) == updated(winner)
+        return winner
+
+    last = ACME
+    for _ in range(ROUNDS):
+        last = race(last)
+    assert len(harness.store.tenants.audit("acme", 99, None)) == 1 + ROUNDS
+
+
+def test_changes_racing_for_one_email_give_it_to_one(harness: Harness) -> None:
+    tenants = [tenant(f"tenant-{racer}", email=f"{racer}@acme.example") for racer in range(RACERS)]
+    keep(harness.store, *tenants)
+    stores = [harness.another() for _ in range(RACERS)]
+
+    def take(racer: int) -> bool:
+        after = changed(tenants[racer], email="race@acme.example")
+        try:
+            return stores[racer].tenants.change(after, 1, updated(after))
+        except EmailTaken:
+            return False
+
+    won = at_the_same_time(RACERS, take)
+    assert won.count(True) == 1
+    winner = won.index(True)
+    owner = harness.store.tenants.by_email("race@acme.example")
+    assert owner == changed(tenants[winner], email="race@acme.example")
+    assert [each.version for each in harness.store.tenants.all()] == [2 if each else 1 for each in won]
+
+
+def test_a_tenant_that_is_not_there_is_not_spread(store: Store) -> None:
+    with pytest.raises((NotFound, NotAllowed)):
+        store.tenants.shard("acme", 2, NOW)
+
+    assert store.tenants.get("acme") is None
+
+
+def test_the_check_passes_on_a_store_that_works(store: Store) -> None:
+    store.check()

@@ -1,0 +1,138 @@
+"""Seals: one text for what was found out, and nothing else opens."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from authorizer import apikey
+from authorizer.resolver import KeyRecord, Principal
+from authorizer.sealing import Sealed, opened, seal
+
+NOW = 1_732_140_249_123
+HASH = apikey.hash_of("a key")
+RECORD = KeyRecord(
+    Principal("acme", "Žižkov & Söhne", True, "key-1", frozenset({"events:write", "inbox:read"}), rate_limit=5),
+    expires_at_ms=NOW + 1,
+    last_used_at_ms=NOW - 1,
+)
+SEAL = seal(HASH, RECORD, NOW, "secret")
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+any_number = st.none() | st.integers(0, 2**63)
+records = st.builds(
+    KeyRecord,
+    st.builds(Principal, any_text, any_text, st.booleans(), any_text, st.frozensets(any_text, max_size=4), any_number),
+    any_number,
+    any_number,
+)
+
+
+def sealed_by_hand(content: Any, version: str = "v1") -> str:
+    """Authentic, whatever it says."""
+    encoded = base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
+    mac = hmac.digest(b"secret", f"{version}.{encoded}".encode(), hashlib.sha256)
+    return f"{version}.{encoded}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+
+
+def content_of(text: str) -> Any:
+    encoded = text.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+
+
+@given(record=records, now_ms=st.integers(0, 2**63), secret=any_text.filter(bool))
+def test_what_is_sealed_comes_out_as_it_was(record: KeyRecord, now_ms: int, secret: str) -> None:
+    text = seal(HASH, record, now_ms, secret)
+    assert re.fullmatch(r"[A-Za-z0-9._-]+", text)
+    assert opened(text, HASH, secret) == Sealed(record, now_ms)
+
+
+def test_the_same_content_has_one_text() -> None:
+    for scopes in (["inbox:read", "events:write"], ["events:write", "inbox:read"]):
+        principal = Principal("acme", "Žižkov & Söhne", True, "key-1", frozenset(scopes), rate_limit=5)
+        assert seal(HASH, KeyRecord(principal, NOW + 1, NOW - 1), NOW, "secret") == SEAL
+    # A set has another order in another process.
+    many = KeyRecord(Principal("acme", "Acme", True, "key-1", frozenset(string.ascii_letters)))
+    assert content_of(seal(HASH, many, NOW, "secret"))["record"]["principal"]["scopes"] == sorted(string.ascii_letters)
+
+
+def test_every_changed_character_is_refused() -> None:
+    for place, letter in enumerate(SEAL):
+        for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é"} - {letter}:
+            assert opened(SEAL[:place] + other + SEAL[place + 1 :], HASH, "secret") is None, (place, other)
+
+
+def test_every_flipped_bit_is_refused() -> None:
+    for place in range(len(SEAL)):
+        for bit in range(8):
+            changed = bytearray(SEAL.encode())
+            changed[place] ^= 1 << bit
+            assert opened(changed.decode("latin-1"), HASH, "secret") is None
+
+
+def test_a_part_of_a_seal_is_refused_and_so_is_more_than_one() -> None:
+    for place in range(len(SEAL)):
+        assert opened(SEAL[:place], HASH, "secret") is None
+        assert opened(SEAL[place + 1 :], HASH, "secret") is None
+        assert opened(SEAL[:place] + SEAL[place + 1 :], HASH, "secret") is None
+    for more in (f"{SEAL}=", f" {SEAL}", f"{SEAL}.", f"{SEAL},{SEAL}", f"{SEAL}\n"):
+        assert opened(more, HASH, "secret") is None
+
+
+@given(text=st.text(st.characters(categories=None)))
+def test_any_other_text_is_refused(text: str) -> None:
+    assert opened(text, HASH, "secret") is None
+
+
+def test_a_seal_is_worth_nothing_without_its_key() -> None:
+    assert opened(SEAL, apikey.hash_of("another key"), "secret") is None
+
+
+def test_another_secret_opens_nothing() -> None:
+    assert opened(SEAL, HASH, "Secret") is None
+
+
+def test_no_secret_is_no_secret() -> None:
+    assert opened(seal(HASH, RECORD, NOW, ""), HASH, "") is None
+
+
+def test_another_version_is_refused() -> None:
+    assert opened(sealed_by_hand(content_of(SEAL)), HASH, "secret") == Sealed(RECORD, NOW)
+    for version in ("v2", "v0", "", "v1.v1"):
+        assert opened(sealed_by_hand(content_of(SEAL), version), HASH, "secret") is None
+
+
+@pytest.mark.parametrize("missing", ["key_hash", "sealed_at_ms", "record"])
+def test_an_authentic_seal_that_lacks_something_is_refused(missing: str) -> None:
+    content = content_of(SEAL)
+    del content[missing]
+    assert opened(sealed_by_hand(content), HASH, "secret") is None
+
+
+def test_an_authentic_seal_of_another_release_is_refused() -> None:
+    def with_record(record: Any) -> Any:
+        return sealed_by_hand(content_of(SEAL) | {"record": record})
+
+    record = content_of(SEAL)["record"]
+    principal = record["principal"]
+    without_tenant = {name: value for name, value in principal.items() if name != "tenant_id"}
+    others: list[Any] = [
+        None,
+        [],
+        record | {"colour": "blue"},
+        record | {"principal": None},
+        record | {"principal": principal | {"colour": "blue"}},
+        record | {"principal": principal | {"scopes": None}},
+        record | {"principal": without_tenant},
+    ]
+    for other in others:
+        assert opened(with_record(other), HASH, "secret") is None, other
+    for no_object in (None, 1, "text", [], [1]):
+        assert opened(sealed_by_hand(no_object), HASH, "secret") is None

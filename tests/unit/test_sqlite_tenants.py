@@ -1,0 +1,157 @@
+"""The registry of the embedded store: what earlier releases kept of it, and from which index it is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from inbox.errors import EmailTaken
+from inbox.store.sqlite import SQLiteStore, migrations, tenant_audit, tenants
+from inbox.store.sqlite.database import Parameters
+from inbox.tenants import (
+    ApiKey,
+    AuditAction,
+    AuditEntry,
+    KeyStatus,
+    Scope,
+    Tenant,
+    TenantSelection,
+    TenantStatus,
+)
+from tests.contract.samples import NOW, change, changed, tenant, updated
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "inbox.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(path, 3)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def earlier_release(path: Path) -> None:
+    old = apsw.Connection(str(path))
+    old.pragma("foreign_keys", 1)
+    for script in migrations._scripts()[:3]:
+        old.execute(script)
+    old.execute("PRAGMA user_version = 3")
+    old.executemany(
+        "INSERT INTO tenants (tenant_id, name, email, status, created_at_ms) VALUES (?, ?, ?, ?, ?)",
+        [
+            ("acme", "Acme Corp.", "Ops@ACME.example", "active", NOW + 1),
+            ("emile", "Émile", "ÉMILE@acme.example", "active", NOW),
+            ("first", "First", "ops@acme.example", "suspended", NOW),
+            ("second", "Second", "ops@acme.example", "active", NOW),
+            ("nameless", "nameless", None, "active", NOW),
+            ("other", "other", None, "active", NOW),
+        ],
+    )
+    old.executemany(
+        """
+        INSERT INTO api_keys (key_hash, key_id, tenant_id, name, scopes, status, created_at_ms, expires_at_ms)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+        [
+            ("aa" * 32, "key_1", "acme", "zapier", "events:write inbox:read", "active", NOW, NOW + 5),
+            ("bb" * 32, "key_2", "acme", "", "", "revoked", NOW + 1, None),
+            ("cc" * 32, "key_3", "first", "", "inbox:read", "active", NOW, None),
+        ],
+    )
+    old.close()
+
+
+def migrated(tenant_id: str, at_ms: int = NOW, **members: object) -> Tenant:
+    return tenant(tenant_id, at_ms, updated_by="migration", **members)
+
+
+ACME = migrated("acme", NOW + 1, organization_name="Acme Corp.", email="Ops@ACME.example")
+FIRST = migrated("first", organization_name="First", email="ops@acme.example", status=TenantStatus.SUSPENDED)
+
+
+@pytest.mark.usefixtures("earlier_release")
+def test_tenants_of_an_earlier_release_are_still_there(store: SQLiteStore) -> None:
+    assert store.tenants.all() == [
+        ACME,
+        migrated("emile", organization_name="Émile", email="ÉMILE@acme.example"),
+        FIRST,
+        migrated("nameless"),
+        migrated("other"),
+        migrated("second", organization_name="Second", email="ops@acme.example"),
+    ]
+    for each in store.tenants.all():
+        entry = AuditEntry(1, each.created_at_ms, "migration", AuditAction.CREATED, {})
+        assert store.tenants.audit(each.tenant_id, 9, None) == [entry]
+
+
+@pytest.mark.usefixtures("earlier_release")
+def test_keys_of_an_earlier_release_still_work(store: SQLiteStore) -> None:
+    both = frozenset({Scope.EVENTS_WRITE, Scope.INBOX_READ})
+    assert store.keys.of_tenant("acme") == [
+        ApiKey("key_1", "aa" * 32, "acme", "zapier", both, KeyStatus.ACTIVE, NOW, NOW + 5, 5),
+        ApiKey("key_2", "bb" * 32, "acme", "", frozenset(), KeyStatus.REVOKED, NOW + 1, None),
+    ]
+    records = [store.keys.find(key_hash * 32) for key_hash in ("aa", "bb", "cc")]
+    assert [record and record.principal.tenant_active for record in records] == [True, None, False]
+
+
+@pytest.mark.usefixtures("earlier_release")
+def test_a_shared_email_of_an_earlier_release_belongs_to_the_first(store: SQLiteStore) -> None:
+    assert store.tenants.by_email("OPS@acme.example") == FIRST
+    emile = store.tenants.by_email("émile@acme.example")
+    assert emile is not None
+    assert emile.tenant_id == "emile"
+
+
+@pytest.mark.usefixtures("earlier_release")
+def test_whoever_shared_an_email_may_change_all_else_and_gets_it_once_it_is_free(store: SQLiteStore) -> None:
+    renamed = change(store, ACME, organization_name="Globex")
+    assert store.tenants.get("acme") == renamed
+    assert store.tenants.by_email("ops@acme.example") == FIRST
+    louder = changed(renamed, email="OPS@acme.example")
+    with pytest.raises(EmailTaken):
+        store.tenants.change(louder, renamed.version, updated(louder))
+
+    change(store, FIRST, email=None)
+    owner = change(store, renamed, rate_limit=1)
+    assert store.tenants.by_email("ops@acme.example") == owner
+
+
+@pytest.mark.usefixtures("earlier_release")
+def test_keys_still_refer_to_tenants_after_the_migration(store: SQLiteStore) -> None:
+    read = store._database.read
+    assert read("PRAGMA integrity_check") == [("ok",)]
+    assert read("PRAGMA foreign_key_check") == []
+    assert [row[2] for row in read("PRAGMA foreign_key_list(api_keys)")] == ["tenants"]
+    with pytest.raises(apsw.ConstraintError):
+        store._database.write(lambda connection: connection.execute("DELETE FROM tenants"))
+    assert len(store.tenants.all()) == 6
+
+
+def plan_of(store: SQLiteStore, sql: str, parameters: Parameters) -> list[str]:
+    return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+
+
+@pytest.mark.parametrize("include_inactive", [False, True])
+def test_pages_of_tenants_are_read_from_an_index_in_order(store: SQLiteStore, include_inactive: bool) -> None:
+    within = "created_at_ms>? AND (created_at_ms,tenant_id)<(?,?)"
+    of_status = f"tenants_by_status (status=? AND {within})"
+    for status, index in ((None, f"tenants_by_age ({within})"), (TenantStatus.SUSPENDED, of_status)):
+        selection = TenantSelection(status, include_inactive=include_inactive)
+        plan = plan_of(store, tenants.page_statement(selection), tenants.page_parameters(selection, 9, None))
+        assert plan == [f"SEARCH tenants USING INDEX {index}"]
+
+
+def test_a_tenant_is_found_by_its_email_in_an_index(store: SQLiteStore) -> None:
+    (step,) = plan_of(store, tenants._BY_EMAIL, ("ops@acme.example",))
+    assert step.startswith("SEARCH tenants USING INDEX")
+    assert step.endswith("(email_key=?)")
+
+
+def test_a_trail_is_read_from_its_end(store: SQLiteStore) -> None:
+    plan = plan_of(store, tenant_audit.NEWEST, {"tenant_id": "acme", "before": 9, "most": 9})
+    assert plan == ["SEARCH tenant_audit USING PRIMARY KEY (tenant_id=? AND number<?)"]

@@ -1,0 +1,124 @@
+"""Token buckets, shared between processes, in a table that does not grow."""
+
+import subprocess
+import sys
+
+from inbox.token_buckets import _PLACES, TokenBuckets
+
+
+class Seconds:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_as_many_tokens_come_out_as_fit_in() -> None:
+    buckets = TokenBuckets(Seconds())
+    taken = [buckets.take("a", 5, 5) for _ in range(7)]
+
+    assert [standing.remaining for standing in taken] == [4, 3, 2, 1, 0, 0, 0]
+    assert [standing.wait_seconds > 0 for standing in taken] == [False] * 5 + [True] * 2
+
+
+def test_tokens_come_back_one_by_one() -> None:
+    seconds = Seconds()
+    buckets = TokenBuckets(seconds)
+    for _ in range(5):
+        buckets.take("a", 5, 5)
+    assert abs(buckets.take("a", 5, 5).wait_seconds - 0.2) < 1e-6
+
+    seconds.now += 0.2
+    assert buckets.take("a", 5, 5).wait_seconds == 0
+    assert buckets.take("a", 5, 5).wait_seconds > 0
+    seconds.now += 100
+    assert [buckets.take("a", 5, 5).wait_seconds > 0 for _ in range(6)] == [False] * 5 + [True]
+
+
+def test_over_a_long_time_it_is_the_rate_that_counts() -> None:
+    seconds = Seconds()
+    buckets = TokenBuckets(seconds)
+    given = 0
+    for _ in range(10_000):
+        seconds.now += 0.01
+        given += buckets.take("a", 7, 7).wait_seconds == 0
+    assert 700 <= given <= 708
+
+
+def test_looking_takes_nothing() -> None:
+    buckets = TokenBuckets(Seconds())
+    assert {buckets.look("a", 1, 2).remaining for _ in range(5)} == {2}
+    buckets.take("a", 1, 2)
+    buckets.take("a", 1, 2)
+    assert buckets.look("a", 1, 2).wait_seconds == 1
+
+
+def test_it_says_when_the_bucket_is_full_again() -> None:
+    seconds = Seconds()
+    buckets = TokenBuckets(seconds)
+    for _ in range(60):
+        buckets.take("a", 1, 60)
+    assert buckets.look("a", 1, 60).full_in_seconds == 60
+    seconds.now += 59.5
+    assert buckets.look("a", 1, 60).full_in_seconds == 1
+
+
+def test_every_name_has_its_own() -> None:
+    buckets = TokenBuckets(Seconds())
+    assert [buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000)] == [0] * 1000
+    assert all(buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000))
+
+
+def test_a_bucket_of_another_size_in_its_place_does_no_lasting_harm() -> None:
+    buckets = TokenBuckets(Seconds())
+    for _ in range(60):
+        buckets.take("a", 1, 60)
+    assert 0 < buckets.take("a", 10, 10).wait_seconds < 0.11
+
+
+def test_more_names_than_there_are_places_neither_grow_it_nor_break_it() -> None:
+    buckets = TokenBuckets(Seconds())
+    size = buckets._memory.nbytes
+    for number in range(_PLACES * 2):
+        buckets.take(f"address {number}", 1, 60)
+    assert buckets._memory.nbytes == size
+    for _ in range(60):
+        buckets.take("the last", 1, 60)
+    assert buckets.take("the last", 1, 60).wait_seconds > 0
+
+
+FORKING = """
+import os
+from inbox.token_buckets import TokenBuckets
+buckets = TokenBuckets()
+for _ in range(3):
+    if os.fork() == 0:
+        os._exit(buckets.take("a", 0.001, 3).wait_seconds > 0)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+assert buckets.take("a", 0.001, 3).wait_seconds > 0
+"""
+
+
+def test_forked_processes_count_together() -> None:
+    subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=30)
+
+
+AT_ONCE = """
+import os, time
+from inbox.token_buckets import TokenBuckets
+buckets = TokenBuckets()
+reader, writer = os.pipe()
+for _ in range(4):
+    if os.fork() == 0:
+        given = sum(buckets.take("a", 0.001, 1000).wait_seconds == 0 for _ in range(20_000))
+        os.write(writer, given.to_bytes(4, "big"))
+        os._exit(0)
+given = sum(int.from_bytes(os.read(reader, 4), "big") for _ in range(4))
+# Each for itself would be 4000.
+assert 1000 <= given <= 3000, given
+"""
+
+
+def test_processes_that_come_at_the_same_time_do_not_empty_the_count() -> None:
+    subprocess.run([sys.executable, "-c", AT_ONCE], check=True, timeout=60)
