@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test engines check bench torture lock clean
+.PHONY: help run install test engines check bench torture build lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -36,6 +36,9 @@ bench: $(VENV)/.dev ## ratios against references in the same run, also in bench/
 torture: $(VENV)/.dev ## the long crash and concurrency runs
 	$(BIN)/pytest tests/e2e tests/contract/test_state_machine.py --torture -q
 
+build: ## dist/authorizer.zip, for a Lambda behind API Gateway
+	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip
+
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header
 lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	$(COMPILE) pyproject.toml -o requirements.txt
@@ -43,7 +46,7 @@ lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
 
 clean: ## remove what was built; data/ stays
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,6 +1,7 @@
 """`make bench`: prints a table of ratios and writes every round to bench/results.json.
 
-Requests are compared with those to an empty Flask view, a deep backlog with a shallow one.
+Requests are compared with those to an empty Flask view, a deep backlog with a shallow one, the authorizer's cold import
+with that of boto3 alone: it should take less than 500 ms more.
 """
 
 import json
@@ -10,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bench.backlog import deep_backlog
+from bench.cold_import import cold_import
 from bench.rounds import Round, Row
 from bench.servers import ours, reference
 
@@ -54,6 +56,7 @@ def main() -> None:
             ),
         }
     rows["GET /inbox of 100, deep backlog"] = Row("ms", deep_backlog())
+    rows["cold import of the authorizer"] = Row("ms", cold_import())
     RESULTS.write_text(json.dumps({name: row.as_json() for name, row in rows.items()}, indent=2) + "\n")
     print(f"{'row':<32} {'ours':>8} {'reference':>10} {'':<4} {'ratio':>5}")
     for name, row in rows.items():

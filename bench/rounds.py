@@ -14,10 +14,14 @@ class Round:
     def ratio(self) -> float:
         return self.ours / self.reference
 
+    @property
+    def more(self) -> float:
+        return self.ours - self.reference
+
 
 @dataclass(frozen=True)
 class Row:
-    """`unit` is that of `ours` and `reference`, the same in every round."""
+    """`unit` is that of `ours`, `reference` and `more`, the same in every round."""
 
     unit: str
     rounds: list[Round]
@@ -26,4 +30,5 @@ class Row:
         return statistics.median(float(getattr(each, part)) for each in self.rounds)
 
     def as_json(self) -> dict[str, Any]:
-        return {"ratio": self.median("ratio"), "unit": self.unit, "rounds": [asdict(each) for each in self.rounds]}
+        rounds = [asdict(each) for each in self.rounds]
+        return {"ratio": self.median("ratio"), "more": self.median("more"), "unit": self.unit, "rounds": rounds}

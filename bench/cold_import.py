@@ -1,0 +1,21 @@
+"""How long the authorizer takes to import in a new process, as at a Lambda's cold start, against boto3 alone."""
+
+import subprocess
+import sys
+
+from bench.rounds import Round
+
+ROUNDS = 15
+_TIMED = "import time; started = time.perf_counter(); import {}; print(time.perf_counter() - started)"
+
+
+def cold_import() -> list[Round]:
+    """Milliseconds for the handler with boto3 in it, and for boto3. A first round fills the disk's cache."""
+    rounds = [Round(_import("authorizer.lambda_handler"), _import("boto3")) for _ in range(ROUNDS + 1)]
+    return rounds[1:]
+
+
+def _import(module: str) -> float:
+    command = [sys.executable, "-c", _TIMED.format(module)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    return 1000 * float(done.stdout)

@@ -1,0 +1,41 @@
+"""What the authorizer is tested on: recorded events, and a registry on moto."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authorizer import lambda_handler
+from tests.authorizer.registry import Registry
+
+EVENTS = Path(__file__).with_name("events")
+FORMS = sorted(file.stem for file in EVENTS.glob("*.json"))
+WITH_POLICY = [form for form in FORMS if form != "http_api_2"]
+SECRET = "of the authorizer and the service"
+
+
+def recorded(form: str, key: str) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads((EVENTS / f"{form}.json").read_text().replace("KEY", key))
+    return event
+
+
+@pytest.fixture(scope="session")
+def registry(moto_url: str) -> Iterator[Registry]:
+    registry = Registry(moto_url)
+    yield registry
+    registry.client.close()
+
+
+@pytest.fixture
+def on_registry(registry: Registry, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A Lambda that has just started, and looks there."""
+    request.getfixturevalue("on_moto")
+    monkeypatch.setenv("INBOX_TABLE_PREFIX", registry.prefix)
+    monkeypatch.delenv("INBOX_AUTHORIZER_SECRET", raising=False)
+    lambda_handler._environment.cache_clear()
+    yield
+    if lambda_handler._environment.cache_info().currsize:
+        lambda_handler._environment().lookup.client.close()
+    lambda_handler._environment.cache_clear()

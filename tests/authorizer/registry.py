@@ -1,0 +1,69 @@
+"""Tenants and keys as they stand in DynamoDB, written item by item: the authorizer ships without a store."""
+
+import uuid
+from typing import Any
+
+import boto3
+
+from authorizer import apikey
+
+
+class Registry:
+    def __init__(self, url: str) -> None:
+        self.prefix = f"test-{uuid.uuid4().hex[:8]}-"
+        self.client: Any = boto3.client(
+            "dynamodb",
+            endpoint_url=url,
+            region_name="eu-central-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+        self._make_table("TenantApiKeys", "pk", "sk")
+        self._make_table("Tenants", "PK", "SK")
+
+    def add_tenant(self, **attributes: dict[str, str]) -> str:
+        tenant_id = f"tenant-{uuid.uuid4().hex[:8]}"
+        item = {
+            "PK": {"S": f"TENANT#{tenant_id}"},
+            "SK": {"S": "METADATA"},
+            "tenant_id": {"S": tenant_id},
+            "status": {"S": "REGISTERED"},
+            "active": {"S": "true"},
+        }
+        self.client.put_item(TableName=f"{self.prefix}Tenants", Item=item | attributes)
+        return tenant_id
+
+    def add_key(self, tenant_id: str, **attributes: dict[str, Any]) -> str:
+        key = apikey.mint()
+        item = {
+            "pk": {"S": apikey.hash_of(key)},
+            "sk": {"S": "meta"},
+            "key_id": {"S": f"key-{uuid.uuid4().hex[:8]}"},
+            "tenant_id": {"S": tenant_id},
+            "name": {"S": "the shop"},
+            "scopes": {"L": [{"S": "inbox:read"}, {"S": "events:write"}]},
+            "status": {"S": "active"},
+            "created_at": {"N": "1732140249123"},
+        }
+        self.client.put_item(TableName=f"{self.prefix}TenantApiKeys", Item=item | attributes)
+        return key
+
+    def revoke(self, key: str) -> None:
+        self.client.update_item(
+            TableName=f"{self.prefix}TenantApiKeys",
+            Key={"pk": {"S": apikey.hash_of(key)}, "sk": {"S": "meta"}},
+            UpdateExpression="SET #status = :revoked",
+            ExpressionAttributeNames={"#status": "status"},
+            ExpressionAttributeValues={":revoked": {"S": "revoked"}},
+        )
+
+    def _make_table(self, name: str, partition_key: str, sort_key: str) -> None:
+        self.client.create_table(
+            TableName=self.prefix + name,
+            KeySchema=[
+                {"AttributeName": partition_key, "KeyType": "HASH"},
+                {"AttributeName": sort_key, "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in (partition_key, sort_key)],
+            BillingMode="PAY_PER_REQUEST",
+        )

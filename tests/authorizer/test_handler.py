@@ -1,0 +1,282 @@
+"""Every form of event, and everything that is refused, in this process."""
+
+import base64
+import json
+import logging
+import time
+from typing import Any
+
+import pytest
+from botocore.exceptions import BotoCoreError, ClientError
+
+from authorizer import apikey, lambda_handler, sealing
+from authorizer.lambda_handler import handler
+from authorizer.resolver import KeyRecord, Principal
+from tests.authorizer.conftest import FORMS, SECRET, WITH_POLICY, recorded
+from tests.authorizer.registry import Registry
+
+STAGES = {
+    "rest_token": "arn:aws:execute-api:us-east-1:123456789012:ymy8tbxw7b/prod/*",
+    "rest_request": "arn:aws:execute-api:us-east-1:123456789012:abcdef1234/test/*",
+    "http_api_1": "arn:aws:execute-api:us-east-1:123456789012:abcdef1234/$default/*",
+}
+
+pytestmark = pytest.mark.usefixtures("on_registry")
+
+
+def is_allowed(event: dict[str, Any]) -> bool:
+    """False for a 403; an invalid key, a 401, raises."""
+    answer = handler(event, None)
+    if "isAuthorized" in answer:
+        return bool(answer["isAuthorized"])
+    (statement,) = answer["policyDocument"]["Statement"]
+    return bool(statement["Effect"] == "Allow")
+
+
+def assert_refused(event: dict[str, Any]) -> None:
+    if event.get("version") == "2.0":
+        assert handler(event, None) == {"isAuthorized": False, "context": {}}
+    else:
+        with pytest.raises(Exception, match=r"^Unauthorized$") as raised:
+            handler(event, None)
+        assert type(raised.value) is Exception
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def request_with(headers: dict[str, list[str]]) -> dict[str, Any]:
+    event = recorded("rest_request", "KEY")
+    event["multiValueHeaders"] = headers
+    event["headers"] = {name: values[-1] for name, values in headers.items()}
+    return event
+
+
+@pytest.mark.parametrize("form", WITH_POLICY)
+def test_a_valid_key_may_call_the_whole_stage(form: str, registry: Registry) -> None:
+    tenant_id = registry.add_tenant(organization_name={"S": "Žižkov & Söhne"})
+    key = registry.add_key(tenant_id, key_id={"S": f"{form}-key"})
+    assert handler(recorded(form, key), None) == {
+        "principalId": tenant_id,
+        "policyDocument": {
+            "Version": "2012-10-17",
+            "Statement": [{"Action": "execute-api:Invoke", "Effect": "Allow", "Resource": STAGES[form]}],
+        },
+        "context": {
+            "tenant_id": tenant_id,
+            "tenant_name": "Žižkov & Söhne",
+            "key_id": f"{form}-key",
+            "scopes": "events:write inbox:read",
+        },
+    }
+
+
+def test_an_http_api_gets_a_simple_answer(registry: Registry) -> None:
+    tenant_id = registry.add_tenant()
+    key = registry.add_key(tenant_id, key_id={"S": "simple-key"}, scopes={"L": []})
+    assert handler(recorded("http_api_2", key), None) == {
+        "isAuthorized": True,
+        "context": {"tenant_id": tenant_id, "tenant_name": tenant_id, "key_id": "simple-key", "scopes": ""},
+    }
+
+
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
+def test_every_partition_of_aws_is_served(partition: str, registry: Registry) -> None:
+    event = recorded("rest_token", registry.add_key(registry.add_tenant()))
+    event["methodArn"] = f"arn:{partition}:execute-api:cn-north-1:123456789012:abc/v1/GET/"
+    (statement,) = handler(event, None)["policyDocument"]["Statement"]
+    assert statement["Resource"] == f"arn:{partition}:execute-api:cn-north-1:123456789012:abc/v1/*"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_that_is_not_valid_is_refused(form: str, registry: Registry) -> None:
+    tenant_id = registry.add_tenant()
+    now_ms = time.time_ns() // 1_000_000
+    refused = [
+        registry.add_key(tenant_id, status={"S": "revoked"}),
+        registry.add_key(tenant_id, expires_at={"N": str(now_ms)}),
+        registry.add_key("nobody"),
+        apikey.mint(),
+        "ibx_malformed",
+        "",
+    ]
+    for key in refused:
+        assert_refused(recorded(form, key))
+    assert is_allowed(recorded(form, registry.add_key(tenant_id, expires_at={"N": str(now_ms + 60_000)})))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tenant_that_may_not_call_is_denied(form: str, registry: Registry) -> None:
+    suspended = registry.add_tenant(status={"S": "SUSPENDED"})
+    deleted = registry.add_tenant(active={"S": "false"})
+    for tenant_id in (suspended, deleted):
+        event = recorded(form, registry.add_key(tenant_id))
+        assert not is_allowed(event)
+        assert handler(event, None)["context"]["tenant_id"] == tenant_id
+    if form in WITH_POLICY:
+        assert handler(event, None)["principalId"] == deleted
+        (statement,) = handler(event, None)["policyDocument"]["Statement"]
+        assert statement == {"Action": "execute-api:Invoke", "Effect": "Deny", "Resource": STAGES[form]}
+
+
+def test_a_token_is_taken_from_whatever_header_was_configured(registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    event = recorded("rest_token", key)
+    for token in (key, f"Bearer {key}", f"bearer  {key}", basic(key, ""), basic("zapier", key)):
+        assert is_allowed(event | {"authorizationToken": token}), token
+    for no_key in (f"Token {key}", f"{key} {key}", basic(key, registry.add_key(registry.add_tenant())), None):
+        assert_refused(event | {"authorizationToken": no_key})
+    del event["authorizationToken"]
+    assert_refused(event)
+
+
+def test_a_header_may_be_written_in_any_case(registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    for name, value in (("AUTHORIZATION", f"Bearer {key}"), ("x-Api-KEY", key), ("authorization", basic(key, "x"))):
+        assert is_allowed(request_with({"Host": ["a"], name: [value]})), name
+        # As HTTP APIs send it in their older format.
+        assert is_allowed(recorded("rest_request", "") | {"multiValueHeaders": None, "headers": {name: value}}), name
+
+
+def test_a_header_that_comes_twice_counts_as_none(registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    other = registry.add_key(registry.add_tenant())
+    for second in (key, other, "anything"):
+        assert_refused(request_with({"Authorization": [f"Bearer {key}", f"Bearer {second}"]}))
+        assert_refused(request_with({"Authorization": [f"Bearer {key}"], "authorization": [f"Bearer {second}"]}))
+        assert_refused(request_with({"X-API-Key": [key, second]}))
+        event = recorded("http_api_2", f"{key},Bearer {second}")
+        assert_refused(event)
+
+
+@pytest.mark.parametrize("form", ["rest_request", "http_api_2"])
+def test_contradictory_keys_are_refused(form: str, registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    event = recorded(form, key)
+    for headers in ("headers", "multiValueHeaders"):
+        if headers in event:
+            one_or_many = [apikey.mint()] if headers == "multiValueHeaders" else apikey.mint()
+            event[headers] |= {"x-api-key": one_or_many}
+    assert_refused(event)
+
+
+@pytest.mark.parametrize("form", ["http_api_1", "http_api_2"])
+def test_no_answer_is_kept_for_a_header_that_the_key_is_not_in(form: str, registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    event = recorded(form, "undefined")
+    event["headers"]["x-api-key"] = key
+    assert_refused(event)
+    sources = ["Bearer undefined", key]
+    assert is_allowed(event | {"identitySource": sources if form == "http_api_2" else ",".join(sources)})
+    # Without identity sources nothing is kept.
+    assert is_allowed(event | {"identitySource": None})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_without_headers_there_is_no_key(form: str) -> None:
+    event = recorded(form, "KEY") | {"headers": None, "multiValueHeaders": None, "authorizationToken": None}
+    assert_refused(event)
+
+
+def test_a_revoked_key_is_refused_at_the_next_call(registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    assert is_allowed(recorded("rest_token", key))
+    registry.revoke(key)
+    assert_refused(recorded("rest_token", key))
+
+
+def test_a_key_costs_two_consistent_reads(registry: Registry) -> None:
+    calls = []
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        calls.append((model.name, params["TableName"], params["ConsistentRead"]))
+
+    lambda_handler._environment().lookup.client.meta.events.register("before-parameter-build.dynamodb", note)
+    assert is_allowed(recorded("rest_token", registry.add_key(registry.add_tenant())))
+    prefix = registry.prefix
+    assert calls == [("GetItem", f"{prefix}TenantApiKeys", True), ("GetItem", f"{prefix}Tenants", True)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_found_is_sealed_where_there_is_a_secret(
+    form: str, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INBOX_AUTHORIZER_SECRET", SECRET)
+    tenant_id = registry.add_tenant(organization_name={"S": "Acme"}, rate_limit={"N": "7"})
+    key = registry.add_key(
+        tenant_id, key_id={"S": "a-key"}, expires_at={"N": "4102444800123"}, last_used_at={"N": "1732140249123"}
+    )
+    before_ms = time.time_ns() // 1_000_000
+    context = handler(recorded(form, key), None)["context"]
+    sealed = sealing.opened(context["principal"], apikey.hash_of(key), SECRET)
+    assert sealed is not None
+    scopes = frozenset({"events:write", "inbox:read"})
+    assert sealed.record == KeyRecord(
+        Principal(tenant_id, "Acme", True, "a-key", scopes, rate_limit=7), 4102444800123, 1732140249123
+    )
+    assert before_ms <= sealed.sealed_at_ms <= time.time_ns() // 1_000_000
+    assert all(isinstance(value, str) for value in context.values())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "COOKIE"},
+        {"version": "3.0"},
+        {"methodArn": "arn:aws:s3:::bucket/prod/GET/"},
+        {"methodArn": "arn:aws:execute-api:us-east-1:123456789012:abcdef1234"},
+        {"methodArn": "arn:aws:execute-api:us-east-1:123456789012:abcdef1234/*/GET/"},
+        {"methodArn": None},
+    ],
+)
+def test_an_event_of_no_known_form_is_an_error(change: dict[str, Any], registry: Registry) -> None:
+    key = registry.add_key(registry.add_tenant())
+    with pytest.raises(ValueError, match=r"^This is no "):
+        handler(recorded("rest_request", key) | change, None)
+
+
+def test_no_event_at_all_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no event"):
+        handler({}, None)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nobody_is_let_in_when_dynamodb_does_not_answer(
+    form: str, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = registry.add_key(registry.add_tenant())
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+    with pytest.raises(BotoCoreError):
+        handler(recorded(form, key), None)
+
+
+def test_nobody_is_let_in_when_a_table_is_missing(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INBOX_TABLE_PREFIX", "elsewhere-")
+    with pytest.raises(ClientError, match="ResourceNotFound"):
+        handler(recorded("http_api_2", registry.add_key(registry.add_tenant())), None)
+
+
+def test_a_made_up_key_costs_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+    assert_refused(recorded("http_api_2", apikey.mint()[:-1] + "!"))
+    assert_refused(recorded("http_api_2", "ibx_" + "0" * 49))
+
+
+def test_no_key_is_logged_or_answered(
+    registry: Registry,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("INBOX_AUTHORIZER_SECRET", SECRET)
+    caplog.set_level(logging.DEBUG)
+    key = registry.add_key(registry.add_tenant())
+    answers = [handler(recorded(form, key), None) for form in FORMS]
+    registry.revoke(key)
+    with pytest.raises(Exception, match="Unauthorized") as raised:
+        handler(recorded("rest_token", key), None)
+    assert caplog.records
+    out, err = capfd.readouterr()
+    for text in (caplog.text, out, err, json.dumps(answers), repr(raised.value)):
+        assert key not in text

@@ -1,0 +1,151 @@
+"""The IAM policies: the one that pins a role to a tenant, against every key that the store builds; the Lambda's own."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authorizer import items
+from inbox.events import DEFAULT_INBOX
+from inbox.store.dynamodb import layout
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "iam"
+POLICY = json.loads((FOLDER / "tenant.json").read_text())
+
+READING = {"GetItem", "BatchGetItem", "Query", "ConditionCheckItem"}
+WRITING = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
+EVENT_INDEXES = (layout.STATUS_INDEX, layout.EVENT_TYPE_INDEX)
+REGISTRY_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
+OTHERS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]
+
+
+def as_list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """As IAM matches: only `*` and `?` mean something."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
+
+
+def meets(conditions: dict[str, Any], leading_keys: Iterable[str], tenant_id: str) -> bool:
+    assert set(conditions) == {"ForAllValues:StringLike", "Null"}, "the evaluator knows no other"
+    assert all(set(each) == {"dynamodb:LeadingKeys"} for each in conditions.values())
+    keys = list(leading_keys)
+    wants_none = conditions["Null"]["dynamodb:LeadingKeys"] == "true"
+    patterns = [
+        each.replace("${aws:PrincipalTag/tenant_id}", tenant_id)
+        for each in as_list(conditions["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
+    ]
+    # All of no values: true, which is what the other condition is there for.
+    return (not keys) == wants_none and all(any(is_like(key, pattern) for pattern in patterns) for key in keys)
+
+
+def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str = "acme") -> bool:
+    resource = f"arn:aws:dynamodb:eu-central-1:123456789012:table/{table}"
+    keys = list(leading_keys)
+    assert all(each["Effect"] == "Allow" for each in POLICY["Statement"])
+    return any(
+        f"dynamodb:{action}" in as_list(statement["Action"])
+        and any(is_like(resource, pattern) for pattern in as_list(statement["Resource"]))
+        and meets(statement["Condition"], keys, tenant_id)
+        for statement in POLICY["Statement"]
+    )
+
+
+def event_partitions(tenant_id: str) -> set[str]:
+    event_id = str(uuid.uuid4())
+    partitions = [layout.partition(tenant_id, shard) for shard in (None, 0, 99)]
+    return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in inboxes()}
+
+
+def index_partitions(tenant_id: str) -> set[str]:
+    return {layout.index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in (None, 0, 99)} | {
+        layout.index_partition_beside(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in (None, 99)
+    }
+
+
+def inboxes() -> list[str]:
+    return [DEFAULT_INBOX, "crm", "3"]
+
+
+def registry_partitions(tenant_id: str) -> set[str]:
+    keys = [
+        items.tenant_key(tenant_id),
+        layout.inbox_key(tenant_id, "crm"),
+        layout.inbox_names_key(tenant_id),
+        layout.attempt_key(tenant_id, DEFAULT_INBOX, "attempt"),
+    ]
+    return {key["PK"]["S"] for key in keys}
+
+
+@pytest.mark.parametrize("prefix", ["", "dev-"])
+def test_a_tenant_reaches_everything_of_its_own(prefix: str) -> None:
+    for action in READING | WRITING:
+        for key in event_partitions("acme"):
+            assert allows(action, f"{prefix}Events", [key]), (action, key)
+    for key in index_partitions("acme"):
+        for index in EVENT_INDEXES:
+            assert allows("Query", f"{prefix}Events/index/{index}", [key]), (index, key)
+    for action in READING:
+        for key in registry_partitions("acme"):
+            assert allows(action, f"{prefix}Tenants", [key]), (action, key)
+    assert allows("BatchGetItem", f"{prefix}Events", event_partitions("acme"))
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_tenant_reaches_nothing_of_another(other: str) -> None:
+    foreign = event_partitions(other) | index_partitions(other) | registry_partitions(other)
+    tables = ["Events", *(f"Events/index/{index}" for index in EVENT_INDEXES), "Tenants"]
+    for action in READING | WRITING:
+        for table in tables:
+            for key in foreign:
+                assert not allows(action, table, [key]), (action, table, key)
+    # Among its own it is not overlooked, and the other way round it is the same.
+    assert not allows("BatchGetItem", "Events", event_partitions("acme") | event_partitions(other))
+    for key in event_partitions("acme") | index_partitions("acme"):
+        assert not allows("Query", "Events", [key], other)
+
+
+def test_nothing_can_be_asked_for_without_a_key() -> None:
+    for action in READING | WRITING:
+        for table in ("Events", "Events/index/status-index", "Tenants"):
+            assert not allows(action, table, []), (action, table)
+
+
+def test_no_table_can_be_read_from_end_to_end() -> None:
+    allowed = {action for statement in POLICY["Statement"] for action in as_list(statement["Action"])}
+    assert allowed == {f"dynamodb:{action}" for action in READING | WRITING}
+
+
+def test_a_tenant_writes_nothing_in_the_registry() -> None:
+    for action in WRITING:
+        for key in registry_partitions("acme"):
+            assert not allows(action, "Tenants", [key])
+
+
+def test_the_indexes_of_the_registry_are_out_of_reach() -> None:
+    keys = ["acme", "acme@example.com", "REGISTERED", "true", "TENANT#acme"]
+    for index in REGISTRY_INDEXES:
+        for prefix in ("", "dev-"):
+            for key in keys:
+                assert not allows("Query", f"{prefix}Tenants/index/{index}", [key]), (index, key)
+
+
+def test_nothing_of_the_keys_is_within_reach() -> None:
+    for action in READING | WRITING:
+        for key in ("acme", items.api_key_key("0" * 64)["pk"]["S"], "TENANT#acme"):
+            for prefix in ("", "dev-"):
+                assert not allows(action, f"{prefix}TenantApiKeys", [key])
+    assert not allows("GetItem", "Tenants", ["KEY#key-1"])
+
+
+def test_the_authorizer_may_look_up_one_item_at_a_time() -> None:
+    (statement,) = json.loads((FOLDER / "authorizer.json").read_text())["Statement"]
+    assert (statement["Effect"], statement["Action"]) == ("Allow", "dynamodb:GetItem")
+    tables = [f"arn:aws:dynamodb:*:*:table/*{name}" for name in (items.TENANT_API_KEYS, items.TENANTS)]
+    assert statement["Resource"] == tables
