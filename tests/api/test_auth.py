@@ -2,10 +2,16 @@
 
 import base64
 
+import pytest
 from flask.testing import FlaskClient
 
-from authorizer import apikey
+from authorizer import apikey, sealing
+from authorizer.resolver import KeyRecord, Principal
+from inbox.app import Shared, create_app
+from inbox.clock import now_ms
 from inbox.key_ring import KeyRing
+from inbox.settings import Settings
+from inbox.store.port import Store
 from tests.api.conftest import Caller
 
 
@@ -75,3 +81,18 @@ def test_a_foreign_event_looks_like_none_at_all(acme: Caller, globex: Caller) ->
     foreign = acme.get(f"/events/{globex.send({})['id']}", headers={"X-Request-Id": "x"})
     missing = acme.get("/events/6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", headers={"X-Request-Id": "x"})
     assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text)
+
+
+@pytest.mark.parametrize(("secret", "status"), [("s" * 32, 200), ("", 401)])
+def test_what_the_authorizer_in_front_has_sealed_is_taken_only_where_a_setting_says_so(
+    store: Store, secret: str, status: int
+) -> None:
+    client = create_app(Settings(authorizer_secret=secret), store, Shared()).test_client()
+    # One that the store does not know: it was not asked.
+    key = apikey.mint()
+    record = KeyRecord(Principal("acme", "Acme Corp.", True, "key_1", frozenset({"inbox:read"})))
+    seal = sealing.seal(apikey.hash_of(key), record, now_ms(), "s" * 32)
+
+    headers = {"Authorization": f"Bearer {key}", "X-Inbox-Principal": seal}
+    assert client.get("/me", headers=headers).status_code == status
+    assert client.get("/keys", headers=headers).status_code == 401
