@@ -114,7 +114,10 @@ def audit(tenant_id: str, *, as_json: bool) -> None:
     rows = [audit_document(entry) for entry in entries]
     if not as_json:
         for row in rows:
-            row["changes"] = [f"{name}: {each['from']} → {each['to']}" for name, each in row["changes"].items()]
+            row["changes"] = [
+                f"{name}: {' → '.join('-' if value is None else str(value) for value in change.values())}"
+                for name, change in row["changes"].items()
+            ]
     print_rows(rows, _AUDIT_COLUMNS, as_json=as_json)
 
 
