@@ -12,11 +12,12 @@ from inbox.api.inbox_schemas import MAX_PATTERNS
 from inbox.api.polling_schemas import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_WAIT
 from inbox.api.problem_catalogue import PROBLEMS
 from inbox.api.schemas import MAX_BATCH
+from inbox.api.tenant_schemas import DEFAULT_PAGE, MAX_PAGE
 from inbox.app import Shared, create_app
 from inbox.cli import inbox
 from inbox.settings import Settings, variable_of
 from inbox.store.opening import open_store
-from inbox.tenants import MOST_INBOXES
+from inbox.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,6 +99,10 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert f"1 to {MAX_PATTERNS} patterns" in page("http.md")
     assert f"A tenant can have {MOST_INBOXES}," in page("http.md")
     assert f"array of 1 to {MAX_BATCH} events" in page("http.md")
+    assert f"A tenant can have {MOST_KEYS} keys" in page("http.md")
+    assert f"(0 to {MAX_OVERLAP_SECONDS}, a day where it is not given)" in page("http.md")
+    assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in page("http.md")
+    assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("http.md")
 
 
 def test_every_dependency_earns_its_line() -> None:
