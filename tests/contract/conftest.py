@@ -19,7 +19,14 @@ ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "lagging-index": ("on_dynamodb_local", lambda _folder: LaggingHarness()),
 }
 
-_REGISTRY = {"test_keys", "test_registry", "test_tenant_audit", "test_tenant_pages", "test_tenants"}
+_REGISTRY = {
+    "test_keys",
+    "test_registry",
+    "test_tenant_audit",
+    "test_tenant_pages",
+    "test_tenant_races",
+    "test_tenants",
+}
 NEEDLESS = {
     # They never ask an index, or only one that has caught up.
     "lagging-index": _REGISTRY | {"test_idempotency", "test_positions", "test_receipts", "test_retention"},

@@ -1,4 +1,4 @@
-"""What a store promises about tenants: `TenantStore` in `inbox.store.port`, but for its pages and its trail."""
+"""What a store promises about tenants: `TenantStore` in `inbox.store.port`, but for pages, trails and races."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import pytest
 
 from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound
 from inbox.store.port import Store
-from inbox.tenants import Tenant, TenantSelection, TenantStatus
-from tests.contract.samples import NOW, at_the_same_time, change, changed, created, keep, tenant, updated
+from inbox.tenants import TenantStatus
+from tests.contract.samples import NOW, change, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
 
 ACME = tenant(
@@ -18,8 +18,6 @@ ACME = tenant(
     rate_limit=25,
     status=TenantStatus.UNVALIDATED,
 )
-RACERS = 8
-ROUNDS = 3
 
 
 def test_a_tenant_is_kept(harness: Harness) -> None:
@@ -217,93 +215,6 @@ def test_a_tenant_may_write_its_own_email_in_another_case(store: Store) -> None:
     assert store.tenants.by_email("ops@acme.example") == unchanged
     with pytest.raises(EmailTaken):
         keep(store, tenant("globex", email="ops@acme.example"))
-
-
-def creates(store: Store, new: Tenant, refusal: type[Exception]) -> bool:
-    try:
-        keep(store, new)
-    except refusal:
-        return False
-    return True
-
-
-def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
-    stores = [harness.another() for _ in range(RACERS)]
-
-    def race(number: int) -> None:
-        emails = [f"race-{number}@acme.example", f"RACE-{number}@acme.example"]
-        racers = [tenant(f"tenant-{number}-{racer}", email=emails[racer % 2]) for racer in range(RACERS)]
-
-        won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], EmailTaken))
-
-        assert won.count(True) == 1
-        winner = racers[won.index(True)]
-        assert [each for each in harness.store.tenants.all() if each in racers] == [winner]
-        assert harness.store.tenants.by_email(emails[0]) == winner
-        trails = [harness.store.tenants.audit(each.tenant_id, 9, None) for each in racers]
-        assert [trail for trail in trails if trail] == [created(winner)]
-
-    for number in range(ROUNDS):
-        race(number)
-    harness.settle()
-    assert len(harness.store.tenants.page(TenantSelection(), 99, None)) == ROUNDS
-
-
-def test_creators_racing_for_one_id_end_with_one_tenant(harness: Harness) -> None:
-    stores = [harness.another() for _ in range(RACERS)]
-    racers = [tenant("acme", email=f"{racer}@acme.example") for racer in range(RACERS)]
-
-    won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], AlreadyExists))
-
-    assert won.count(True) == 1
-    winner = racers[won.index(True)]
-    assert harness.store.tenants.all() == [winner]
-    found = [harness.store.tenants.by_email(f"{racer}@acme.example") for racer in range(RACERS)]
-    assert [each for each in found if each] == [winner]
-
-
-def test_of_changes_racing_from_one_version_one_is_made(harness: Harness) -> None:
-    keep(harness.store, ACME)
-    stores = [harness.another() for _ in range(RACERS)]
-
-    def race(before: Tenant) -> Tenant:
-        racers = [changed(before, rate_limit=racer, updated_by=f"key_{racer}") for racer in range(RACERS)]
-
-        won = at_the_same_time(
-            RACERS,
-            lambda racer: stores[racer].tenants.change(racers[racer], before.version, updated(racers[racer])),
-        )
-
-        assert won.count(True) == 1
-        winner = racers[won.index(True)]
-        assert harness.store.tenants.get("acme") == winner
-        assert harness.store.tenants.audit("acme", 1, None) == updated(winner)
-        return winner
-
-    last = ACME
-    for _ in range(ROUNDS):
-        last = race(last)
-    assert len(harness.store.tenants.audit("acme", 99, None)) == 1 + ROUNDS
-
-
-def test_changes_racing_for_one_email_give_it_to_one(harness: Harness) -> None:
-    tenants = [tenant(f"tenant-{racer}", email=f"{racer}@acme.example") for racer in range(RACERS)]
-    keep(harness.store, *tenants)
-    stores = [harness.another() for _ in range(RACERS)]
-
-    def take(racer: int) -> bool:
-        after = changed(tenants[racer], email="race@acme.example")
-        try:
-            return stores[racer].tenants.change(after, 1, updated(after))
-        except EmailTaken:
-            return False
-
-    won = at_the_same_time(RACERS, take)
-    assert won.count(True) == 1
-    winner = won.index(True)
-    owner = harness.store.tenants.by_email("race@acme.example")
-    assert owner == changed(tenants[winner], email="race@acme.example")
-    assert [each.version for each in harness.store.tenants.all()] == [2 if each else 1 for each in won]
 
 
 def test_a_tenant_that_is_not_there_is_not_spread(store: Store) -> None:

@@ -1,0 +1,107 @@
+"""inbox tenants … and inbox keys …, as an operator types them."""
+
+import json
+from typing import Any
+
+from authorizer import apikey
+from tests.e2e.conftest import Service
+
+
+def test_tenants_are_created_and_listed(service: Service) -> None:
+    created = service.run("tenants", "create", "acme", "--name", "Acme Corp.", "--email", "ops@acme.example")
+    assert (created.returncode, created.stdout) == (0, "acme\n")
+    row = json.loads(service.run("tenants", "list", "--json").stdout)
+    assert row["date_created"].endswith("Z")
+    assert row | {"date_created": ""} == {
+        "tenant_id": "acme",
+        "organization_name": "Acme Corp.",
+        "email": "ops@acme.example",
+        "status": "REGISTERED",
+        "active": True,
+        "date_created": "",
+    }
+    table = service.run("tenants", "list").stdout.splitlines()
+    assert table[0].split() == ["tenant_id", "organization_name", "email", "status", "active", "date_created"]
+    assert table[1].startswith("acme  ")
+
+
+def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
+    service.run("tenants", "create", "acme")
+    created = service.run("keys", "create", "acme", "--name", "zap", "--scope", "inbox:read", "--expires-in", "90d")
+    key = created.stdout.removesuffix("\n")
+    assert apikey.is_well_formed(key)
+
+    listed = service.run("keys", "list", "acme", "--json").stdout
+    row = json.loads(listed)
+    assert (row["name"], row["scopes"], row["status"]) == ("zap", ["inbox:read"], "active")
+    assert row["expires_at"] > row["created_at"]
+    assert key not in listed + service.run("keys", "list", "acme").stdout
+    for file in service.folder.iterdir():
+        assert key.encode() not in file.read_bytes()
+
+
+def test_a_revoked_key_is_listed_as_such(service: Service) -> None:
+    service.create_key("acme")
+    key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
+    assert service.run("keys", "revoke", key_id).returncode == 0
+    assert json.loads(service.run("keys", "list", "acme", "--json").stdout)["status"] == "revoked"
+
+
+def tenant(service: Service) -> dict[str, Any]:
+    shown: dict[str, Any] = json.loads(service.run("tenants", "show", "acme").stdout)
+    return shown
+
+
+def test_a_tenant_is_suspended_resumed_deleted_and_restored(service: Service) -> None:
+    service.run("tenants", "create", "acme")
+    for command, status, active in (
+        ("suspend", "SUSPENDED", True),
+        ("resume", "REGISTERED", True),
+        ("delete", "REGISTERED", False),
+        ("restore", "REGISTERED", True),
+    ):
+        done = service.run("tenants", command, "acme")
+        assert (done.returncode, done.stdout) == (0, "")
+        shown = tenant(service)
+        assert (shown["status"], shown["active"]) == (status, active)
+    trail = [json.loads(line) for line in service.run("tenants", "audit", "acme", "--json").stdout.splitlines()]
+    assert [entry["action"] for entry in trail] == [
+        "restored",
+        "deleted",
+        "status_changed",
+        "status_changed",
+        "created",
+    ]
+    assert {entry["by"] for entry in trail} == {"cli"}
+    table = service.run("tenants", "audit", "acme").stdout
+    assert "status: REGISTERED → SUSPENDED" in table
+    assert "status: - → REGISTERED" in table
+
+
+def test_a_tenant_is_updated(service: Service) -> None:
+    service.run("tenants", "create", "acme", "--name", "Acme")
+    service.run("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
+    service.run("tenants", "update", "acme", "--destination-email", "c@d.example")
+    shown = tenant(service)
+    assert (shown["organization_name"], shown["email"], shown["destination_email"], shown["rate_limit"]) == (
+        "Acme",
+        "a@b.example",
+        "c@d.example",
+        7,
+    )
+
+
+def test_a_rotated_key_is_printed_alone_and_both_work(service: Service) -> None:
+    old = service.create_key("acme")
+    key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
+    rotated = service.run("keys", "rotate", key_id)
+    new = rotated.stdout.removesuffix("\n")
+    assert apikey.is_well_formed(new)
+    assert new not in rotated.stderr
+    service.start()
+    for key in (old, new):
+        assert service.run("poll", "--key", key).returncode == 0
+    assert service.run("keys", "rotate", key_id, "--overlap", "0s").returncode == 0
+    rows = [json.loads(line) for line in service.run("keys", "list", "acme", "--json").stdout.splitlines()]
+    assert {row["key_id"]: row["status"] for row in rows}[key_id] == "expired"
+    assert len(rows) == 3
