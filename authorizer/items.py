@@ -11,6 +11,7 @@ Item = Mapping[str, Any]
 TENANT_API_KEYS = "TenantApiKeys"
 TENANTS = "Tenants"
 METADATA = "METADATA"
+ACTIVE = "true"
 
 
 def api_key_key(key_hash: str) -> dict[str, Any]:
@@ -21,14 +22,10 @@ def tenant_key(tenant_id: str) -> dict[str, Any]:
     return {"PK": {"S": f"TENANT#{tenant_id}"}, "SK": {"S": METADATA}}
 
 
-def is_revoked(key: Item) -> bool:
-    return bool(key["status"]["S"] != "active")
-
-
 def find_key(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
     """The key with its tenant; None for an unknown or revoked one. `get` reads an item of a table, consistently."""
     key = get(TENANT_API_KEYS, api_key_key(key_hash))
-    if key is None or is_revoked(key):
+    if key is None or key["status"]["S"] != "active":
         return None
     tenant = get(TENANTS, tenant_key(key["tenant_id"]["S"]))
     return None if tenant is None else _key_record(key, tenant)
@@ -40,7 +37,7 @@ def _key_record(key: Item, tenant: Item) -> KeyRecord:
         Principal(
             tenant_id=tenant_id,
             tenant_name=tenant["organization_name"]["S"] if "organization_name" in tenant else tenant_id,
-            tenant_active=tenant["active"]["S"] == "true" and tenant["status"]["S"] != "SUSPENDED",
+            tenant_active=tenant["active"]["S"] == ACTIVE and tenant["status"]["S"] != "SUSPENDED",
             key_id=key["key_id"]["S"],
             scopes=frozenset(scope["S"] for scope in key["scopes"]["L"]),
             rate_limit=number_in(tenant, "rate_limit"),

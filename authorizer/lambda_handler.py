@@ -116,8 +116,4 @@ def _environment() -> _Environment:
     """Read at the first call, and kept for as long as the Lambda stays warm."""
     # boto3 itself reads only AWS_DEFAULT_REGION, for which this leaves room.
     lookup = Lookup(os.environ.get("INBOX_TABLE_PREFIX", ""), os.environ.get("AWS_REGION"))
-    # As the service reads it: a line break behind it would make every seal one that nobody opens.
-    secret = os.environ.get("INBOX_AUTHORIZER_SECRET", "").strip()
-    if secret and not 32 <= len(secret) <= 1024:
-        raise ValueError("INBOX_AUTHORIZER_SECRET has to have 32 to 1024 characters.")
-    return _Environment(lookup, secret)
+    return _Environment(lookup, sealing.checked_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", "")))

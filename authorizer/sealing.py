@@ -22,6 +22,14 @@ class Sealed:
     sealed_at_ms: int
 
 
+def checked_secret(text: str) -> str:
+    """As both sides read it, whatever blanks stand around it; empty where nothing is to be sealed."""
+    secret = text.strip()
+    if secret and not 32 <= len(secret) <= 1024:
+        raise ValueError("32 to 1024 characters, or empty")
+    return secret
+
+
 def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
     content = {
         "key_hash": key_hash,

@@ -176,3 +176,8 @@ def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
 def fingerprint(event_type: str | None, canonical_payload: bytes) -> bytes:
     """Equal for equal events. A type holds no newline, so type and payload cannot run into each other."""
     return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload).digest()
+
+
+def attempt_digest(attempt: str) -> str:
+    """What is stored of a client's own text: it may be anything, a key put there by mistake too."""
+    return hashlib.sha256(attempt.encode()).hexdigest()

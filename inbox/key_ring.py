@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from authorizer import apikey
 from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
+from inbox.registry import find_tenant
 from inbox.store.port import KeyStore, TenantStore
 from inbox.tenants import (
     DEFAULT_SCOPES,
@@ -17,7 +18,6 @@ from inbox.tenants import (
     Scope,
     is_key_id,
     is_name,
-    is_tenant_id,
 )
 
 _FORGOTTEN_AT_A_TIME = 10
@@ -59,8 +59,7 @@ class KeyRing:
 
     def list(self, tenant_id: str) -> list[ApiKey]:
         """Every key of the tenant, the oldest first, those that no longer work too."""
-        if not is_tenant_id(tenant_id) or self._tenants.get(tenant_id) is None:
-            raise NotFound("There is no tenant of that id.")
+        find_tenant(self._tenants, tenant_id)
         return [key.as_of(self._now_ms()) for key in self._keys.of_tenant(tenant_id)]
 
     def get(self, key_id: str) -> ApiKey:

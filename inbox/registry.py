@@ -37,6 +37,13 @@ class _Decision:
     also: dict[str, Change] = field(default_factory=dict)
 
 
+def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
+    found = tenants.get(tenant_id) if is_tenant_id(tenant_id) else None
+    if found is None:
+        raise NotFound("There is no tenant of that id.")
+    return found
+
+
 class Registry:
     """`by` is who does it, as the audit trail names them."""
 
@@ -77,13 +84,7 @@ class Registry:
         return tenant, False
 
     def get(self, tenant_id: str) -> Tenant:
-        tenant = self._tenants.get(tenant_id) if is_tenant_id(tenant_id) else None
-        if tenant is None:
-            raise NotFound("There is no tenant of that id.")
-        return tenant
-
-    def has(self, tenant_id: str) -> bool:
-        return self._tenants.get(tenant_id) is not None
+        return find_tenant(self._tenants, tenant_id)
 
     def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> tuple[list[Tenant], bool]:
         """At most so many tenants, the newest first, and whether there are more."""

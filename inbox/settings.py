@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from authorizer.sealing import checked_secret
 from inbox.errors import SettingsError
 from inbox.tenants import MAX_RATE_LIMIT
 
@@ -44,13 +45,6 @@ def _log_format(text: str) -> str:
     return text
 
 
-def _authorizer_secret(text: str) -> str:
-    text = text.strip()
-    if text and not 32 <= len(text) <= 1024:
-        raise ValueError("32 to 1024 characters, or empty")
-    return text
-
-
 def _words(text: str) -> str:
     if not text.strip():
         raise ValueError("not empty")
@@ -79,7 +73,7 @@ class Settings:
     rate_limit: int = _setting(0, _whole(0, MAX_RATE_LIMIT))
     auth_failure_limit: int = _setting(300, _whole(0, 1_000_000))
     trusted_proxies: int = _setting(0, _whole(0, 10))
-    authorizer_secret: str = _setting("", _authorizer_secret, secret=True)
+    authorizer_secret: str = _setting("", checked_secret, secret=True)
     log_format: str = _setting("json", _log_format)
     api_key: str = _setting("", str.strip, secret=True)
     url: str = _setting("http://127.0.0.1:8080", _words)

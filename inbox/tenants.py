@@ -61,6 +61,13 @@ class KeyStatus(StrEnum):
     EXPIRED = "expired"
 
 
+class TenantPlace(NamedTuple):
+    """Where a tenant stands in the list of all: the newest first, those of one millisecond by their ids."""
+
+    created_at_ms: int
+    tenant_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
     """`version` counts its changes, from 1 on. `rate_limit` is in requests a second; None leaves it to the service."""
@@ -85,12 +92,9 @@ class Tenant:
     def may_call(self) -> bool:
         return self.active and self.status is not TenantStatus.SUSPENDED
 
-
-class TenantPlace(NamedTuple):
-    """Where a tenant stands in the list of all: the newest first, those of one millisecond by their ids."""
-
-    created_at_ms: int
-    tenant_id: str
+    @property
+    def place(self) -> TenantPlace:
+        return TenantPlace(self.created_at_ms, self.tenant_id)
 
 
 @dataclass(frozen=True, slots=True)

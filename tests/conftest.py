@@ -1,7 +1,9 @@
 """What every kind of test may use."""
 
 from collections.abc import Iterator
+from typing import Any
 
+import boto3
 import pytest
 
 from tests.engines import dynamodb_local, moto_server
@@ -54,6 +56,17 @@ def aws_environment(url: str) -> dict[str, str]:
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
+
+
+def dynamodb_client(url: str) -> Any:
+    """As a program has it that knows nothing of a store."""
+    return boto3.client(
+        "dynamodb",
+        endpoint_url=url,
+        region_name="eu-central-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+    )
 
 
 @pytest.fixture

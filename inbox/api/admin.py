@@ -37,7 +37,7 @@ blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 def list_tenants(parameters: tuple[TenantSelection, int, TenantPlace | None]) -> Response:
     """List tenants by status and date"""
     tenants, more = services().registry.page(*parameters)
-    start_at = place_text(TenantPlace(tenants[-1].created_at_ms, tenants[-1].tenant_id)) if more else None
+    start_at = place_text(tenants[-1].place) if more else None
     document = {
         "tenants": [tenant_document(tenant) for tenant in tenants],
         "moreAvailable": more,

@@ -4,7 +4,7 @@ from marshmallow import Schema
 from marshmallow.fields import DateTime, List, String
 from marshmallow.validate import Length
 
-from inbox.api.fields import EventTypePattern, SmallBody
+from inbox.api.fields import TIME_EXAMPLE, EventTypePattern, SmallBody
 
 MAX_PATTERNS = 50
 
@@ -27,4 +27,4 @@ class InboxBody(SmallBody):
 class NamedInbox(Schema):
     name = String(required=True, metadata={"example": "crm"})
     event_types = List(String(), required=True, allow_none=True, metadata={"example": ["order.*"]})
-    created_at = DateTime(required=True, metadata={"example": "2024-11-20T22:04:09.123Z"})
+    created_at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})

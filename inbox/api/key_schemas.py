@@ -5,7 +5,7 @@ from marshmallow.fields import DateTime, Enum, List, String
 from marshmallow.validate import Length, OneOf, Range
 
 from inbox.api.fields import TIME_EXAMPLE, JSONWholeNumber, Moment, Name, SmallBody
-from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
+from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, KeyStatus, Scope
 
 DEFAULT_OVERLAP_SECONDS = 86_400
 
@@ -40,7 +40,7 @@ class AboutKey(Schema):
     name = String(required=True)
     hint = String(required=True, allow_none=True, metadata={"description": "How it ends.", "example": "ibx_…x7Qf"})
     scopes = List(String(validate=OneOf([str(scope) for scope in Scope])), required=True)
-    status = String(required=True, validate=OneOf(["active", "expired", "revoked"]))
+    status = String(required=True, validate=OneOf([str(status) for status in KeyStatus]))
     created_at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
     last_used_at = DateTime(
         required=True, allow_none=True, metadata={"description": "To the hour.", "example": TIME_EXAMPLE}

@@ -6,7 +6,7 @@ from marshmallow import Schema, ValidationError, post_load, pre_load
 from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
 from marshmallow.validate import Length, OneOf
 
-from inbox.api.fields import TYPE_EXAMPLE, EventType, HeaderText
+from inbox.api.fields import TIME_EXAMPLE, TYPE_EXAMPLE, EventType, HeaderText
 from inbox.events import Status
 from inbox.ingest import Submission
 from inbox.tenants import Scope
@@ -65,7 +65,7 @@ class StoredEvent(Schema):
     id = UUID(required=True)
     event_type = String(required=True, allow_none=True, metadata={"example": TYPE_EXAMPLE})
     timestamp = Integer(required=True, metadata={"description": "Epoch milliseconds.", "example": 1732140249123})
-    created_at = DateTime(required=True, metadata={"example": "2024-11-20T22:04:09.123Z"})
+    created_at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
     status = String(required=True, validate=OneOf([str(status) for status in Status]))
     deliveries = Integer(required=True, metadata={"description": "How often it was handed out."})
 

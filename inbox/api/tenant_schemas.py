@@ -143,7 +143,7 @@ class TenantPage(Schema):
 class AuditDocument(Schema):
     number = Integer(required=True)
     at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
-    by = String(required=True, metadata={"description": "The id of a key, or `cli`."})
+    by = String(required=True, metadata={"description": "The id of a key, `cli` or `migration`."})
     action = String(required=True, validate=OneOf([str(action) for action in AuditAction]))
     forced = Boolean(required=True, metadata={"description": "A step that a tenant's life does not have."})
     changes = Dict(required=True, metadata={"example": {"status": {"from": "REGISTERED", "to": "SUSPENDED"}}})

@@ -5,8 +5,11 @@ from typing import Any
 
 import click
 
-from inbox.cli.environment import OPERATOR, open_key_ring, open_registry, settings_in_force
+from inbox.cli.environment import OPERATOR, settings_in_force
+from inbox.clock import now_ms
+from inbox.key_ring import KeyRing
 from inbox.logs import configure_logs
+from inbox.registry import Registry
 from inbox.server import host_and_port
 from inbox.server import serve as run_server
 from inbox.settings import Settings
@@ -66,13 +69,11 @@ def quickstart() -> None:
 
 
 def _welcome(settings: Settings) -> str:
-    with open_registry() as registry:
-        first = not registry.has(_DEMO)
+    with closing(open_store(settings)) as store:
+        key, first = "", store.tenants.get(_DEMO) is None
         if first:
+            registry, key_ring = Registry(store.tenants, now_ms), KeyRing(store.keys, store.tenants, now_ms)
             registry.create(OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo")
-    key = ""
-    if first:
-        with open_key_ring() as key_ring:
             key = key_ring.create(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE}).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

@@ -3,21 +3,14 @@
 import uuid
 from typing import Any
 
-import boto3
-
 from authorizer import apikey
+from tests.conftest import dynamodb_client
 
 
 class Registry:
     def __init__(self, url: str) -> None:
         self.prefix = f"test-{uuid.uuid4().hex[:8]}-"
-        self.client: Any = boto3.client(
-            "dynamodb",
-            endpoint_url=url,
-            region_name="eu-central-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-        )
+        self.client = dynamodb_client(url)
         self._make_table("TenantApiKeys", "pk", "sk")
         self._make_table("Tenants", "PK", "SK")
 

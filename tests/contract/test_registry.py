@@ -1,14 +1,11 @@
 """The registry and the key ring on every engine: what takes more than one act of the store."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.tenants import TenantStatus
+from tests.contract.samples import NOW, at_the_same_time
 from tests.engines.harnesses import Harness
 
-NOW = 4_102_444_800_000
 AT_ONCE = 8
 
 
@@ -18,11 +15,9 @@ def registry_of(harness: Harness) -> Registry:
 
 def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
     registries = [registry_of(harness) for _ in range(AT_ONCE)]
-    for race in range(3):
-        start = threading.Barrier(AT_ONCE)
 
-        def create(number: int, race: int = race, start: threading.Barrier = start) -> tuple[str, bool]:
-            start.wait()
+    def race(race: int) -> None:
+        def create(number: int) -> tuple[str, bool]:
             # Some wish for an id of their own, some take what they get, in one race all wish for the same.
             email = f"ops{race}@acme.example"
             wish = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
@@ -32,10 +27,12 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
             )
             return tenant.tenant_id, new
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            created = list(pool.map(create, range(AT_ONCE)))
+        created = at_the_same_time(AT_ONCE, create)
         assert len({tenant_id for tenant_id, _ in created}) == 1
         assert [new for _, new in created].count(True) == 1
+
+    for number in range(3):
+        race(number)
     assert len(harness.store.tenants.all()) == 3
     for tenant in harness.store.tenants.all():
         assert len(harness.store.tenants.audit(tenant.tenant_id, 10, None)) == 1
@@ -44,15 +41,9 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
 def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harness) -> None:
     registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
     registries = [registry_of(harness) for _ in range(4)]
-    start = threading.Barrier(4)
     members = ({"organization_name": "Acme"}, {"email": "a@b.example"}, {"rate_limit": 7}, {"destination_email": "c@d"})
 
-    def change(number: int) -> None:
-        start.wait()
-        registries[number].update("acme", f"admin {number}", **members[number])
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(change, range(4)))
+    at_the_same_time(4, lambda number: registries[number].update("acme", f"admin {number}", **members[number]))
     tenant = registries[0].get("acme")
     assert (tenant.organization_name, tenant.email, tenant.rate_limit, tenant.destination_email, tenant.version) == (
         "Acme",

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import boto3
 import pytest
 import requests
 
+from tests.conftest import dynamodb_client
 from tests.e2e.conftest import Service, bearer
 
 # Where two processes come to a bucket at the same moment.
@@ -30,13 +30,7 @@ def stored(request: pytest.FixtureRequest, service: Service) -> Service:
 def everything_stored(service: Service) -> bytes:
     if not service.is_on_dynamodb:
         return b"".join(file.read_bytes() for file in service.folder.iterdir() if file != service.log)
-    client = boto3.client(
-        "dynamodb",
-        endpoint_url=service.variables["AWS_ENDPOINT_URL_DYNAMODB"],
-        region_name="eu-central-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
+    client = dynamodb_client(service.variables["AWS_ENDPOINT_URL_DYNAMODB"])
     prefix = service.variables["INBOX_TABLE_PREFIX"]
     items = [client.scan(TableName=f"{prefix}{table}")["Items"] for table in ("Events", "TenantApiKeys", "Tenants")]
     client.close()

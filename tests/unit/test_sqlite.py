@@ -3,7 +3,7 @@
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -26,13 +26,6 @@ def new_event(payload: bytes = b"{}") -> NewEvent:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "new" / "inbox.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path, MAX_DELIVERIES)
-    yield store
-    store.close()
 
 
 def test_sqlite_is_new_enough_for_two_writers() -> None:

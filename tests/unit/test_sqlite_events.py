@@ -1,7 +1,7 @@
 """How the embedded store finds events: from which index, in which order, and what has run out meanwhile."""
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +9,19 @@ import apsw
 import pytest
 
 from inbox.errors import InvalidRequest, StoreUnavailable
-from inbox.events import ATTEMPT_MS, DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Record, Selection, Status
-from inbox.store.sqlite import SQLiteStore, attempts, claiming, database, events, selecting, settling
+from inbox.events import (
+    ATTEMPT_MS,
+    DEFAULT_INBOX,
+    NewEvent,
+    Order,
+    PageSize,
+    Receipt,
+    Record,
+    Selection,
+    Status,
+    attempt_digest,
+)
+from inbox.store.sqlite import SQLiteStore, claiming, database, events, selecting, settling
 from inbox.tenants import Inbox
 
 NOW = 1_732_140_249_123
@@ -19,18 +30,6 @@ LATER = NOW // 1000 + 3600
 
 def new_event() -> NewEvent:
     return NewEvent(str(uuid.uuid4()), None, b"{}")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "inbox.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path, 3)
-    yield store
-    store.close()
 
 
 def plan_of(store: SQLiteStore, sql: str, parameters: Mapping[str, object]) -> list[str]:
@@ -164,7 +163,7 @@ def test_a_purge_forgets_old_attempts(store: SQLiteStore) -> None:
         store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), now_ms, attempt=attempt)
 
     assert store.events.purge(NOW + ATTEMPT_MS, 1000) == 1
-    assert store._database.read("SELECT attempt FROM attempts") == [(attempts.digest("new"),)]
+    assert store._database.read("SELECT attempt FROM attempts") == [(attempt_digest("new"),)]
 
 
 def test_a_purge_goes_on_until_no_old_attempts_are_left(store: SQLiteStore) -> None:

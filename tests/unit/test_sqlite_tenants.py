@@ -1,6 +1,5 @@
 """The registry of the embedded store: what earlier releases kept of it, and from which index it is read."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -20,18 +19,6 @@ from inbox.tenants import (
     TenantStatus,
 )
 from tests.contract.samples import NOW, change, changed, tenant, updated
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "inbox.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path, 3)
-    yield store
-    store.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from authorizer.items import find_key, is_revoked, number_in
+from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
 from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
@@ -101,7 +101,7 @@ class DynamoDBKeys:
         """Together with those writes. Whether there is such a key that is not revoked, and has not expired by then."""
         for attempt in range(PATIENCE):
             item = self._item(key_id)
-            if item is None or is_revoked(item) or _has_expired(item, now_ms):
+            if item is None or _key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
                 return False
             try:
                 self._connection.transact(*writes, {"Update": self._expiring(item, at_ms)})
@@ -142,11 +142,6 @@ class DynamoDBKeys:
     ) -> dict[str, Any]:
         table = self._connection.table(TENANT_API_KEYS)
         return update(table, api_key_key(key_hash), attributes, condition, values)
-
-
-def _has_expired(item: Item, now_ms: int) -> bool:
-    expires_at_ms = number_in(item, "expires_at")
-    return expires_at_ms is not None and expires_at_ms <= now_ms
 
 
 def _attributes(key: ApiKey) -> dict[str, Any]:

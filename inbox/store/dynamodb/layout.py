@@ -1,19 +1,18 @@
 """The names of the tables and indexes, and how every key's value is made. No other file does either."""
 
-import hashlib
 import re
 import uuid
 from collections.abc import Iterable
 from typing import Any
 
 # What the authorizer has to know stands there, since it ships alone.
-from authorizer.items import METADATA
+from authorizer.items import ACTIVE, METADATA
 from authorizer.items import TENANT_API_KEYS as TENANT_API_KEYS
 from authorizer.items import TENANTS as TENANTS
 from authorizer.items import Item as Item
 from authorizer.items import api_key_key as api_key_key
 from authorizer.items import tenant_key as tenant_key
-from inbox.events import DEFAULT_INBOX, Status
+from inbox.events import DEFAULT_INBOX, Status, attempt_digest
 from inbox.moments import iso
 
 EVENTS = "Events"
@@ -183,7 +182,7 @@ def created_range(since_ms: int | None, last_ms: int | None) -> tuple[str, str]:
 
 def active_key(active: bool) -> str:
     """An index cannot have a boolean for a key."""
-    return "true" if active else "false"
+    return ACTIVE if active else "false"
 
 
 def email_item_key(email_key: str) -> dict[str, Any]:
@@ -220,8 +219,7 @@ def inbox_names_key(tenant_id: str) -> dict[str, Any]:
 
 def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
     """A poll that can be repeated. Its id is the client's own text, so only its hash becomes part of a key."""
-    digest = hashlib.sha256(attempt.encode()).hexdigest()
-    sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{digest}"
+    sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{attempt_digest(attempt)}"
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 

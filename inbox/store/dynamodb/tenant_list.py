@@ -46,7 +46,7 @@ class TenantList:
         selected = (
             tenant
             for tenant in _in_order(heapq.merge(*walks, key=_date_created, reverse=True))
-            if (tenant.active or selection.include_inactive) and (after is None or _place(tenant) < after)
+            if (tenant.active or selection.include_inactive) and (after is None or tenant.place < after)
         )
         return list(islice(selected, most))
 
@@ -72,13 +72,9 @@ def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
     """Those of one millisecond by their ids, and each once: while an index lags, it can show a tenant in two states."""
     for _, group in groupby((to_tenant(item) for item in items), key=attrgetter("created_at_ms")):
         latest = {tenant.tenant_id: tenant for tenant in sorted(group, key=attrgetter("version"))}
-        yield from sorted(latest.values(), key=_place, reverse=True)
+        yield from sorted(latest.values(), key=attrgetter("place"), reverse=True)
 
 
 def _date_created(item: Item) -> str:
     date: str = item["date_created"]["S"]
     return date
-
-
-def _place(tenant: Tenant) -> TenantPlace:
-    return TenantPlace(tenant.created_at_ms, tenant.tenant_id)

@@ -1,6 +1,5 @@
 """Polls that can be repeated: what each of them took."""
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -32,11 +31,6 @@ class Attempt:
 
     claim_ids: list[str]
     seqs: list[int]
-
-
-def digest(attempt: str) -> str:
-    """What is stored of a client's own text: it may be anything, a key put there by mistake too."""
-    return hashlib.sha256(attempt.encode()).hexdigest()
 
 
 def find(connection: apsw.Connection, place: dict[str, Any]) -> Attempt | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from inbox.events import Event, Order, Page, PageSize, Status
+from inbox.events import Event, Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.attempts import Attempt
 from inbox.store.sqlite.database import Database, Row
@@ -67,7 +67,7 @@ class Claiming:
         place = {
             "tenant_id": tenant_id,
             "inbox": inbox,
-            "attempt": None if attempt is None else attempts.digest(attempt),
+            "attempt": None if attempt is None else attempt_digest(attempt),
             "now_ms": now_ms,
             "now_s": seconds(now_ms),
         }
