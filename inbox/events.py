@@ -14,6 +14,7 @@ import re
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 DEFAULT_INBOX = "default"
 ATTEMPT_MS = 300_000
@@ -37,8 +38,10 @@ class Order(StrEnum):
     NEWEST = "newest"
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+# What is made for every event is a NamedTuple: a frozen dataclass takes six times as long to make.
+
+
+class NewEvent(NamedTuple):
     """An event on its way into a store.
 
     `payload` is its JSON text. `fingerprint` is there where the sender gave an idempotency key, and tells the same
@@ -59,8 +62,7 @@ class Lease:
     expires_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """An event as an inbox has it. `payload` is its JSON text; `lease` is there while it is leased."""
 
     event_id: str
@@ -94,8 +96,7 @@ class Selection:
     until_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """What a store did with a new event: kept it, or found that it has it already."""
 
     event_id: str

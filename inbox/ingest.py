@@ -1,16 +1,14 @@
 """Sending: events go in."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbox import events, strict_json
 from inbox.errors import EventTooLarge, Fault, IdempotencyConflict
 from inbox.store.port import EventStore
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """An event as somebody sent it. `payload` is a parsed JSON object."""
 
     payload: dict[str, Any]

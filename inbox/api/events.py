@@ -1,7 +1,5 @@
 """/events: sending."""
 
-from dataclasses import replace
-
 from flask import Response
 
 from inbox.api.answers import json_answer, stored_document
@@ -66,7 +64,7 @@ def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions:
 
 def _typed(submission: Submission, parameters: dict[str, str]) -> Submission:
     if submission.event_type is None and "event_type" in parameters:
-        return replace(submission, event_type=parameters["event_type"])
+        return submission._replace(event_type=parameters["event_type"])
     return submission
 
 
@@ -75,4 +73,4 @@ def _keyed(submission: Submission, header: str | None) -> Submission:
         return submission
     if submission.idempotency_key not in (None, header):
         raise InvalidRequest([Fault("/idempotency_key", "Differs from the header Idempotency-Key.")])
-    return replace(submission, idempotency_key=header)
+    return submission._replace(idempotency_key=header)

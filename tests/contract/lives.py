@@ -187,7 +187,7 @@ class Lives(RuleBasedStateMachine):
     def in_our_words(self, events: list[Event]) -> list[Event]:
         """The model has its own names for claims."""
         return [
-            replace(event, lease=Lease(self.claims[event.lease.claim_id], event.lease.expires_at_ms))
+            event._replace(lease=Lease(self.claims[event.lease.claim_id], event.lease.expires_at_ms))
             if event.lease
             else event
             for event in events

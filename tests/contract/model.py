@@ -4,7 +4,7 @@ Its clock decides first of all: each call begins by carrying out what time has b
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from inbox.errors import EventLeased
@@ -36,7 +36,7 @@ class Copy:
     lost_leases: int = 0
 
     def become(self, status: Status, delivered_at_ms: int | None = None, lease: Lease | None = None) -> None:
-        self.event = replace(self.event, status=status, delivered_at_ms=delivered_at_ms, lease=lease)
+        self.event = self.event._replace(status=status, delivered_at_ms=delivered_at_ms, lease=lease)
 
     def is_selected(self, by: Selection) -> bool:
         return (
@@ -76,7 +76,7 @@ class Model:
             for inbox in (Inbox(DEFAULT_INBOX, None, 0), *self.inboxes):
                 if inbox.takes(event.event_type):
                     kept = Event(event.event_id, event.event_type, now_ms, Status.UNDELIVERED, 0, None, event.payload)
-                    self.copies.append(Copy(replace(kept, inbox=inbox.name), expires_at_s))
+                    self.copies.append(Copy(kept._replace(inbox=inbox.name), expires_at_s))
 
     def get(self, inbox: str, event_id: str) -> Copy | None:
         return next((copy for copy in self.of(inbox) if copy.event.event_id == event_id), None)
@@ -108,7 +108,7 @@ class Model:
             known = self.attempts[inbox, attempt] = Attempt(now_ms, taken, {claim})
         for copy in taken:
             copy.claim = claim
-            copy.event = replace(copy.event, deliveries=copy.event.deliveries + 1)
+            copy.event = copy.event._replace(deliveries=copy.event.deliveries + 1)
             if until_ms is None:
                 copy.become(Status.DELIVERED, now_ms)
             else:

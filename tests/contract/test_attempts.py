@@ -1,7 +1,6 @@
 """What a store promises about a claim that is repeated under its attempt: `inbox.store.port.EventStore.claim`."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -161,7 +160,7 @@ def test_what_was_acknowledged_since_is_delivered(acme: Consumer) -> None:
     first = acme.lease(attempt="a").events
     acme.acknowledge([receipt(first[0])], NOW + 5)
 
-    delivered = replace(first[0], status=Status.DELIVERED, delivered_at_ms=NOW + 5, lease=None)
+    delivered = first[0]._replace(status=Status.DELIVERED, delivered_at_ms=NOW + 5, lease=None)
     assert acme.lease(at=NOW + 6, attempt="a").events == [delivered, first[1]]
 
 

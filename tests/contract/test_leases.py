@@ -59,7 +59,7 @@ def test_a_lease_ends_at_the_millisecond(acme: Consumer, at: int, back: bool) ->
     (event,) = acme.send(new_event())
     leased = acme.lease().events[0]
 
-    undelivered = replace(leased, status=Status.UNDELIVERED, lease=None)
+    undelivered = leased._replace(status=Status.UNDELIVERED, lease=None)
     assert acme.get(event.event_id, at) == (undelivered if back else leased)
     assert acme.peek(at=at).events == ([undelivered] if back else [])
     assert acme.extend([receipt(leased)], at + 1, at) == [not back]
@@ -73,7 +73,7 @@ def test_an_extended_lease_ends_at_its_new_time(acme: Consumer, until: int) -> N
     assert leased.lease is not None
 
     assert acme.extend([receipt(leased)], until, NOW + 5) == [True]
-    assert acme.get(event.event_id, until - 1) == replace(leased, lease=replace(leased.lease, expires_at_ms=until))
+    assert acme.get(event.event_id, until - 1) == leased._replace(lease=replace(leased.lease, expires_at_ms=until))
     assert acme.consume(at=until - 1).events == []
     assert acme.acknowledge([receipt(leased)], until) == [False]
     assert ids(acme.consume(at=until).events) == [event.event_id]

@@ -1,7 +1,6 @@
 """Every arrow of the drawing in `inbox.events`, and every one that is not there."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -153,8 +152,7 @@ def outcome(consumer: Consumer, state: str, action: str) -> str:
         return f"{answer}, and changed"
     if before is None or after is None:
         return "gone" if after is None and in_sight_now == [] else "there again"
-    assert after == replace(
-        before,
+    assert after == before._replace(
         status=after.status,
         deliveries=before.deliveries + (action in ("consume", "lease")),
         delivered_at_ms=THEN if after.status == Status.DELIVERED else None,

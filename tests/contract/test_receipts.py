@@ -23,7 +23,7 @@ def test_an_acknowledged_event_is_delivered_once_and_for_all(acme: Consumer) -> 
     leased = acme.lease().events[0]
 
     assert acme.acknowledge([receipt(leased)], NOW + 5) == [True]
-    delivered = replace(leased, status=Status.DELIVERED, delivered_at_ms=NOW + 5, lease=None)
+    delivered = leased._replace(status=Status.DELIVERED, delivered_at_ms=NOW + 5, lease=None)
     assert acme.get(event.event_id) == delivered
     assert acme.acknowledge([receipt(leased)], NOW + 2 * MINUTE) == [True]
     assert acme.get(event.event_id, NOW + 2 * MINUTE) == delivered
@@ -35,7 +35,7 @@ def test_a_released_event_is_there_for_everybody_at_its_old_place(acme: Consumer
     leased = acme.lease(2).events
 
     assert acme.release([receipt(leased[1])], NOW + 5) == [True]
-    assert acme.get(events[1].event_id) == replace(leased[1], status=Status.UNDELIVERED, lease=None)
+    assert acme.get(events[1].event_id) == leased[1]._replace(status=Status.UNDELIVERED, lease=None)
     again = acme.lease(at=NOW + 5).events
     assert ids(again) == ids(events[1:])
     assert [event.deliveries for event in again] == [2, 1]
@@ -47,7 +47,7 @@ def test_nobody_claims_an_event_before_its_delay_is_over(acme: Consumer, at: int
     leased = acme.lease(1).events[0]
     acme.release([receipt(leased)], until=NOW + MINUTE)
 
-    undelivered = replace(leased, status=Status.UNDELIVERED, lease=None)
+    undelivered = leased._replace(status=Status.UNDELIVERED, lease=None)
     assert acme.get(first.event_id, at) == undelivered
     expected = ids([first, second]) if back else ids([second])
     assert ids(acme.peek(at=at).events) == expected

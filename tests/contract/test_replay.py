@@ -1,7 +1,5 @@
 """What a store promises about replays: one event, or all of a selection."""
 
-from dataclasses import replace
-
 import pytest
 
 from inbox.errors import EventLeased
@@ -22,7 +20,7 @@ def test_a_replayed_event_is_undelivered_again_at_its_old_place(acme: Consumer) 
     events = acme.send_some(3)
     delivered = acme.consume(2).events
 
-    undelivered = replace(delivered[1], status=Status.UNDELIVERED, delivered_at_ms=None)
+    undelivered = delivered[1]._replace(status=Status.UNDELIVERED, delivered_at_ms=None)
     assert acme.replay(events[1].event_id, NOW + 5) == undelivered
     assert acme.get(events[1].event_id) == undelivered
     claimed = acme.consume(at=NOW + 6).events

@@ -142,7 +142,7 @@ def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
 
     def take_its_key(body: dict[str, Any]) -> None:
         contested = body["Item"]["sk"]["S"]
-        theirs.extend(replace(event, fingerprint=b"theirs") if event.event_id == contested else event for event in mine)
+        theirs.extend(event._replace(fingerprint=b"theirs") if event.event_id == contested else event for event in mine)
         other_store.events.put(tenant, theirs, NOW, LATER)
 
     # The store has looked already, and found all keys free.

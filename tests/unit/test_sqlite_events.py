@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -149,7 +148,7 @@ def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore
     assert held.lease is not None
     store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", held.lease.claim_id)], NOW + 30, NOW)
 
-    undelivered = replace(held, status=Status.UNDELIVERED, lease=None)
+    undelivered = held._replace(status=Status.UNDELIVERED, lease=None)
     assert store.events.records("acme", 0, 9, NOW + 25) == [
         Record(1, undelivered, b"print", LATER),
         Record(2, leased, b"print", LATER, lost_leases=1),

@@ -1,6 +1,5 @@
 """Who gets which undelivered events."""
 
-import json
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
@@ -8,7 +7,8 @@ from typing import Any
 
 import apsw
 
-from inbox.events import Event, Order, Page, PageSize, Status, attempt_digest
+from inbox import strict_json
+from inbox.events import Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.attempts import Attempt
 from inbox.store.sqlite.database import Database, Row
@@ -42,6 +42,9 @@ _FIRST_ANSWER = """
     WHERE seq IN (SELECT value FROM json_each(:seqs)) AND expires_at_s > :now_s"""
 
 _THESE = f"SELECT {COLUMNS} FROM events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+
+_Taken = tuple[list[Row], bool]
+"""The rows, and whether there are more."""
 
 
 class Claiming:
@@ -81,25 +84,27 @@ class Claiming:
             "until_ms": lease_until_ms,
         }
 
-        def act(connection: apsw.Connection) -> Page:
+        def act(connection: apsw.Connection) -> _Taken:
             first = attempts.find(connection, place) if attempt is not None else None
             return _claim(connection, place, hands, size) if first is None else _again(connection, place, hands, first)
 
-        return self._settling.write(tenant_id, inbox, now_ms, act)
+        rows, more = self._settling.write(tenant_id, inbox, now_ms, act)
+        # Only now, when nobody waits for the database any more.
+        return Page([as_stored(row) for row in rows], more)
 
 
-def _claim(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], size: PageSize) -> Page:
+def _claim(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], size: PageSize) -> _Taken:
     with closing(connection.execute(_OLDEST, place)) as rows:
         fit, more = fitting(rows, size)
     seqs = [row[0] for row in fit]
     _take(connection, hands, seqs)
     if seqs and place["attempt"] is not None:
         attempts.remember(connection, place, Attempt([hands["claim_id"]], seqs))
-    return Page(_these(connection, seqs), more)
+    return _these(connection, seqs), more
 
 
-def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], first: Attempt) -> Page:
-    rows: list[Row] = connection.execute(_FIRST_ANSWER, {**place, "seqs": json.dumps(first.seqs)}).fetchall()
+def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], first: Attempt) -> _Taken:
+    rows: list[Row] = connection.execute(_FIRST_ANSWER, {**place, "seqs": _json(first.seqs)}).fetchall()
     kept = [
         seq
         for seq, status, claim_id in rows
@@ -110,12 +115,17 @@ def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
         _take(connection, hands, anew)
         attempts.add_claim(connection, place, first, hands["claim_id"])
     more = connection.execute(_ANY_ELIGIBLE, place).fetchone() == (True,)
-    return Page(_these(connection, [*kept, *anew]), more)
+    return _these(connection, [*kept, *anew]), more
 
 
 def _take(connection: apsw.Connection, hands: dict[str, Any], seqs: Sequence[int]) -> None:
-    connection.execute(_TAKE, {**hands, "seqs": json.dumps(seqs)})
+    connection.execute(_TAKE, {**hands, "seqs": _json(seqs)})
 
 
-def _these(connection: apsw.Connection, seqs: Sequence[int]) -> list[Event]:
-    return [as_stored(row) for row in connection.execute(_THESE, (json.dumps(seqs),))]
+def _json(seqs: Sequence[int]) -> str:
+    return strict_json.dump(seqs).decode()
+
+
+def _these(connection: apsw.Connection, seqs: Sequence[int]) -> list[Row]:
+    rows: list[Row] = connection.execute(_THESE, (_json(seqs),)).fetchall()
+    return rows

@@ -1,7 +1,6 @@
 """Looking back at events, and sending them round again."""
 
 import json
-from dataclasses import replace
 
 import apsw
 
@@ -54,7 +53,7 @@ class History:
             if event.status is Status.UNDELIVERED:
                 return event
             connection.execute(_REPLAY, (json.dumps([row[0]]),))
-            return replace(event, status=Status.UNDELIVERED, delivered_at_ms=None)
+            return event._replace(status=Status.UNDELIVERED, delivered_at_ms=None)
 
         return self._database.write(act)
 

@@ -8,6 +8,8 @@ from inbox.store.sqlite.database import Row
 HELD = "held"
 """Released, and undelivered as soon as its delay is over."""
 
+_SHOWN = {HELD: Status.UNDELIVERED} | {str(status): status for status in Status}
+
 # The number and the payload's size come first, as `fitting` wants them.
 COLUMNS = """
     seq, octet_length(payload), inbox, event_id, event_type, timestamp_ms, status, deliveries, lost_leases,
@@ -49,7 +51,7 @@ def as_stored(row: Row) -> Event:
         event_id,
         event_type,
         timestamp_ms,
-        Status.UNDELIVERED if status == HELD else Status(status),
+        _SHOWN[status],
         deliveries,
         delivered_at_ms,
         payload,

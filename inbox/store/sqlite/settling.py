@@ -1,7 +1,6 @@
 """Leases and delays that have run out: written down before anybody counts on a stored status."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 import apsw
@@ -61,4 +60,4 @@ class Settling:
         if event.lease is None or event.lease.expires_at_ms > now_ms:
             return event
         dead = lost_leases + 1 >= self._max_deliveries
-        return replace(event, status=Status.DEAD if dead else Status.UNDELIVERED, lease=None)
+        return event._replace(status=Status.DEAD if dead else Status.UNDELIVERED, lease=None)
