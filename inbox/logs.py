@@ -1,8 +1,10 @@
 """Structured logs on stderr: ours, and gunicorn's in the same form."""
 
 import logging
+import os
 import re
 import sys
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -26,7 +28,7 @@ def configure_logs(log_format: str) -> None:
     structlog.configure(
         processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=lambda *_: _Stderr(),
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -39,6 +41,17 @@ def configure_logs(log_format: str) -> None:
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     # It tells at each start where it found its credentials.
     logging.getLogger("botocore").setLevel(logging.WARNING)
+
+
+class _Stderr:
+    """One call to the system for a line, and no lock that threads would wait for."""
+
+    def msg(self, line: str) -> None:
+        # A log that nobody takes any more is no reason to keep an answer back: its events are delivered by now.
+        with suppress(OSError):
+            os.write(2, f"{line}\n".encode(errors="backslashreplace"))
+
+    debug = info = warning = error = critical = msg
 
 
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]

@@ -2,8 +2,9 @@
 
 from flask import Flask
 
-from inbox.api import admin, events, history, inbox, inboxes, keys, pages, problems, request_trail, service_info
+from inbox.api import admin, events, history, inbox, inboxes, keys, pages, problems, service_info
 from inbox.api.openapi import create_api
+from inbox.api.request_trail import RequestTrail
 from inbox.api.services import Services, attach
 
 
@@ -12,7 +13,7 @@ def install(app: Flask, services: Services) -> None:
     # `/events//batch` is not `/events/batch`: a redirect would let a proxy and this service disagree about the path.
     app.url_map.merge_slashes = False
     attach(app, services)
-    request_trail.install(app)
+    app.wsgi_app = RequestTrail(app.wsgi_app)  # type: ignore[method-assign]
     api = create_api(app)
     for resource in (events, inbox, history, inboxes, keys, admin, service_info):
         api.register_blueprint(resource.blueprint)

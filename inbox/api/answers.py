@@ -1,7 +1,7 @@
 """How answers are written. By hand and not by a schema: this is the hot path, and a test holds the two together."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from flask import Response
@@ -12,14 +12,21 @@ from inbox.receipts import receipt_text
 from inbox.strict_json import splice
 from inbox.tenants import Inbox
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+class _Finished(Response):
+    """Goes out as it is: its headers need none of the looks that Werkzeug takes at them, and its body is all there."""
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        start_response(self.status, self.headers.to_wsgi_list())
+        return () if environ["REQUEST_METHOD"] == "HEAD" else self.response  # type: ignore[return-value]
+
 
 def json_answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(
-        orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE),
-        status,
-        headers,
-        content_type="application/json",
-    )
+    body = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+    return _Finished(body, status, headers, content_type="application/json")
 
 
 def empty_answer() -> Response:

@@ -11,6 +11,7 @@ from authorizer.resolver import Principal
 from inbox.admission import Allowance
 from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
+from inbox.api.request_trail import note_tenant
 from inbox.api.services import services
 from inbox.errors import RateLimited
 from inbox.tenants import Scope
@@ -18,8 +19,8 @@ from inbox.tenants import Scope
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SEAL_HEADER = "X-Inbox-Principal"
-"""Where API Gateway puts what the Lambda authorizer has found out."""
+# Where API Gateway puts what the Lambda authorizer has found out, as WSGI names the header X-Inbox-Principal.
+_SEAL = "HTTP_X_INBOX_PRINCIPAL"
 
 
 def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -57,12 +58,13 @@ def missing_scope(*scopes: Scope) -> Refusal:
 
 
 def _identify(*, afresh: bool = False) -> Principal:
-    headers = request.headers
-    key = credentials.find_key(headers.get("Authorization"), headers.get("X-API-Key"))
-    address, seal = request.remote_addr or "", headers.get(SEAL_HEADER)
+    # As WSGI has them: what every request asks for is not worth a detour through objects for headers.
+    environ = request.environ
+    key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
+    address, seal = environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
     caller = services().admission.identify(key, address, seal, afresh=afresh)
     g.principal = caller
-    g.tenant_id = caller.tenant_id
+    note_tenant(caller.tenant_id)
     return caller
 
 

@@ -39,9 +39,11 @@ def _check_printable(text: str) -> None:
 
 
 class EventType(FormedText):
+    FORM = "[A-Za-z0-9._:/-]{1,128}"
+
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            "[A-Za-z0-9._:/-]{1,128}",
+            self.FORM,
             "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - and nothing else.",
             **{"metadata": {"example": TYPE_EXAMPLE}} | options,
         )

@@ -31,13 +31,14 @@ from inbox.tenants import Scope
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 
 _MORE = {"Inbox-More": {"description": "Whether undelivered events remain.", "schema": {"type": "boolean"}}}
-_PURPOSE_HEADERS = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")
+_PURPOSES = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 
 def _refuse_prefetch() -> None:
     """A poll changes things although it is a GET, so nothing but a real one may cause it."""
-    if any(_NOBODY_READS.search(request.headers.get(name, "")) for name in _PURPOSE_HEADERS):
+    environ = request.environ
+    if any(name in environ and _NOBODY_READS.search(environ[name]) for name in _PURPOSES):
         raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
 
 

@@ -10,8 +10,8 @@ import flask_smorest
 from flask import Flask, request
 from marshmallow import Schema
 
-from inbox.api.bodies import StrictParser
 from inbox.api.problems import CONTENT_TYPE
+from inbox.api.reading import reader
 from inbox.api.schemas import ProblemDocument
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -34,8 +34,6 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     Its wrappers would run on every request and find nothing to do: our views return finished responses.
     """
 
-    PARSER = StrictParser()
-
     def route(self, rule: str, **options: Any) -> Decorator:
         return cast(Decorator, super().route(rule, **options))
 
@@ -53,11 +51,12 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     def arguments(self, schema: Schema, *, location: str = "json") -> Decorator:
         """Documents a part of the request, and hands it to the view, loaded, as one more argument."""
         describe = _describe_with(super().arguments(schema, location=location))
+        read = reader(schema, location)
 
         def decorate(view: View) -> View:
             @wraps(view)
             def reading(*args: Any, **kwargs: Any) -> Any:
-                return view(*args, self.PARSER.parse(schema, request, location=location), **kwargs)
+                return view(*args, read(request), **kwargs)
 
             return describe(cast(View, reading))
 

@@ -1,5 +1,6 @@
 """What is sent, and what every answer is made of: validates what comes in, becomes the OpenAPI of what goes out."""
 
+import re
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load, pre_load
@@ -12,14 +13,26 @@ from inbox.ingest import Submission
 from inbox.tenants import Scope
 
 MAX_BATCH = 500
+MAX_IDEMPOTENCY_KEY = 255
+
+_MEMBERS = {"event_type", "payload", "idempotency_key"}
+_is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
 
 
 class Envelope(Schema):
     event_type = EventType(allow_none=True)
     payload = Dict(required=True, metadata={"description": "Any JSON object.", "example": {"order": 1001}})
     idempotency_key = String(
-        validate=Length(1, 255), metadata={"description": "Makes a repeat of this event harmless."}
+        validate=Length(1, MAX_IDEMPOTENCY_KEY), metadata={"description": "Makes a repeat of this event harmless."}
     )
+
+    def load(self, data: Any, **options: Any) -> Any:
+        """What is sent all the time goes past marshmallow, which says what is wrong with the rest."""
+        if not self.many:
+            return _plain(data) or super().load(data, **options)
+        if isinstance(data, list) and 1 <= len(data) <= MAX_BATCH and all(plain := [_plain(each) for each in data]):
+            return plain
+        return super().load(data, **options)
 
     @pre_load(pass_collection=True)
     def _count(self, data: Any, *, many: bool, **_: Any) -> Any:
@@ -35,6 +48,24 @@ class Envelope(Schema):
     @post_load
     def _submission(self, data: dict[str, Any], **_: Any) -> Submission:
         return Submission(**data)
+
+
+def _plain(data: Any) -> Submission | None:
+    """The submission, where nothing at all is wrong with it. A test holds it to the schema."""
+    if not isinstance(data, dict):
+        return None
+    if "payload" not in data:
+        return Submission(data)
+    payload, event_type = data["payload"], data.get("event_type")
+    if not isinstance(payload, dict) or not _MEMBERS.issuperset(data):
+        return None
+    if event_type is not None and not (isinstance(event_type, str) and _is_event_type(event_type)):
+        return None
+    if "idempotency_key" not in data:
+        return Submission(payload, event_type)
+    key = data["idempotency_key"]
+    is_key = isinstance(key, str) and 1 <= len(key) <= MAX_IDEMPOTENCY_KEY
+    return Submission(payload, event_type, key) if is_key else None
 
 
 # What a sender may put in the place of an envelope: see Envelope._take_whole.
@@ -54,7 +85,7 @@ class SendParameters(Schema):
 class SendHeaders(Schema):
     idempotency_key = HeaderText(
         data_key="Idempotency-Key",
-        validate=Length(1, 255),
+        validate=Length(1, MAX_IDEMPOTENCY_KEY),
         metadata={"description": "Does what the member `idempotency_key` does; on a batch, for all of it."},
     )
 

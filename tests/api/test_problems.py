@@ -67,6 +67,9 @@ def test_every_answer_carries_a_request_id(client: FlaskClient, acme: Caller) ->
     given = [answer.headers["X-Request-Id"] for answer in answers]
     assert len(set(given)) == len(given)
     assert all(re.fullmatch("[0-9a-f]{32}", each) for each in given)
+    assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
+    # A page may be kept and asked for; nothing else is.
+    assert [answer.headers.getlist("Cache-Control") for answer in answers] == [["no-cache"]] + [["no-store"]] * 4
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "é", '"><script>', "ibx_0", "my-ibx_key"])

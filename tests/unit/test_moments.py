@@ -34,5 +34,10 @@ def test_all_else_is_no_moment(text: str) -> None:
     assert moment_ms(text) is None
 
 
-def test_a_moment_comes_back_from_its_text() -> None:
-    assert moment_ms(iso(1732140249123)) == 1732140249123
+@pytest.mark.parametrize("timestamp_ms", [0, 5, 50, 1732140249123, 1732140249000, 1732140249007, LAST_MS])
+def test_a_moment_comes_back_from_its_text(timestamp_ms: int) -> None:
+    assert moment_ms(iso(timestamp_ms)) == timestamp_ms
+
+
+def test_a_moment_has_its_milliseconds_and_its_zone() -> None:
+    assert iso(1732140249005) == "2024-11-20T22:04:09.005Z"

@@ -1,0 +1,85 @@
+"""The parts of a request, loaded by their schemas: what a view is called with."""
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from typing import Any
+
+from flask import Request
+from marshmallow import Schema, ValidationError
+
+from inbox import strict_json
+from inbox.api.bodies import read_body
+from inbox.api.problem_catalogue import NOT_JSON
+from inbox.api.problems import Refusal
+from inbox.errors import Fault, InvalidRequest
+from inbox.strict_json import NotJSON
+
+Read = Callable[[Request], Any]
+
+
+def reader(schema: Schema, location: str) -> Read:
+    """Reads `json`, `query` or `headers`. InvalidRequest, with pointers, where the schema refuses what it finds."""
+    return {"json": _json, "query": _query, "headers": _headers}[location](schema)
+
+
+def _json(schema: Schema) -> Read:
+    def read(request: Request) -> Any:
+        body = read_body(request, schema)
+        if body is None:
+            return _load(schema, {})
+        try:
+            document = strict_json.parse(body)
+        except NotJSON as error:
+            raise Refusal(NOT_JSON, str(error)) from None
+        return _load(schema, document)
+
+    return read
+
+
+def _query(schema: Schema) -> Read:
+    # Most calls have no parameters, and then there is nothing to load.
+    when_empty = schema.load({})
+
+    def read(request: Request) -> Any:
+        if not request.query_string:
+            return copy(when_empty)
+        given = request.args.to_dict(flat=False)
+        repeated = [name for name, values in given.items() if len(values) > 1]
+        if repeated:
+            raise InvalidRequest([Fault(_pointer("", name), "Given more than once.") for name in repeated])
+        return _load(schema, {name: value for name, (value,) in given.items()})
+
+    return read
+
+
+def _headers(schema: Schema) -> Read:
+    when_empty = schema.load({})
+    names = [field.data_key or name for name, field in schema.fields.items()]
+    variables = {f"HTTP_{name.upper().replace('-', '_')}": name for name in names}
+
+    def read(request: Request) -> Any:
+        environ = request.environ
+        given = {name: environ[variable] for variable, name in variables.items() if variable in environ}
+        return _load(schema, given) if given else copy(when_empty)
+
+    return read
+
+
+def _load(schema: Schema, data: Any) -> Any:
+    try:
+        return schema.load(data)
+    except ValidationError as error:
+        raise InvalidRequest(list(_faults(error.messages))) from None
+
+
+def _faults(messages: Any, pointer: str = "") -> Iterator[Fault]:
+    if isinstance(messages, Mapping):
+        for name, inner in messages.items():
+            yield from _faults(inner, pointer if name == "_schema" else _pointer(pointer, name))
+    else:
+        for message in messages:
+            yield Fault(pointer, message)
+
+
+def _pointer(parent: str, name: object) -> str:
+    return f"{parent}/{str(name)[:200].replace('~', '~0').replace('/', '~1')}"

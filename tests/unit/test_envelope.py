@@ -1,0 +1,61 @@
+"""Events that are sent all the time go past marshmallow, and come out as it would load them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from marshmallow import Schema, ValidationError
+
+from inbox.api.schemas import MAX_BATCH, Envelope
+from inbox.ingest import Submission
+
+VALUES: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from(["", "order.created", "order created", "order.created\n", "ä", "x" * 128, "x" * 129, "k" * 256]),
+    st.text(max_size=3),
+    st.just({}),
+    st.just({"payload": {}}),
+    st.just([]),
+)
+DOCUMENTS = st.one_of(
+    VALUES,
+    st.dictionaries(st.sampled_from(["payload", "event_type", "idempotency_key", "other"]), VALUES),
+)
+
+
+def outcome(load: Any) -> Any:
+    try:
+        return load()
+    except ValidationError as error:
+        return error.messages
+
+
+@given(DOCUMENTS)
+def test_one_event_is_loaded_as_the_schema_would(document: Any) -> None:
+    envelope = Envelope()
+
+    assert outcome(lambda: envelope.load(document)) == outcome(lambda: Schema.load(envelope, document))
+
+
+@given(st.one_of(VALUES, st.lists(DOCUMENTS, max_size=3)))
+def test_a_batch_is_loaded_as_the_schema_would(documents: Any) -> None:
+    envelope = Envelope(many=True)
+
+    assert outcome(lambda: envelope.load(documents)) == outcome(lambda: Schema.load(envelope, documents))
+
+
+@pytest.mark.parametrize("size", [0, MAX_BATCH + 1])
+def test_a_batch_of_the_wrong_size_is_refused(size: int) -> None:
+    with pytest.raises(ValidationError, match="Has to be an array of 1 to 500 events"):
+        Envelope(many=True).load([{}] * size)
+
+
+def test_plain_events_do_not_reach_marshmallow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Schema, "load")
+    sent = {"event_type": "order.created", "payload": {"order": 1}, "idempotency_key": "one"}
+
+    assert Envelope().load(sent) == Submission({"order": 1}, "order.created", "one")
+    assert Envelope().load({"order": 1}) == Submission({"order": 1})
+    assert Envelope(many=True).load([sent, {}]) == [Submission({"order": 1}, "order.created", "one"), Submission({})]
