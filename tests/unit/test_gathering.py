@@ -4,12 +4,12 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
+from inbox.store.dynamodb.gathering import MOST_TOGETHER, TOO_MANY_WAIT, Gathering
 from inbox.store.dynamodb.layout import Item
 
 
@@ -26,7 +26,8 @@ def test_a_lone_item_is_written_at_once_and_alone() -> None:
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
-def test_who_waits_goes_together() -> None:
+@pytest.mark.parametrize("waiting", [10, MOST_TOGETHER])
+def test_who_waits_goes_together(waiting: int) -> None:
     written: list[int] = []
     first_is_under_way, go_on = threading.Event(), threading.Event()
 
@@ -38,31 +39,43 @@ def test_who_waits_goes_together() -> None:
         return [None] * len(items)
 
     gathering = Gathering(write)
-    with ThreadPoolExecutor(20) as pool:
+    with ThreadPoolExecutor(1 + waiting) as pool:
         first = pool.submit(gathering.put, [{}])
         assert first_is_under_way.wait(10)
-        others = [pool.submit(gathering.put, [{}]) for _ in range(10)]
-        while len(gathering._queue) < 10:
+        others = [pool.submit(gathering.put, [{}]) for _ in range(waiting)]
+        while len(gathering._queue) < waiting and written == [1]:
             time.sleep(0.001)
+        before = list(written)
         go_on.set()
         for each in (first, *others):
             each.result(10)
-    assert written == [1, 10]
+    assert before == [1]
+    assert written == [1, waiting]
 
 
-def test_a_full_batch_does_not_wait_for_the_one_under_way() -> None:
-    full_went = threading.Event()
+def test_where_too_many_wait_a_full_batch_goes_beside_the_one_under_way_and_the_others_wait() -> None:
+    written: list[int] = []
+    first_is_under_way, go_on = threading.Event(), threading.Event()
 
     def write(items: Sequence[Item]) -> list[None]:
-        if len(items) == MOST_TOGETHER:
-            full_went.set()
-        assert full_went.wait(10)
+        written.append(len(items))
+        if len(written) == 1:
+            first_is_under_way.set()
+            assert go_on.wait(10)
         return [None] * len(items)
 
     gathering = Gathering(write)
-    with ThreadPoolExecutor(1 + MOST_TOGETHER) as pool:
-        for each in [pool.submit(gathering.put, [{}]) for _ in range(1 + MOST_TOGETHER)]:
+    with ThreadPoolExecutor(1 + TOO_MANY_WAIT) as pool:
+        first = pool.submit(gathering.put, [{}])
+        assert first_is_under_way.wait(10)
+        others = [pool.submit(gathering.put, [{}]) for _ in range(TOO_MANY_WAIT)]
+        for _ in zip(range(MOST_TOGETHER), as_completed(others, 10), strict=False):
+            pass
+        assert written == [1, MOST_TOGETHER]
+        go_on.set()
+        for each in (first, *others):
             each.result(10)
+    assert written == [1, MOST_TOGETHER, MOST_TOGETHER]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,12 +15,15 @@ from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, Item, tenant
 from inbox.tenants import Inbox
 
 _CACHED_TENANTS = 10_000
+_RENEWED_AFTER = 0.8
+"""Of the time that they may be remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Known:
     since: float
     inboxes: list[Inbox]
+    is_being_renewed: bool = False
 
 
 class Definitions:
@@ -34,13 +37,18 @@ class Definitions:
         )
 
     def of(self, tenant_id: str) -> list[Inbox]:
+        now = time.monotonic()
         with self._mutex:
             known = self._known.get(tenant_id)
-        if known is None:
-            known = _Known(time.monotonic(), self.read(tenant_id))
-            with self._mutex:
-                self._known[tenant_id] = known
-        return known.inboxes
+            if known is not None:
+                # One reads them anew, while the others may still go by these: otherwise all would, at the same moment.
+                if known.is_being_renewed or now < known.since + _RENEWED_AFTER * self.remember_seconds:
+                    return known.inboxes
+                known.is_being_renewed = True
+        fresh = _Known(now, self.read(tenant_id))
+        with self._mutex:
+            self._known[tenant_id] = fresh
+        return fresh.inboxes
 
     def read(self, tenant_id: str) -> list[Inbox]:
         """Those that are open, in the order of their names, as they are now."""

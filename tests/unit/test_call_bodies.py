@@ -1,0 +1,138 @@
+"""The bodies of calls with many items: the same as botocore's own. `inbox.store.dynamodb.call_bodies`."""
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from inbox.events import Status
+from inbox.store.dynamodb import call_bodies
+
+ITEM: dict[str, Any] = {
+    "sk": {"S": "Zoë"},
+    "status": {"S": Status.UNDELIVERED},
+    "deliveries": {"N": "12345678901234567890123456789012345678"},
+    "claim_id": {"NULL": True},
+    "fingerprint": {"B": b"\x00\xff"},
+    "payload": {"M": {"B": {"S": "AA=="}, "many": {"L": [{"BOOL": True}, {"N": "0.1"}]}}},
+}
+AS_SENT = ITEM | {"fingerprint": {"B": "AP8="}}
+KEY = {"sk": {"S": "Zoë"}}
+
+CALLS: dict[str, dict[str, Any]] = {
+    "batch_write_item": {"RequestItems": {"Events": [{"PutRequest": {"Item": ITEM}}]}},
+    "batch_execute_statement": {"Statements": [{"Statement": "UPDATE", "Parameters": list(ITEM.values())}]},
+    "batch_get_item": {"RequestItems": {"Events": {"Keys": [KEY], "ConsistentRead": True}}},
+    "query": {"TableName": "Events", "ExpressionAttributeValues": {":all": ITEM["fingerprint"]}, "Limit": 3},
+}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "batch_write_item": {"UnprocessedItems": {"Events": [{"PutRequest": {"Item": AS_SENT}}]}},
+    "batch_execute_statement": {
+        "Responses": [
+            {"TableName": "Events", "Item": AS_SENT},
+            {"Error": {"Code": "ConditionalCheckFailed", "Message": "no", "Item": AS_SENT}},
+            {"Error": {"Code": "ThrottlingError", "Message": "later"}},
+        ]
+    },
+    "batch_get_item": {"Responses": {"Events": [AS_SENT, {}]}, "UnprocessedKeys": {"Events": {"Keys": [KEY]}}},
+    "query": {"Items": [AS_SENT, KEY], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": KEY},
+}
+
+
+class _Client:
+    """boto3's, with answers that were made before."""
+
+    def __init__(self) -> None:
+        # With the account's id the endpoint is the account's own.
+        session = boto3.Session("key", "secret", aws_account_id="123456789012", region_name="eu-central-1")
+        self.boto3 = session.client("dynamodb", config=Config(retries={"mode": "standard"}, parameter_validation=False))
+        self.boto3.meta.events.register("before-send.dynamodb.*", self._send)
+        self.sent: list[Any] = []
+        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+
+    def call(self, operation: str) -> dict[str, Any]:
+        parameters = deepcopy(CALLS[operation])
+        answer: dict[str, Any] = getattr(self.boto3, operation)(**parameters)
+        # A batch may be sent again.
+        assert parameters == CALLS[operation]
+        return answer
+
+    def will_answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.answers.append((status, headers, body))
+
+    def _send(self, request: Any, **_: Any) -> AWSResponse:
+        self.sent.append(request)
+        status, headers, body = self.answers.pop(0)
+        return AWSResponse(request.url, status, headers, _Raw(body))
+
+
+class _Raw:
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self) -> list[bytes]:
+        return [self._body]
+
+
+@pytest.fixture
+def plain() -> Iterator[_Client]:
+    client = _Client()
+    yield client
+    client.boto3.close()
+
+
+@pytest.fixture
+def ours() -> Iterator[_Client]:
+    client = _Client()
+    call_bodies.take_over(client.boto3)
+    yield client
+    client.boto3.close()
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_what_goes_out_and_what_comes_back_is_what_botocore_makes_of_it(
+    plain: _Client, ours: _Client, operation: str
+) -> None:
+    answers = []
+    for client in (plain, ours):
+        client.will_answer(200, json.dumps(ANSWERS[operation]).encode())
+        answers.append(client.call(operation))
+
+    assert json.loads(ours.sent[0].body) == json.loads(plain.sent[0].body)
+    assert ours.sent[0].url == plain.sent[0].url
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("operation", [each for each in CALLS if each != "batch_write_item"])
+def test_botocore_has_nothing_to_look_through(ours: _Client, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("An attribute was looked at by its shape.")
+
+    for its in ("serialize.JSONSerializer._serialize_type_blob", "parsers.BaseJSONParser._handle_blob"):
+        monkeypatch.setattr(f"botocore.{its}", refuse)
+    ours.will_answer(200, json.dumps(ANSWERS[operation]).encode())
+    assert ours.call(operation)
+
+
+def test_an_error_is_read_by_botocore(ours: _Client) -> None:
+    ours.will_answer(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
+    with pytest.raises(ClientError, match="no table") as caught:
+        ours.call("query")
+    assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
+
+
+@pytest.mark.parametrize("damaged", [b'{"Items": [', b'{"Items": []}'])
+def test_an_answer_that_was_damaged_on_its_way_is_asked_for_again(
+    ours: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    ours.will_answer(200, damaged, **{"x-amz-crc32": "1"})
+    ours.will_answer(200, json.dumps(ANSWERS["query"]).encode())
+    assert ours.call("query")["Items"] == [ITEM, KEY]
+    assert len(ours.sent) == 2
