@@ -1,6 +1,7 @@
 """Between the store and its engine: what is called is counted, and goes wrong when it is told to."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
@@ -35,6 +36,8 @@ class Wire:
     def __init__(self, connection: Connection) -> None:
         self.calls: Counter[str] = Counter()
         self.units: Counter[str] = Counter()
+        self.index_units: Counter[tuple[str, str]] = Counter()
+        self._mutex = threading.Lock()
         self.fired = 0
         self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
@@ -60,6 +63,7 @@ class Wire:
     def reset(self) -> None:
         self.calls.clear()
         self.units.clear()
+        self.index_units.clear()
         self._plans.clear()
         self.fired = 0
 
@@ -67,14 +71,32 @@ class Wire:
     def write_calls(self) -> int:
         return sum(self.calls[operation] for operation in _WRITES)
 
-    def _ask_for_units(self, params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any] | None:
-        asks = "ReturnConsumedCapacity" in model.input_shape.members
-        return {**params, "ReturnConsumedCapacity": "TOTAL"} if asks else None
+    @property
+    def write_units(self) -> float:
+        return sum(self.units[operation] for operation in _WRITES)
 
-    def _count_units(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+    @property
+    def read_units(self) -> float:
+        return self.units.total() - self.write_units
+
+    def write_units_of(self, index: str) -> float:
+        return sum(self.index_units[operation, index] for operation in _WRITES)
+
+    def _ask_for_units(
+        self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any
+    ) -> dict[str, Any] | None:
+        context["least_units"] = _least_units(model.name, params)
+        asks = "ReturnConsumedCapacity" in model.input_shape.members
+        return {**params, "ReturnConsumedCapacity": "INDEXES"} if asks else None
+
+    def _count_units(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
         consumed = parsed.get("ConsumedCapacity") or []
-        for each in consumed if isinstance(consumed, list) else [consumed]:
-            self.units[model.name] += each["CapacityUnits"]
+        # Many calls may be under way at once, and `+=` on a counter is not one step.
+        with self._mutex:
+            for each in consumed if isinstance(consumed, list) else [consumed]:
+                self.units[model.name] += max(each["CapacityUnits"], context["least_units"])
+                for index, of_index in each.get("GlobalSecondaryIndexes", {}).items():
+                    self.index_units[model.name, index] += of_index["CapacityUnits"]
 
     def _send(self, request: Any, event_name: str, **_: Any) -> AWSResponse | None:
         operation = event_name.rpartition(".")[2]
@@ -124,6 +146,18 @@ class Wire:
         request.headers["Content-Length"] = str(len(request.body))
         answer: dict[str, Any] = json.loads(self._session.send(request).content)
         return answer
+
+
+def _least_units(operation: str, params: dict[str, Any]) -> float:
+    """What AWS bills for reading what is not there. DynamoDB Local counts nothing then."""
+    if operation in ("GetItem", "Query", "Scan"):
+        return 1.0 if params.get("ConsistentRead") else 0.5
+    if operation == "BatchGetItem":
+        return sum(
+            len(wanted["Keys"]) * (1.0 if wanted.get("ConsistentRead") else 0.5)
+            for wanted in params["RequestItems"].values()
+        )
+    return 0.0
 
 
 class _Raw:

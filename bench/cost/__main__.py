@@ -1,0 +1,29 @@
+"""`make cost`: counts the units on DynamoDB Local into bench/units.json, and makes docs/cost.md of them."""
+
+import json
+import os
+from contextlib import closing
+
+from bench.cost.measuring import Measuring
+from bench.cost.sheet import SHEET, UNITS, sheet
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.connection import Connection
+from tests.conftest import aws_environment
+from tests.engines import dynamodb_local
+
+
+def main() -> None:
+    dynamodb_local.fetch()
+    with dynamodb_local.running() as url:
+        os.environ.update(aws_environment(url))
+        connection = Connection("cost-", 16)
+        with closing(DynamoDBStore(connection, 10)) as store:
+            store.init()
+            figures = Measuring(connection).figures()
+    UNITS.write_text(json.dumps(figures, indent=2) + "\n")
+    SHEET.write_text(sheet(figures))
+    print(f"{UNITS.name} and {SHEET.name} are written: git diff shows what has changed.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Units and prices put together: what so many events a month come to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from bench.cost import prices
+from bench.cost.measuring import Units
+from bench.cost.prices import HOURS_A_MONTH, MILLION, Price
+
+CONSUMED = ("sent alone", "consumed, 100 a poll")
+ACKNOWLEDGED = ("sent alone", "leased, 100 a poll", "acknowledged")
+CONSUMED_LARGE = ("sent alone, 10 KB", "consumed alone, 10 KB")
+LOOKED_UP = ("a key looked up", "a tenant's shards looked up", "a tenant's inboxes looked up")
+POLLED = ("an empty poll", "a key looked up", "a tenant's shards looked up")
+
+_GIGABYTE = 1024**3
+# What DynamoDB adds to each item when it bills storage, in the table and in each index.
+_ITEM_OVERHEAD_BYTES = 100
+_TABLE = "Events"
+# Over HTTP, one event a POST and 100 a poll: docs/scale.md says how that was measured.
+SENDING_MS, POLLING_MS = 1.8, 0.5
+PEAK_FACTOR = 3
+BUSY = 0.6
+_SECONDS_A_MONTH = HOURS_A_MONTH * 3600
+_AT_LEAST = 2
+
+
+@dataclass(frozen=True)
+class Bills:
+    """For small events. `measured` is what bench/units.json holds."""
+
+    measured: Mapping[str, Any]
+
+    def units(self, steps: tuple[str, ...]) -> Units:
+        of_steps = [Units(**self.measured["steps"][step]) for step in steps]
+        return Units(
+            sum(each.writes for each in of_steps),
+            sum(each.reads for each in of_steps),
+            sum(each.status_index_writes for each in of_steps),
+        )
+
+    def requests(self, steps: tuple[str, ...], times: float) -> float:
+        units = self.units(steps)
+        return times * (units.writes * prices.WRITES.dollars + units.reads * prices.READS.dollars) / MILLION
+
+    @property
+    def bytes_an_event(self) -> int:
+        return sum(map(self._stored, self.measured["bytes"]))
+
+    def storage(self, events: float) -> float:
+        """Of a month's events, as there always are when they are kept for 30 days."""
+        a_month = self.bytes_an_event * prices.STORAGE.dollars + self._stored(_TABLE) * prices.RECOVERY.dollars
+        return events * a_month / _GIGABYTE
+
+    def _stored(self, where: str) -> int:
+        return int(self.measured["bytes"][where]) + _ITEM_OVERHEAD_BYTES
+
+    def polls(self, minutes: float) -> float:
+        """One poller that finds nothing and comes so seldom that nothing is remembered."""
+        return self.requests(POLLED, _SECONDS_A_MONTH / 60 / minutes)
+
+    def waits(self, looks_a_second: float) -> float:
+        return self.requests(("an empty poll",), _SECONDS_A_MONTH * looks_a_second)
+
+
+def _vcpus(events: float) -> float:
+    """What a month's events need at their peak."""
+    return PEAK_FACTOR * events / _SECONDS_A_MONTH * (SENDING_MS + POLLING_MS) / 1000 / BUSY
+
+
+def tasks(events: float) -> int:
+    return max(_AT_LEAST, ceil(_vcpus(events)))
+
+
+def containers(events: float) -> float:
+    """Two small ones as long as they do, else such with a vCPU and 2 GB; and a load balancer."""
+    vcpu, gigabytes = (0.25, 0.5) if _vcpus(events) <= _AT_LEAST * 0.25 else (1.0, 2.0)
+    a_task = vcpu * prices.VCPU.dollars + gigabytes * prices.MEMORY.dollars
+    return HOURS_A_MONTH * (tasks(events) * a_task + prices.LOAD_BALANCER.dollars)
+
+
+def sqs(price: Price, events: float, together: int) -> float:
+    """Sent, received and deleted."""
+    return 3 * events / together * price.dollars / MILLION
+
+
+def eventbridge(events: float) -> float:
+    return events * (prices.EVENTBRIDGE.dollars + prices.API_DESTINATION.dollars) / MILLION
+
+
+def hookdeck(events: float, price: Price) -> float:
+    if events <= prices.HOOKDECK_INCLUDED:
+        return 0.0
+    return prices.HOOKDECK.dollars + (events - prices.HOOKDECK_INCLUDED) / 100_000 * price.dollars
+
+
+def svix(events: float) -> float:
+    return max(0.0, events - prices.SVIX_INCLUDED) * prices.SVIX.dollars

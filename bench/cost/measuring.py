@@ -1,0 +1,211 @@
+"""The units of each step of an event's life, through the store itself, on DynamoDB Local: its figures are right.
+
+What a process remembers is warm in every step but those that are about it.
+"""
+
+import random
+import threading
+import uuid
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any
+
+from cachetools import TTLCache
+
+from bench.cost.sizes import stored_bytes
+from inbox.events import DEFAULT_INBOX, Event, NewEvent, Order, PageSize, Receipt, Selection, Status
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import STATUS_INDEX
+from inbox.tenants import ApiKey, AuditAction, AuditEntry, Inbox, KeyStatus, Scope, Tenant, TenantStatus
+from tests.engines.wire import Wire
+
+# Far ahead: DynamoDB Local deletes what has expired by its own clock.
+NOW = 4_102_444_800_123
+LATER = NOW // 1000 + 30 * 86_400
+SMALL = b'{"order": 1001, "total": 12.5, "currency": "EUR"}'
+# Nothing can be saved on random bytes, so this one is stored as 10 KB whatever compresses it.
+LARGE = b'{"document": "%s"}' % b64encode(random.Random(6).randbytes(10_000))  # noqa: S311 - no secret
+_POLL = 100
+_FEW = 10
+_PRODUCERS = 32
+_SHARDS = 8
+_ANY_SIZE = 1 << 40
+_LONG_SECONDS = 3600.0
+_MAX_DELIVERIES = 10
+
+
+@dataclass(frozen=True)
+class Units:
+    """For one event, or for one call that is about none. Those of `status-index` are among the write units."""
+
+    writes: float
+    reads: float
+    status_index_writes: float
+
+    def beyond(self, less: "Units") -> "Units":
+        return Units(
+            self.writes - less.writes, self.reads - less.reads, self.status_index_writes - less.status_index_writes
+        )
+
+
+class Measuring:
+    """On a connection of its own, to tables that are there."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._wire = Wire(connection)
+        # Whoever changes an inbox waits for as long as the others remember it.
+        self._impatient = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
+        self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _LONG_SECONDS)
+        # However slow the machine is, what was looked up stays known.
+        self._store.events._shards._known = TTLCache(1_000, _LONG_SECONDS)
+        # DynamoDB Local does not say what a statement costs, so the same write is looked at as an update.
+        self._store.events._changes._statements_hold = False
+
+    def figures(self) -> dict[str, Any]:
+        """As they are kept. The bytes are those of a small event that was delivered, in the table and in each index."""
+        steps = self._sending() | self._polling() | self._leasing() | self._looking_back() | self._remembering()
+        return {
+            "steps": {step: asdict(units) for step, units in steps.items()},
+            "bytes": stored_bytes(self._connection, self._tenant()),
+        }
+
+    def _sending(self) -> dict[str, Units]:
+        tenant, copied = self._tenant(), _name()
+        self._impatient.inboxes.save(copied, Inbox("shipping", None, NOW))
+        self._put(copied, [_event()])
+        alone = self._cost(1, lambda: self._put(tenant, [_event()]))
+        with_copy = self._cost(1, lambda: self._put(copied, [_event()]))
+        return {
+            "sent alone": alone,
+            "sent by 32 producers at once": self._cost(_FEW * _PRODUCERS, lambda: self._produce(tenant)),
+            "sent in a batch of 100": self._cost(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
+            "sent without a type": self._cost(1, lambda: self._put(tenant, [_event(event_type=None)])),
+            "sent alone with an idempotency key": self._cost(1, lambda: self._put(tenant, [_keyed()])),
+            "sent in a batch of 100 with keys": self._cost(
+                100, lambda: self._put(tenant, [_keyed() for _ in range(100)])
+            ),
+            "sent alone with a key, and copied": self._cost(1, lambda: self._put(copied, [_keyed()])),
+            "sent alone, 10 KB": self._cost(1, lambda: self._put(tenant, [_event(LARGE)])),
+            "copied to a named inbox": with_copy.beyond(alone),
+        }
+
+    def _polling(self) -> dict[str, Units]:
+        tenant, emptied, large, sharded = self._tenant(2 * _POLL), self._tenant(), self._tenant(), _name()
+        self._put(large, [_event(LARGE)])
+        self._create(sharded)
+        self._impatient.tenants.shard(sharded, _SHARDS, NOW)
+        self._claim(sharded)
+        return {
+            "consumed, 100 a poll": self._cost(_POLL, lambda: self._claim(tenant)),
+            "consumed alone, 10 KB": self._cost(1, lambda: self._claim(large)),
+            "an empty poll": self._cost(1, lambda: self._claim(emptied)),
+            "an empty poll, 8 shards": self._cost(1, lambda: self._claim(sharded)),
+        }
+
+    def _leasing(self) -> dict[str, Units]:
+        tenant, large = self._tenant(2 * _POLL), self._tenant()
+        self._put(large, [_event(LARGE)])
+        leased: list[Event] = []
+        taken = self._cost(_POLL, lambda: leased.extend(self._claim(tenant, NOW + 60_000)))
+        receipts = [_receipt(event) for event in leased]
+        done, given_back = receipts[:_FEW], receipts[_FEW : 2 * _FEW]
+        of_large = [_receipt(event) for event in self._claim(large, NOW + 60_000)]
+        events = self._store.events
+        return {
+            "leased, 100 a poll": taken,
+            "extended": self._cost(_FEW, lambda: events.extend(tenant, done, NOW + 90_000, NOW)),
+            "acknowledged": self._cost(_FEW, lambda: events.acknowledge(tenant, done, NOW)),
+            "acknowledged, 10 KB": self._cost(1, lambda: events.acknowledge(large, of_large, NOW)),
+            "released": self._cost(_FEW, lambda: events.release(tenant, given_back, NOW, NOW)),
+        }
+
+    def _looking_back(self) -> dict[str, Units]:
+        tenant = self._tenant(_POLL)
+        events, size = self._store.events, PageSize(_POLL, _ANY_SIZE)
+        peeked = self._cost(_POLL, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, size, NOW))
+        delivered = self._claim(tenant)
+        one, selection = delivered[0].event_id, Selection(status=Status.DELIVERED)
+        listed = self._cost(_POLL, lambda: events.page(tenant, Selection(), Order.NEWEST, size, None, NOW))
+        alone = self._cost(1, lambda: events.replay(tenant, DEFAULT_INBOX, one, NOW))
+        return {
+            "peeked at, 100 at a time": peeked,
+            "listed, 100 at a time": listed,
+            "replayed alone": alone,
+            "replayed in a range": self._cost(_POLL, lambda: events.replay_all(tenant, selection, 1000, NOW)),
+        }
+
+    def _remembering(self) -> dict[str, Units]:
+        tenant, key_hash = _name(), sha256(uuid.uuid4().bytes).hexdigest()
+        key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW, None)
+        self._create(tenant)
+        self._store.keys.add(key)
+        events = self._store.events
+        return {
+            "a key looked up": self._cost(1, lambda: self._store.keys.find(key_hash)),
+            "a key's use noted": self._cost(1, lambda: self._store.keys.note_use(key_hash, NOW)),
+            "a tenant's shards looked up": self._cost(1, lambda: events._shards.of(tenant)),
+            "a tenant's inboxes looked up": self._cost(1, lambda: events._putting._definitions.of(tenant)),
+        }
+
+    def _cost(self, events: int, act: Callable[[], object]) -> Units:
+        self._wire.reset()
+        act()
+        if self._wire.calls["BatchExecuteStatement"]:
+            raise RuntimeError("a statement's units are not known here")
+        in_index = self._wire.write_units_of(STATUS_INDEX)
+        return Units(*(round(units / events, 4) for units in (self._wire.write_units, self._wire.read_units, in_index)))
+
+    def _tenant(self, events: int = 0) -> str:
+        """One that the process knows, with so many undelivered events."""
+        tenant = _name()
+        self._put(tenant, [_event()])
+        self._claim(tenant)
+        self._put(tenant, [_event() for _ in range(events)])
+        return tenant
+
+    def _create(self, tenant: str) -> None:
+        new = Tenant(
+            tenant_id=tenant, status=TenantStatus.REGISTERED, created_at_ms=NOW, updated_at_ms=NOW, updated_by="cost"
+        )
+        self._store.tenants.create(new, [AuditEntry(1, NOW, "cost", AuditAction.CREATED, {})])
+
+    def _put(self, tenant: str, events: Sequence[NewEvent]) -> None:
+        self._store.events.put(tenant, events, NOW, LATER)
+
+    def _produce(self, tenant: str) -> None:
+        start = threading.Barrier(_PRODUCERS)
+
+        def produce(_producer: int) -> None:
+            start.wait(30)
+            for _ in range(_FEW):
+                self._put(tenant, [_event()])
+
+        with ThreadPoolExecutor(_PRODUCERS) as pool:
+            list(pool.map(produce, range(_PRODUCERS)))
+
+    def _claim(self, tenant: str, lease_until_ms: int | None = None) -> list[Event]:
+        size = PageSize(_POLL, _ANY_SIZE)
+        return self._store.events.claim(tenant, DEFAULT_INBOX, size, NOW, lease_until_ms).events
+
+
+def _name() -> str:
+    return f"tenant-{uuid.uuid4().hex[:8]}"
+
+
+def _event(payload: bytes = SMALL, event_type: str | None = "order.created") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), event_type, payload)
+
+
+def _keyed() -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), "order.created", SMALL, sha256(SMALL).digest())
+
+
+def _receipt(event: Event) -> Receipt:
+    if event.lease is None:
+        raise RuntimeError("it is not leased")
+    return Receipt(event.inbox, event.event_id, event.lease.claim_id)

@@ -1,0 +1,49 @@
+"""What an event takes up, by the rules of docs.aws.amazon.com/amazondynamodb/…/CapacityUnitCalculations.html.
+
+DynamoDB Local says the size of a table, and of an index it says the table's.
+"""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, STATUS_INDEX, text
+
+_PARTITION_KEYS = {None: "pk", STATUS_INDEX: "gsi1pk", EVENT_TYPE_INDEX: "gsi2pk"}
+
+
+def stored_bytes(connection: Connection, tenant_id: str) -> dict[str, int]:
+    """The newest event of a tenant: in the table and in each index, without what DynamoDB adds to an item."""
+    sizes = {}
+    for index, key in _PARTITION_KEYS.items():
+        found = connection.call(
+            "query",
+            TableName=connection.table(EVENTS),
+            KeyConditionExpression=f"{key} = :tenant",
+            ExpressionAttributeValues={":tenant": text(tenant_id)},
+            **({} if index is None else {"IndexName": index}),
+        )["Items"]
+        sizes[index or EVENTS] = max(_members(item) for item in found)
+    return sizes
+
+
+def _members(members: Mapping[str, Any]) -> int:
+    return sum(len(name.encode()) + _value(value) for name, value in members.items())
+
+
+def _value(attribute: Mapping[str, Any]) -> int:
+    ((kind, value),) = attribute.items()
+    match kind:
+        case "S":
+            return len(value.encode())
+        case "B":
+            return len(value)
+        case "N":
+            return ceil(len(value.lstrip("-").replace(".", "").strip("0")) / 2) + 1
+        case "M":
+            return 3 + len(value) + _members(value)
+        case "L":
+            return 3 + len(value) + sum(_value(each) for each in value)
+        case _:
+            return 1
