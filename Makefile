@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test engines check bench torture build lock clean
+.PHONY: help run install test engines check bench profile cost torture build lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,8 +30,14 @@ check: $(VENV)/.dev ## lint, format, types, import rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## ratios against references in the same run, also in bench/results.json
+bench: engines ## ratios against references in the same run, held against goals
 	$(BIN)/python -m bench
+
+profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy needs root for it
+	$(BIN)/python -m bench.profile
+
+cost: engines ## count what an event costs on DynamoDB, and write docs/cost.md
+	$(BIN)/python -m bench.cost
 
 torture: $(VENV)/.dev ## the long crash and concurrency runs
 	$(BIN)/pytest tests/e2e tests/contract/test_state_machine.py --torture -q

@@ -1,68 +1,51 @@
-"""`make bench`: prints a table of ratios and writes every round to bench/results.json.
+"""`make bench`: measures every row, prints the table, and writes results.json, the chart and the table in the docs.
 
-Requests are compared with those to an empty Flask view, a deep backlog with a shallow one, the authorizer's cold import
-with that of boto3 alone: it should take less than 500 ms more.
+    python -m bench [WORD ...]
+
+With words, only the rows that have one of them in their names, and nothing is written. Exit status 1 where a goal is
+missed by more than the noise, or could not be measured; 2 where no row has such a name.
 """
 
-import json
-import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from bench.backlog import deep_backlog
-from bench.cold_import import cold_import
-from bench.rounds import Round, Row
-from bench.servers import ours, reference
-
-ROUNDS = 5
-SECONDS = 3.0
-CONNECTIONS = 32
-RESULTS = Path(__file__).with_name("results.json")
-
-_EVENT = b'{"event_type": "order.created", "payload": {"order": 1001, "total": 12.5, "currency": "EUR"}}'
+from bench import chart, report
+from bench.rounds import Outcome, Row
+from bench.table import MEASUREMENTS, Measurement
+from tests.engines import dynamodb_local
 
 
-def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
-    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
-    if body:
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    return head.encode() + b"\r\n" + body
+def main(words: Sequence[str]) -> int:
+    chosen = [each for each in MEASUREMENTS if not words or any(word.lower() in each.name.lower() for word in words)]
+    if not chosen:
+        print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)
+        return 2
+    possible = [each for each in chosen if not each.needs_dynamodb or dynamodb_local.is_there()]
+    rows = _measure(possible)
+    print(report.text_table(rows))
+    if len(possible) < len(chosen):
+        print("DynamoDB Local DID NOT RUN: `make engines` says what is missing. Nothing was written.", file=sys.stderr)
+        return 1
+    if not words:
+        report.save(rows)
+        chart.redraw()
+    return exit_status(rows)
 
 
-def rate(target: str, text: bytes) -> float:
-    """Answers a second, over one round."""
-    command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), str(SECONDS)]
-    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=60)
-    counts = json.loads(done.stdout)
-    if counts["bad"]:
-        raise RuntimeError(f"{counts['bad']} answers were no success")
-    return float(counts["good"] / SECONDS)
+def exit_status(rows: Sequence[Row]) -> int:
+    return int(any(row.outcome is Outcome.MISSED for row in rows))
 
 
-def compare(target: str, text: bytes, reference_target: str, reference_text: bytes) -> Row:
-    """Alternating, so that both see the same weather."""
-    rounds = [Round(rate(target, text), rate(reference_target, reference_text)) for _ in range(ROUNDS)]
-    return Row("1/s", rounds)
-
-
-def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, ours(Path(folder)) as (target, key), reference() as empty_view:
-        # The empty inbox first: it is empty until the other row fills it.
-        rows = {
-            "GET /inbox, empty": compare(target, request("GET", "/inbox", key), empty_view, request("GET", "/")),
-            "POST /events, on disk": compare(
-                target, request("POST", "/events", key, _EVENT), empty_view, request("POST", "/", "", _EVENT)
-            ),
-        }
-    rows["GET /inbox of 100, deep backlog"] = Row("ms", deep_backlog())
-    rows["cold import of the authorizer"] = Row("ms", cold_import())
-    RESULTS.write_text(json.dumps({name: row.as_json() for name, row in rows.items()}, indent=2) + "\n")
-    print(f"{'row':<32} {'ours':>8} {'reference':>10} {'':<4} {'ratio':>5}")
-    for name, row in rows.items():
-        figures = f"{row.median('ours'):>8.1f} {row.median('reference'):>10.1f} {row.unit:<4}"
-        print(f"{name:<32} {figures} {row.median('ratio'):>5.2f}")
+def _measure(measurements: Sequence[Measurement]) -> list[Row]:
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, each in enumerate(measurements, 1):
+            print(f"{number} of {len(measurements)}: {each.name} …", file=sys.stderr)
+            rows.append(each.row(Path(folder)))
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

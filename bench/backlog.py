@@ -1,56 +1,88 @@
-"""What a deep backlog costs a poll: the store itself, without HTTP, which would hide the difference."""
+"""What a million events that are there already cost a poll and a POST."""
 
-import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
+import apsw
+
+from bench.driving import EVENT, rate, request
+from bench.filling import TENANT, fill
 from bench.rounds import Round
+from bench.servers import ours
 from inbox.clock import now_ms
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
+from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.settings import Settings
 from inbox.store.sqlite import SQLiteStore
 
-ROUNDS = 15
-POLLS = 10
 SHALLOW = 1_000
-DEEP = 300_000
+DEEP = 1_000_000
 
-_TENANT = "bench"
-_PAYLOAD = b'{"order": 1001, "total": 12.5, "currency": "EUR"}'
+POLL_ROUNDS = 15
+POLLS = 10
+POST_ROUNDS = 9
+POST_SECONDS = 2.0
+WARM_UP_SECONDS = 0.5
+
 _ANY_SIZE = 1 << 40
+_BACK_TO_SHALLOW = "DELETE FROM events WHERE seq > (SELECT min(seq) FROM events) + ?"
 
 
-def deep_backlog() -> list[Round]:
-    """Milliseconds for a poll of 100 where DEEP events wait and as many are delivered, and where SHALLOW are."""
-    with tempfile.TemporaryDirectory() as folder:
-        deep = _filled(Path(folder, "deep.db"), DEEP)
+def poll(folder: Path) -> list[Round]:
+    """Milliseconds for a poll of 100, by the store itself: HTTP would hide the difference."""
+    with closing(_store(_deep(folder))) as deep:
         # A few polls empty the shallow one, so each round has its own.
-        rounds = [_round(deep, _filled(Path(folder, f"{number}.db"), SHALLOW)) for number in range(ROUNDS)]
-        deep.close()
-    return rounds
+        return [_poll_by_poll(deep, folder / f"shallow_{number}.db") for number in range(POLL_ROUNDS)]
 
 
-def _filled(path: Path, depth: int) -> SQLiteStore:
-    store = SQLiteStore(path, Settings().max_deliveries)
-    for _ in range(2 * depth // 500):
-        events = [NewEvent(random_event_id(), "order.created", _PAYLOAD) for _ in range(500)]
-        store.events.put(_TENANT, events, now_ms(), expires_at_s=now_ms() // 1000 + 86_400)
-    for _ in range(depth // 500):
-        _poll(store, 500)
-    return store
-
-
-def _round(deep: SQLiteStore, shallow: SQLiteStore) -> Round:
-    """Poll by poll, so that both see the same weather."""
-    seconds = [(_poll(deep, 100), _poll(shallow, 100)) for _ in range(POLLS)]
-    shallow.close()
+def _poll_by_poll(deep: SQLiteStore, path: Path) -> Round:
+    """In turns, so that both see the same weather."""
+    fill(path, waiting=SHALLOW + 100)
+    with closing(_store(path)) as shallow:
+        # A store that was just opened takes longer for its first poll.
+        _poll(shallow)
+        seconds = [(_poll(deep), _poll(shallow)) for _ in range(POLLS)]
     return Round(*(1000 * sum(each) / POLLS for each in zip(*seconds, strict=True)))
 
 
-def _poll(store: SQLiteStore, events: int) -> float:
+def _poll(store: SQLiteStore) -> float:
     started = time.perf_counter()
-    page = store.events.claim(_TENANT, DEFAULT_INBOX, PageSize(events, _ANY_SIZE), now_ms())
+    page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(100, _ANY_SIZE), now_ms())
     seconds = time.perf_counter() - started
-    if len(page.events) != events:
-        raise RuntimeError(f"{len(page.events)} events came instead of {events}")
+    if len(page.events) != 100:
+        raise RuntimeError(f"{len(page.events)} events came instead of 100")
     return seconds
+
+
+def post(folder: Path) -> list[Round]:
+    """Milliseconds from one answer to the next, with all connections busy."""
+    shallow = folder / "shallow.db"
+    fill(shallow, waiting=SHALLOW)
+    with ours(_deep(folder)) as at_deep, ours(shallow) as at_shallow:
+        to_deep, to_shallow = (request("POST", "/events", server.key, EVENT) for server in (at_deep, at_shallow))
+        rate(at_deep.target, to_deep, WARM_UP_SECONDS)
+        rate(at_shallow.target, to_shallow, WARM_UP_SECONDS)
+        rounds = []
+        for _ in range(POST_ROUNDS):
+            _make_shallow_again(shallow)
+            deep = rate(at_deep.target, to_deep, POST_SECONDS)
+            rounds.append(Round(1000 / deep, 1000 / rate(at_shallow.target, to_shallow, POST_SECONDS)))
+        return rounds
+
+
+def _make_shallow_again(path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.set_busy_timeout(5000)
+        connection.execute(_BACK_TO_SHALLOW, (SHALLOW - 1,))
+
+
+def _deep(folder: Path) -> Path:
+    """Filled once: what a row adds or takes is nothing to it."""
+    path = folder / "deep.db"
+    if not path.exists():
+        fill(path, waiting=DEEP)
+    return path
+
+
+def _store(path: Path) -> SQLiteStore:
+    return SQLiteStore(path, Settings().max_deliveries)

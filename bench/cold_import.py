@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from bench.rounds import Round
 
@@ -9,10 +10,10 @@ ROUNDS = 15
 _TIMED = "import time; started = time.perf_counter(); import {}; print(time.perf_counter() - started)"
 
 
-def cold_import() -> list[Round]:
+def rounds(_folder: Path) -> list[Round]:
     """Milliseconds for the handler with boto3 in it, and for boto3. A first round fills the disk's cache."""
-    rounds = [Round(_import("authorizer.lambda_handler"), _import("boto3")) for _ in range(ROUNDS + 1)]
-    return rounds[1:]
+    measured = [Round(_import("authorizer.lambda_handler"), _import("boto3")) for _ in range(ROUNDS + 1)]
+    return measured[1:]
 
 
 def _import(module: str) -> float:

@@ -1,36 +1,77 @@
 """A load generator in a process of its own: keep-alive connections that send the same request again and again.
 
-    python -m bench.load HOST:PORT CONNECTIONS SECONDS < request
+    python -m bench.load HOST:PORT CONNECTIONS (--seconds S | --answers N | --until-empty) < request
 
-Prints how many answers came back with a 2xx, and how many did not, as JSON.
+Prints, as JSON, how many answers were a 2xx and how many not, how many events were in them, and how long it took.
 """
 
+import argparse
 import asyncio
 import json
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+# In every event of an answer once, whether it was sent or polled, and not in the payloads of this bench.
+_IN_EACH_EVENT = b'"deliveries":'
 
 
-async def _drive(host: str, port: int, request: bytes, deadline: float, counts: dict[str, int]) -> None:
-    reader, writer = await asyncio.open_connection(host, port)
-    while time.monotonic() < deadline:
+@dataclass
+class Counts:
+    sent: int = 0
+    good: int = 0
+    bad: int = 0
+    events: int = 0
+    empty: int = 0
+    seconds: float = 0.0
+
+
+async def _drive(target: str, request: bytes, counts: Counts, goes_on: Callable[[], bool]) -> None:
+    reader, writer = await asyncio.open_connection(*target.split(":"))
+    while goes_on():
+        counts.sent += 1
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
-        counts["good" if head.startswith(b"HTTP/1.1 2") else "bad"] += 1
+        body = await reader.readexactly(length)
+        if head.startswith(b"HTTP/1.1 2"):
+            counts.good += 1
+        else:
+            counts.bad += 1
+        counts.events += body.count(_IN_EACH_EVENT)
+        counts.empty += body == b"[]\n"
     writer.close()
     await writer.wait_closed()
 
 
-async def _main(target: str, connections: int, seconds: float) -> None:
-    host, port = target.split(":")
+async def _main(words: argparse.Namespace) -> None:
     request = sys.stdin.buffer.read()
-    counts = {"good": 0, "bad": 0}
-    deadline = time.monotonic() + seconds
-    await asyncio.gather(*(_drive(host, int(port), request, deadline, counts) for _ in range(connections)))
-    sys.stdout.write(json.dumps(counts))
+    counts = Counts()
+    started = time.monotonic()
+
+    def goes_on() -> bool:
+        if words.until_empty:
+            return not counts.empty
+        if words.answers is not None:
+            return counts.sent < int(words.answers)
+        return time.monotonic() < started + float(words.seconds)
+
+    await asyncio.gather(*(_drive(words.target, request, counts, goes_on) for _ in range(words.connections)))
+    counts.seconds = time.monotonic() - started
+    sys.stdout.write(json.dumps(asdict(counts)))
+
+
+def _words() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.load")
+    parser.add_argument("target")
+    parser.add_argument("connections", type=int)
+    end = parser.add_mutually_exclusive_group(required=True)
+    end.add_argument("--seconds", type=float)
+    end.add_argument("--answers", type=int)
+    end.add_argument("--until-empty", action="store_true")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(_main(_words()))

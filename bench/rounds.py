@@ -1,7 +1,8 @@
-"""What is measured one right after the other, and what it comes to."""
+"""What is measured one right after the other, what it comes to, and whether that is good enough."""
 
 import statistics
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 
@@ -19,16 +20,74 @@ class Round:
         return self.ours - self.reference
 
 
+class Bound(StrEnum):
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+
+
+class Outcome(StrEnum):
+    MET = "met"
+    WITHIN_NOISE = "within noise"
+    MISSED = "missed"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """`part` is what it is a goal for: the `ratio`, or how much `more` ours is, in the row's unit."""
+
+    bound: Bound
+    figure: float
+    part: str = "ratio"
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.figure if self.bound is Bound.AT_LEAST else value <= self.figure
+
+
 @dataclass(frozen=True)
 class Row:
-    """`unit` is that of `ours`, `reference` and `more`, the same in every round."""
+    """`unit` is that of ours and of the reference, the same in every round."""
 
+    name: str
     unit: str
+    against: str
+    goal: Goal
     rounds: list[Round]
 
     def median(self, part: str) -> float:
-        return statistics.median(float(getattr(each, part)) for each in self.rounds)
+        return statistics.median(self.each(part))
+
+    def each(self, part: str) -> list[float]:
+        return [float(getattr(one, part)) for one in self.rounds]
+
+    @property
+    def value(self) -> float:
+        """What the goal is for."""
+        return self.median(self.goal.part)
+
+    @property
+    def noise(self) -> float:
+        """How far a round usually is from the median: the median of their distances, so no single hiccup counts."""
+        return statistics.median(abs(each - self.value) for each in self.each(self.goal.part))
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.goal.is_met_by(self.value):
+            return Outcome.MET
+        better = self.noise if self.goal.bound is Bound.AT_LEAST else -self.noise
+        return Outcome.WITHIN_NOISE if self.goal.is_met_by(self.value + better) else Outcome.MISSED
 
     def as_json(self) -> dict[str, Any]:
-        rounds = [asdict(each) for each in self.rounds]
-        return {"ratio": self.median("ratio"), "more": self.median("more"), "unit": self.unit, "rounds": rounds}
+        found = {"value": self.value, "noise": self.noise, "outcome": self.outcome}
+        return asdict(self) | found
+
+
+def row_from(document: dict[str, Any]) -> Row:
+    """The row that `as_json` wrote down; what it came to is worked out anew."""
+    goal = document["goal"]
+    return Row(
+        document["name"],
+        document["unit"],
+        document["against"],
+        Goal(Bound(goal["bound"]), goal["figure"], goal["part"]),
+        [Round(**each) for each in document["rounds"]],
+    )

@@ -1,4 +1,4 @@
-"""The two servers that are compared, each started as a user would start it, on a free port of loopback."""
+"""The servers that are compared, each started as a user would start it, on a free port of loopback."""
 
 import os
 import signal
@@ -8,46 +8,67 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from inbox.settings import Settings
 
-_BIN = f"{Path(sys.executable).parent}/"
+BIN = f"{Path(sys.executable).parent}/"
+
+# What inbox/server.py sets, but for the worker, which is ours.
+_SAME_AS_OURS = ["--keep-alive", "75", "--graceful-timeout", "8", "--no-control-socket"]
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - as in inbox/server.py
+
+
+@dataclass(frozen=True)
+class Server:
+    target: str
+    pid: int
+    key: str = ""
 
 
 @contextmanager
-def ours(folder: Path) -> Iterator[tuple[str, str]]:
-    """Where it listens, and a key."""
+def ours(database: Path, workers: int = Settings().workers) -> Iterator[Server]:
+    """On that database, which may have events in it; with a key of the tenant `bench`."""
     target = _free_address()
     host, port = target.split(":")
-    environment = _clean_environment() | {"INBOX_STORE": f"sqlite:///{folder}/inbox.db"}
+    environment = _clean_environment() | {"INBOX_STORE": f"sqlite:///{database}"}
 
     def run(*words: str) -> str:
-        done = subprocess.run([_BIN + "inbox", *words], env=environment, capture_output=True, check=True, timeout=30)
+        done = subprocess.run([BIN + "inbox", *words], env=environment, capture_output=True, check=True, timeout=30)
         return done.stdout.decode().strip()
 
     run("tenants", "create", "bench")
     key = run("keys", "create", "bench")
-    with _running([_BIN + "inbox", "serve", "--host", host, "--port", port], target, environment):
-        yield target, key
+    command = [BIN + "inbox", "serve", "--host", host, "--port", port, "--workers", str(workers)]
+    with _running(command, target, environment) as pid:
+        yield Server(target, pid, key)
 
 
 @contextmanager
-def reference() -> Iterator[str]:
+def reference(worker_class: str = "gthread") -> Iterator[Server]:
+    """The empty view."""
     settings = Settings()
     target = _free_address()
-    options = ["--workers", str(settings.workers), "--threads", str(settings.threads), "--worker-class", "gthread"]
-    command = [_BIN + "gunicorn", *options, "--no-control-socket", "--bind", target, "bench.reference:app"]
-    with _running(command, target, _clean_environment()):
-        yield target
+    options = ["--workers", str(settings.workers), "--threads", str(settings.threads), *_SAME_AS_OURS]
+    options += ["--worker-class", worker_class]
+    if _SHARED_MEMORY.is_dir():
+        options += ["--worker-tmp-dir", str(_SHARED_MEMORY)]
+    command = [BIN + "gunicorn", *options, "--bind", target, "bench.reference:app"]
+    with _running(command, target, _clean_environment()) as pid:
+        yield Server(target, pid)
+
+
+def workers_of(server: Server) -> list[int]:
+    return [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
 
 
 @contextmanager
-def _running(command: list[str], target: str, environment: dict[str, str]) -> Iterator[None]:
+def _running(command: list[str], target: str, environment: dict[str, str]) -> Iterator[int]:
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(process, target)
-        yield
+        yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(15)

@@ -1,0 +1,83 @@
+"""What SQLite itself can do: one connection in a loop, the schema and the durability of the embedded store, no HTTP."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
+from inbox.clock import now_ms
+
+_INSERT = """
+    INSERT INTO events (tenant_id, inbox, event_id, event_type, timestamp_ms, status, payload, expires_at_s)
+    VALUES (?, 'default', ?, 'order.created', ?, 'undelivered', ?, ?)"""
+
+_OLDEST = """
+    SELECT seq FROM events
+    WHERE tenant_id = ? AND inbox = 'default' AND status = 'undelivered' AND expires_at_s > ? ORDER BY seq LIMIT ?"""
+
+_TAKE = """
+    UPDATE events SET status = 'delivered', deliveries = deliveries + 1, delivered_at_ms = ?, claim_id = ?
+    WHERE seq IN (SELECT value FROM json_each(?))"""
+
+_READ = """
+    SELECT event_id, event_type, timestamp_ms, deliveries, payload FROM events
+    WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"""
+
+
+def insert(database: Path, at_a_time: int, seconds: float) -> float:
+    """Events a second, a transaction for each `at_a_time` of them."""
+    inserted = 0
+    with closing(_connection(database)) as connection:
+        started = time.perf_counter()
+        while time.perf_counter() < started + seconds:
+            now = now_ms()
+            end = now // 1000 + RETENTION_SECONDS
+            with _transaction(connection):
+                connection.executemany(
+                    _INSERT, [(TENANT, str(uuid.uuid4()), now, PAYLOAD, end) for _ in range(at_a_time)]
+                )
+            inserted += at_a_time
+        return inserted / (time.perf_counter() - started)
+
+
+def claim(database: Path, at_a_time: int, expected: int) -> float:
+    """Events a second, until none is left."""
+    claimed = 0
+    with closing(_connection(database)) as connection:
+        started = time.perf_counter()
+        while True:
+            now = now_ms()
+            with _transaction(connection):
+                oldest = connection.execute(_OLDEST, (TENANT, now // 1000, at_a_time)).fetchall()
+                seqs = json.dumps([seq for (seq,) in oldest])
+                connection.execute(_TAKE, (now, uuid.uuid4().hex, seqs))
+                events = connection.execute(_READ, (seqs,)).fetchall()
+            claimed += len(events)
+            if not events:
+                break
+        seconds = time.perf_counter() - started
+    if claimed != expected:
+        raise RuntimeError(f"{claimed} events were claimed instead of {expected}")
+    return claimed / seconds
+
+
+def _connection(database: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
+    for name, value in (("synchronous", "full"), ("fullfsync", 1), ("checkpoint_fullfsync", 1)):
+        connection.pragma(name, value)
+    # A server on the same file has its own work to do, such as deleting what has expired.
+    connection.set_busy_timeout(5000)
+    return connection
+
+
+@contextmanager
+def _transaction(connection: apsw.Connection) -> Iterator[None]:
+    # Not `with connection`, which makes a savepoint and not a transaction that takes the write lock at once.
+    connection.execute("BEGIN IMMEDIATE")
+    yield
+    connection.execute("COMMIT")

@@ -1,0 +1,105 @@
+"""docs/performance.svg, and the table in docs/performance.md, drawn from bench/results.json.
+
+    python -m bench.chart
+
+Every row has a track of its own on which the goal is the same mark, since a ratio of 0.15 and one of 1.2 have nothing
+else in common. The light part of it is where the bar should end, the dots are the rounds.
+"""
+
+from html import escape
+
+from bench import report
+from bench.rounds import Bound, Outcome, Row
+
+CHART = report.ROOT / "docs" / "performance.svg"
+
+_WIDTH, _TRACK_X, _TRACK_WIDTH, _ROW_HEIGHT, _TOP = 960, 370, 330, 44, 66
+# The goal stands in the middle; what is twice as much or more ends at the edge.
+_END_OF_TRACK = 2.0
+
+_STYLE = """
+    text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #24292f }
+    .small { font-size: 11.5px; fill: #57606a }
+    .title { font-size: 15px; font-weight: 600 }
+    .value { font-weight: 600 }
+    .track { fill: #eaeef2 }
+    .wanted { fill: #c7e8d0 }
+    .met { fill: #2da44e }
+    .within { fill: #bf8700 }
+    .missed { fill: #cf222e }
+    .round { fill: #ffffff; stroke: #24292f; stroke-width: 1 }
+    .goal { stroke: #24292f; stroke-width: 2 }
+    @media (prefers-color-scheme: dark) {
+        text { fill: #e6edf3 }
+        .small { fill: #9da7b3 }
+        .track { fill: #2d333b }
+        .wanted { fill: #1f4a2f }
+        .goal { stroke: #e6edf3 }
+        .round { fill: #0d1117; stroke: #e6edf3 }
+    }"""
+
+_CLASSES = {Outcome.MET: "met", Outcome.WITHIN_NOISE: "within", Outcome.MISSED: "missed"}
+
+
+def redraw() -> None:
+    context, rows = report.load()
+    CHART.write_text(drawn(rows))
+    report.PAGE.write_text(report.page_with_table(report.PAGE.read_text(), context, rows))
+
+
+def drawn(rows: list[Row]) -> str:
+    height = _TOP + len(rows) * _ROW_HEIGHT + 12
+    middle = _TRACK_X + _TRACK_WIDTH / 2
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
+        "<title>How each row of the bench stands to its goal</title>",
+        f"<style>{_STYLE}\n</style>",
+        '<text class="title" x="16" y="26">Ours against a reference in the same run</text>',
+        '<text class="small" x="16" y="46">A bar should end where its track is green. The dots are the rounds.</text>',
+        f'<text class="small" x="{middle:.0f}" y="52" text-anchor="middle">goal</text>',
+        *(_row(row, _TOP + number * _ROW_HEIGHT) for number, row in enumerate(rows)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _row(row: Row, top: int) -> str:
+    goal_x, bar_y = _x(row, row.goal.figure), top + 8
+    wanted_x, wanted_width = (
+        (goal_x, _TRACK_X + _TRACK_WIDTH - goal_x)
+        if row.goal.bound is Bound.AT_LEAST
+        else (_TRACK_X, goal_x - _TRACK_X)
+    )
+    words_x = _TRACK_X + _TRACK_WIDTH + 16
+    said = f"{report.value_text(row, row.value)} ± {report.value_text(row, row.noise).removeprefix('+')}, {row.outcome}"
+    return "\n".join(
+        [
+            f'<text x="16" y="{top + 15}">{escape(row.name)}</text>',
+            f'<text class="small" x="16" y="{top + 30}">{escape(_figures(row))}</text>',
+            f'<rect class="track" x="{_TRACK_X}" y="{bar_y}" width="{_TRACK_WIDTH}" height="16" rx="3"/>',
+            f'<rect class="wanted" x="{wanted_x:.1f}" y="{bar_y}" width="{wanted_width:.1f}" height="16" rx="3"/>',
+            f'<rect class="{_CLASSES[row.outcome]}" x="{_TRACK_X}" y="{bar_y + 4}" '
+            f'width="{_x(row, row.value) - _TRACK_X:.1f}" height="8" rx="2"/>',
+            *(
+                f'<circle class="round" cx="{_x(row, each):.1f}" cy="{bar_y + 8}" r="2.5"/>'
+                for each in row.each(row.goal.part)
+            ),
+            f'<line class="goal" x1="{goal_x:.1f}" y1="{bar_y - 4}" x2="{goal_x:.1f}" y2="{bar_y + 20}"/>',
+            f'<text class="value" x="{words_x}" y="{top + 15}">{escape(said)}</text>',
+            f'<text class="small" x="{words_x}" y="{top + 30}">goal: {escape(report.goal_text(row))}</text>',
+        ]
+    )
+
+
+def _figures(row: Row) -> str:
+    ours, reference = report.figure(row.median("ours")), report.figure(row.median("reference"))
+    return f"{ours} {row.unit}, against {reference}: {row.against}"
+
+
+def _x(row: Row, value: float) -> float:
+    share = max(0.0, min(value / row.goal.figure, _END_OF_TRACK)) / _END_OF_TRACK
+    return _TRACK_X + _TRACK_WIDTH * share
+
+
+if __name__ == "__main__":
+    redraw()

@@ -1,0 +1,38 @@
+"""Requests as they go over the wire, and what the load generator counted of them."""
+
+import json
+import subprocess
+import sys
+
+from bench.load import Counts
+
+CONNECTIONS = 32
+BATCH = 100
+
+EVENT = b'{"event_type": "order.created", "payload": {"order": 1001, "total": 12.5, "currency": "EUR"}}'
+EVENTS = b"[" + b", ".join([EVENT] * BATCH) + b"]"
+
+_LONGEST_SECONDS = 120
+
+
+def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
+    if body:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    return head.encode() + b"\r\n" + body
+
+
+def drive(target: str, text: bytes, *until: str) -> Counts:
+    """`until` is one of the load generator's options."""
+    command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), *until]
+    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=_LONGEST_SECONDS)
+    counts = Counts(**json.loads(done.stdout))
+    if counts.bad:
+        raise RuntimeError(f"{counts.bad} answers were no success")
+    return counts
+
+
+def rate(target: str, text: bytes, seconds: float) -> float:
+    """Answers a second."""
+    counts = drive(target, text, "--seconds", str(seconds))
+    return counts.good / counts.seconds

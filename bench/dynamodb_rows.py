@@ -1,0 +1,162 @@
+"""What the DynamoDB store costs this process in CPU for an event, against boto3 with a call for each.
+
+DynamoDB Local answers, in a process of its own; how fast it is does not matter.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import boto3
+
+from bench.driving import CONNECTIONS
+from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
+from bench.rounds import Round
+from inbox.clock import now_ms
+from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Status, random_event_id
+from inbox.settings import Settings
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.items import to_item
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, key_of, place, place_of, status_key
+from inbox.store.dynamodb.states import undelivered
+from tests.engines import dynamodb_local
+
+ROUNDS = 5
+OURS = 1_000
+REFERENCE = 200
+AT_A_TIME = 100
+
+_OTHER_TENANT = "boto3"
+_ANY_SIZE = 1 << 40
+_UNDELIVERED = "gsi1pk = :tenant AND begins_with(gsi1sk, :undelivered)"
+_DELIVER = "SET #status = :delivered, gsi1sk = :now, deliveries = deliveries + :one, delivered_at = :at"
+
+
+def sending(_folder: Path) -> list[Round]:
+    """Milliseconds of CPU: 32 producers with an event at a time each, and put_item in a loop.
+
+    In a loop, since in 32 threads an event costs boto3 as much or more.
+    """
+    with _opened() as (store, client):
+
+        def produce(share: list[NewEvent]) -> None:
+            for event in share:
+                store.events.put(TENANT, [event], now_ms(), _end())
+
+        def ours() -> None:
+            list(pool.map(produce, [events[producer::CONNECTIONS] for producer in range(CONNECTIONS)]))
+
+        def theirs() -> None:
+            for item in items:
+                client.put_item(TableName=EVENTS, Item=item)
+
+        rounds = []
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            for _ in range(ROUNDS + 1):
+                events, items = _events(OURS), [_item(event) for event in _events(REFERENCE)]
+                rounds.append(Round(_cpu_ms(ours) / OURS, _cpu_ms(theirs) / REFERENCE))
+        return rounds[1:]
+
+
+def polling(_folder: Path) -> list[Round]:
+    """Milliseconds of CPU: claims of 100, and a query of 100 with an update_item for each that it found."""
+    with _opened() as (store, client):
+        rounds = []
+        for _ in range(ROUNDS + 1):
+            for tenant, events in ((TENANT, OURS), (_OTHER_TENANT, REFERENCE)):
+                for _ in range(events // AT_A_TIME):
+                    store.events.put(tenant, _events(AT_A_TIME), now_ms(), _end())
+            ours = _cpu_ms(lambda: _claim_all(store)) / OURS
+            rounds.append(Round(ours, _cpu_ms(lambda: _update_all(client)) / REFERENCE))
+        return rounds[1:]
+
+
+def _claim_all(store: DynamoDBStore) -> None:
+    for _ in range(OURS // AT_A_TIME):
+        page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(AT_A_TIME, _ANY_SIZE), now_ms())
+        if len(page.events) != AT_A_TIME:
+            raise RuntimeError(f"{len(page.events)} events came instead of {AT_A_TIME}")
+
+
+def _update_all(client: Any) -> None:
+    for _ in range(REFERENCE // AT_A_TIME):
+        found = client.query(
+            TableName=EVENTS,
+            IndexName=STATUS_INDEX,
+            KeyConditionExpression=_UNDELIVERED,
+            ExpressionAttributeValues={
+                ":tenant": {"S": _OTHER_TENANT},
+                ":undelivered": {"S": status_key(Status.UNDELIVERED, "")},
+            },
+            Limit=AT_A_TIME,
+        )["Items"]
+        if len(found) != AT_A_TIME:
+            raise RuntimeError(f"{len(found)} events were found instead of {AT_A_TIME}")
+        for entry in found:
+            _update(client, entry)
+
+
+def _update(client: Any, entry: dict[str, Any]) -> None:
+    client.update_item(
+        TableName=EVENTS,
+        Key=key_of(entry),
+        UpdateExpression=_DELIVER,
+        # Only if nobody else has taken it since.
+        ConditionExpression="gsi1sk = :before",
+        ExpressionAttributeNames={"#status": "status"},
+        ExpressionAttributeValues={
+            ":delivered": {"S": Status.DELIVERED},
+            ":now": {"S": status_key(Status.DELIVERED, place_of(entry))},
+            ":before": entry["gsi1sk"],
+            ":one": {"N": "1"},
+            ":at": {"N": str(now_ms())},
+        },
+        # The index has no payloads.
+        ReturnValues="ALL_NEW",
+    )
+
+
+@contextmanager
+def _opened() -> Iterator[tuple[DynamoDBStore, Any]]:
+    """Our store, and a client as anybody makes one, on new tables."""
+    with dynamodb_local.running() as url, patch.dict(os.environ, _environment(url)):
+        settings = Settings()
+        store = DynamoDBStore(Connection("", settings.threads), settings.max_deliveries)
+        store.init()
+        client = boto3.client("dynamodb")
+        yield store, client
+        client.close()
+        store.close()
+
+
+def _environment(url: str) -> dict[str, str]:
+    keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
+    return keys | {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+
+
+def _cpu_ms(act: Callable[[], None]) -> float:
+    """Of every thread of this process, and of no other process."""
+    started = time.process_time()
+    act()
+    return 1000 * (time.process_time() - started)
+
+
+def _events(count: int) -> list[NewEvent]:
+    return [NewEvent(random_event_id(), "order.created", PAYLOAD.encode()) for _ in range(count)]
+
+
+def _item(event: NewEvent) -> dict[str, Any]:
+    """The item that our store would write."""
+    now = now_ms()
+    its_place = place(now, time.monotonic_ns(), "boto3x")
+    return to_item(_OTHER_TENANT, None, event, now, its_place, undelivered(its_place), _end())
+
+
+def _end() -> int:
+    return now_ms() // 1000 + RETENTION_SECONDS

@@ -1,0 +1,48 @@
+"""Databases with events in them, quickly: by plain SQL into the schema that our migrations make."""
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from inbox.clock import now_ms
+from inbox.store.sqlite import SQLiteStore
+
+TENANT = "bench"
+PAYLOAD = '{"order": 1001, "total": 12.5, "currency": "EUR"}'
+RETENTION_SECONDS = 86_400
+
+_CACHE_KIB = 400_000
+
+# The ids are as random as those of the service: how well an index keeps up depends on that.
+_FILL = """
+    WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :events),
+        random_ids (hex) AS (SELECT lower(hex(randomblob(16))) FROM numbers)
+    INSERT INTO events (tenant_id, inbox, event_id, event_type, timestamp_ms, status, payload, expires_at_s)
+    SELECT :tenant, 'default',
+        format('%s-%s-4%s-a%s-%s',
+            substr(hex, 1, 8), substr(hex, 9, 4), substr(hex, 14, 3), substr(hex, 18, 3), substr(hex, 21)),
+        'order.created', :now_ms, 'undelivered', :payload, :now_ms / 1000 + :retention
+    FROM random_ids"""
+
+
+def fill(path: Path, waiting: int) -> None:
+    """Makes the file where it is not there, and adds so many events to it."""
+    SQLiteStore(path, max_deliveries=1).close()
+    if not waiting:
+        return
+    values = {
+        "events": waiting,
+        "tenant": TENANT,
+        "now_ms": now_ms(),
+        "payload": PAYLOAD,
+        "retention": RETENTION_SECONDS,
+    }
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.set_busy_timeout(5000)
+        # Nothing is measured here, and nobody misses the file if the power goes.
+        connection.pragma("synchronous", "off")
+        connection.pragma("cache_size", -_CACHE_KIB)
+        connection.execute(_FILL, values)
+        # Otherwise whoever writes next pays for it.
+        connection.pragma("wal_checkpoint", "truncate")

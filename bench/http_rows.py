@@ -1,0 +1,81 @@
+"""Requests to the real server, against an empty view and against bare loops on the same database."""
+
+from pathlib import Path
+
+from bench import bare_loops
+from bench.driving import BATCH, EVENT, EVENTS, drive, rate, request
+from bench.filling import fill
+from bench.rounds import Round
+from bench.servers import ours, reference
+
+# Many short rounds rather than few long ones: both sides of each should see the same weather.
+ROUNDS = 9
+SECONDS = 2.0
+WARM_UP_SECONDS = 0.5
+TO_POLL = 60_000
+
+
+def one_event(folder: Path) -> list[Round]:
+    return _against_empty_view(folder / "one_event.db", "POST", "/events", EVENT)
+
+
+def empty_inbox(folder: Path) -> list[Round]:
+    return _against_empty_view(folder / "empty_inbox.db", "GET", "/inbox", b"")
+
+
+def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> list[Round]:
+    """Answers a second."""
+    with ours(database) as server, reference() as empty_view:
+        real = request(method, path, server.key, body)
+        # The same bytes: an empty view has to read them too.
+        empty = request(method, "/", server.key, body)
+        rate(server.target, real, WARM_UP_SECONDS)
+        rate(empty_view.target, empty, WARM_UP_SECONDS)
+        return [
+            Round(rate(server.target, real, SECONDS), rate(empty_view.target, empty, SECONDS)) for _ in range(ROUNDS)
+        ]
+
+
+def our_worker(_folder: Path) -> list[Round]:
+    """Answers a second, of the empty view on both sides."""
+    with reference("bench.reference.OurWorker") as staying, reference() as usual:
+        text = request("GET", "/")
+        for server in (staying, usual):
+            rate(server.target, text, WARM_UP_SECONDS)
+        return [Round(rate(staying.target, text, SECONDS), rate(usual.target, text, SECONDS)) for _ in range(ROUNDS)]
+
+
+def batches(folder: Path) -> list[Round]:
+    """Events a second, in transactions of a hundred."""
+    bare = folder / "bare_batches.db"
+    fill(bare, waiting=0)
+    with ours(folder / "batches.db") as server:
+        text = request("POST", "/events/batch", server.key, EVENTS)
+
+        def served(seconds: float) -> float:
+            counts = drive(server.target, text, "--seconds", str(seconds))
+            return counts.events / counts.seconds
+
+        served(WARM_UP_SECONDS)
+        return [Round(served(SECONDS), bare_loops.insert(bare, BATCH, SECONDS)) for _ in range(ROUNDS)]
+
+
+def until_empty(folder: Path) -> list[Round]:
+    """Events a second, a hundred at a time, on one database that is filled again for each."""
+    database = folder / "until_empty.db"
+    with ours(database) as server:
+        text = request("GET", f"/inbox?limit={BATCH}", server.key)
+
+        def served(events: int) -> float:
+            fill(database, waiting=events)
+            counts = drive(server.target, text, "--until-empty")
+            if counts.events != events:
+                raise RuntimeError(f"{counts.events} events came instead of {events}")
+            return counts.events / counts.seconds
+
+        def bare() -> float:
+            fill(database, waiting=TO_POLL)
+            return bare_loops.claim(database, BATCH, TO_POLL)
+
+        served(TO_POLL // 10)
+        return [Round(served(TO_POLL), bare()) for _ in range(ROUNDS)]

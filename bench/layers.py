@@ -1,0 +1,76 @@
+"""Stacks that py-spy has seen, and which layer of the service each was in."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+# The first that fits counts. A file of nobody's, such as one of the standard library, counts for whoever called it.
+_LAYERS = (
+    ("inbox/store/", "store"),
+    ("inbox/strict_json", "JSON"),
+    ("orjson", "JSON"),
+    ("inbox/api/request_trail", "log line"),
+    ("inbox/logs", "log line"),
+    ("structlog/", "log line"),
+    ("logging/", "log line"),
+    ("marshmallow/", "schemas"),
+    ("inbox/api/auth", "keys and limits"),
+    ("inbox/admission", "keys and limits"),
+    ("inbox/key_cache", "keys and limits"),
+    ("inbox/token_buckets", "keys and limits"),
+    ("authorizer/", "keys and limits"),
+    ("inbox/worker", "gunicorn"),
+    ("inbox/", "our API and use cases"),
+    ("flask/", "Flask and Werkzeug"),
+    ("werkzeug/", "Flask and Werkzeug"),
+    ("gunicorn/", "gunicorn"),
+    ("concurrent/futures/", "gunicorn"),
+)
+
+
+def read_stacks(raw: str) -> Counter[tuple[str, ...]]:
+    """py-spy's `raw` format: frames from the outermost to the innermost, then how often they were seen."""
+    stacks: Counter[tuple[str, ...]] = Counter()
+    for line in raw.splitlines():
+        frames, times = line.rsplit(" ", 1)
+        # The first of them name the processes.
+        stacks[tuple(each for each in frames.split(";") if not each.startswith("process "))] += int(times)
+    return stacks
+
+
+def by_layer(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+    return _sum((_layer(frames), times) for frames, times in stacks.items())
+
+
+def by_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+    """By the function that was running, without its line."""
+    return _sum((_without_line(frames[-1]), times) for frames, times in stacks.items())
+
+
+def within_ours(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+    """By every function of ours on the stack, once: what it and all that it called took."""
+    return _sum(
+        (name, times)
+        for frames, times in stacks.items()
+        for name in {_without_line(each) for each in frames if "(inbox/" in each}
+    )
+
+
+def _layer(frames: tuple[str, ...]) -> str:
+    for frame in reversed(frames):
+        file = frame.rpartition(" (")[2]
+        for beginning, layer in _LAYERS:
+            if file.startswith(beginning):
+                return layer
+    return "other"
+
+
+def _without_line(frame: str) -> str:
+    name, colon, line = frame.rstrip(")").rpartition(":")
+    return f"{name})" if colon and line.isdigit() else frame
+
+
+def _sum(seen: Iterable[tuple[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, times in seen:
+        total[name] += times
+    return total

@@ -1,0 +1,49 @@
+"""Whether a worker grows with the events that have gone through it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench.driving import BATCH, EVENT, EVENTS, drive, request
+from bench.rounds import Round
+from bench.servers import Server, ours, workers_of
+
+ROUNDS = 5
+FIRST = 10_000
+ALL = 200_000
+_BLOCKS = 4
+# About one in so many is sent alone, the others in batches.
+_ALONE = 50
+
+
+def growth(folder: Path) -> list[Round]:
+    """Resident megabytes of one worker after ALL events, and after the first of them.
+
+    A new server for each round, all of them at the same time: it is not speed that is measured here.
+    """
+    with ThreadPoolExecutor(ROUNDS) as pool:
+        return list(pool.map(_round, [folder / f"memory_{number}.db" for number in range(ROUNDS)]))
+
+
+def _round(database: Path) -> Round:
+    with ours(database, workers=1) as server:
+        _pass_through(server, FIRST)
+        (worker,) = workers_of(server)
+        after_first = _resident_megabytes(worker)
+        for _ in range(_BLOCKS):
+            _pass_through(server, (ALL - FIRST) // _BLOCKS)
+        return Round(_resident_megabytes(worker), after_first)
+
+
+def _pass_through(server: Server, events: int) -> None:
+    alone = events // _ALONE // BATCH * BATCH
+    drive(server.target, request("POST", "/events", server.key, EVENT), "--answers", str(alone))
+    batches = request("POST", "/events/batch", server.key, EVENTS)
+    drive(server.target, batches, "--answers", str((events - alone) // BATCH))
+    polled = drive(server.target, request("GET", f"/inbox?limit={BATCH}", server.key), "--until-empty")
+    if polled.events != events:
+        raise RuntimeError(f"{polled.events} events came instead of {events}")
+
+
+def _resident_megabytes(pid: int) -> float:
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024

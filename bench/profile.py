@@ -1,0 +1,84 @@
+"""`make profile`: where the workers' time goes under POST /events and under GET /inbox, empty and full.
+
+py-spy looks at them a hundred times a second and counts who holds the interpreter's lock. So what waits is left out,
+and so is what SQLite does with the lock released. Flame graphs and stacks go to .cache/profile/.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+
+from bench.driving import EVENT, rate, request
+from bench.filling import fill
+from bench.layers import by_function, by_layer, read_stacks, within_ours
+from bench.servers import BIN, Server, ours, workers_of
+
+SECONDS = 10.0
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".cache" / "profile"
+_FUNCTIONS = 15
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        empty, full = Path(folder, "empty.db"), Path(folder, "full.db")
+        with ours(empty) as server:
+            _show("empty-poll", server, request("GET", "/inbox", server.key))
+            _show("post", server, request("POST", "/events", server.key, EVENT))
+        # More than are polled: an empty inbox is another picture.
+        fill(full, waiting=1_200_000)
+        with ours(full) as server:
+            _show("poll", server, request("GET", "/inbox?limit=100", server.key))
+    print(f"\nFlame graphs, and the stacks as text, are in {FOLDER.relative_to(ROOT)}/")
+
+
+def _show(name: str, server: Server, text: bytes) -> None:
+    rate(server.target, text, 1)
+    before = _cpu_seconds(server)
+    answers = rate(server.target, text, SECONDS / 2)
+    cpu = (_cpu_seconds(server) - before) / (answers * SECONDS / 2)
+    print(f"\n{name}: {answers:.0f} answers a second, {1000 * cpu:.2f} ms of CPU in the workers for each", flush=True)
+    stacks = read_stacks(_watched(name, "raw", server, text).read_text())
+    _watched(name, "flamegraph", server, text)
+    _table("layer", by_layer(stacks), stacks.total())
+    _table("function, itself", by_function(stacks), stacks.total())
+    _table("function of ours, with what it calls", within_ours(stacks), stacks.total())
+
+
+def _watched(name: str, form: str, server: Server, text: bytes) -> Path:
+    """What py-spy wrote while the server was under load."""
+    to = FOLDER / f"{name}.{'svg' if form == 'flamegraph' else 'txt'}"
+    load = threading.Thread(target=rate, args=(server.target, text, SECONDS + 2))
+    load.start()
+    options = ["--subprocesses", "--gil", "--format", form, "--duration", str(int(SECONDS)), "--output", str(to)]
+    watch = [BIN + "py-spy", "record", "--pid", str(server.pid), *options]
+    watched = subprocess.run(watch, capture_output=True, timeout=SECONDS + 60)
+    load.join()
+    if watched.returncode:
+        sys.exit(f"py-spy could not look at the workers (it needs root or CAP_SYS_PTRACE):\n{watched.stderr.decode()}")
+    return to
+
+
+def _cpu_seconds(server: Server) -> float:
+    """Of all workers, in user and in system mode."""
+    ticks = 0
+    for pid in workers_of(server):
+        # The command's name may hold spaces; the figures come behind its bracket.
+        figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(figures[11]) + int(figures[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _table(heading: str, counts: Counter[str], total: int) -> None:
+    print(f"\n  share  {heading}")
+    for name, times in counts.most_common(_FUNCTIONS):
+        print(f"  {times / total:5.1%}  {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""What a run came to: bench/results.json, and the table made of it for a terminal and for docs/performance.md."""
+
+import json
+import os
+import platform
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from bench.rounds import Row, row_from
+from inbox.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results.json"
+PAGE = ROOT / "docs" / "performance.md"
+
+_BEGIN = "<!-- made by `make bench` from bench/results.json -->\n"
+_END = "<!-- until here -->\n"
+
+
+def save(rows: list[Row]) -> None:
+    """Everything that the table and the chart are made of."""
+    document = {"context": _context(), "rows": [row.as_json() for row in rows]}
+    RESULTS.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def load() -> tuple[dict[str, Any], list[Row]]:
+    document = json.loads(RESULTS.read_text())
+    return document["context"], [row_from(each) for each in document["rows"]]
+
+
+def text_table(rows: list[Row]) -> str:
+    cells = [("row", "ours", "reference", "unit", "ratio", "± noise", "goal", ""), *map(_cells, rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column in _FIGURES else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in cells
+    )
+
+
+_FIGURES = (1, 2, 4, 5)
+
+
+def page_with_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
+    """The page with the table of these rows in place of the one that it has."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    lines = [
+        "| | ours | reference | | ratio | ± noise | goal | |",
+        "|---|--:|--:|---|--:|--:|---|---|",
+        *(_line(row) for row in rows),
+    ]
+    return before + _BEGIN + "\n".join(["", *lines, "", _where(context), "", ""]) + _END + after
+
+
+def _line(row: Row) -> str:
+    name, ours, reference, unit, value, noise, goal, outcome = _cells(row)
+    return f"| {name} | {ours} | {reference} | {unit}, {row.against} | {value} | {noise} | {goal} | {outcome} |"
+
+
+def _where(context: dict[str, Any]) -> str:
+    parser = "with its C parser" if context["gunicorn_h1c"] else "without its C parser"
+    return (
+        f"Measured on {context['cores']} cores with Python {context['python']}, SQLite {context['sqlite']}, Flask "
+        f"{context['flask']} and gunicorn {context['gunicorn']} {parser}, {context['workers']} workers of "
+        f"{context['threads']} threads."
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.name,
+        figure(row.median("ours")),
+        figure(row.median("reference")),
+        row.unit,
+        value_text(row, row.value),
+        value_text(row, row.noise).removeprefix("+"),
+        goal_text(row),
+        row.outcome,
+    )
+
+
+def goal_text(row: Row) -> str:
+    unit = "" if row.goal.part == "ratio" else f" {row.unit} more"
+    return f"{row.goal.bound} {row.goal.figure:g}{unit}"
+
+
+def value_text(row: Row, value: float) -> str:
+    """A ratio, or how much more it is."""
+    return f"{value:.2f}" if row.goal.part == "ratio" else f"{value:+.0f} {row.unit}"
+
+
+def figure(value: float) -> str:
+    """Three digits, or a whole number."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _context() -> dict[str, Any]:
+    """What the figures depend on, apart from the code. Nothing that says whose machine it was."""
+    settings = Settings()
+    return {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "flask": version("flask"),
+        "gunicorn": version("gunicorn"),
+        "gunicorn_h1c": find_spec("gunicorn_h1c") is not None,
+        "workers": settings.workers,
+        "threads": settings.threads,
+    }

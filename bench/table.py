@@ -1,0 +1,59 @@
+"""Every row that `make bench` measures, and its goal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import backlog, cold_import, dynamodb_rows, http_rows, memory
+from bench.rounds import Bound, Goal, Round, Row
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """`rounds` gets a folder of its own and of the others that are measured in the same run."""
+
+    name: str
+    unit: str
+    against: str
+    goal: Goal
+    rounds: Callable[[Path], list[Round]]
+    needs_dynamodb: bool = False
+
+    def row(self, folder: Path) -> Row:
+        return Row(self.name, self.unit, self.against, self.goal, self.rounds(folder))
+
+
+def _at_least(figure: float) -> Goal:
+    return Goal(Bound.AT_LEAST, figure)
+
+
+def _at_most(figure: float) -> Goal:
+    return Goal(Bound.AT_MOST, figure)
+
+
+MEASUREMENTS = (
+    Measurement("POST /events", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.one_event),
+    Measurement("POST /events/batch of 100", "events/s", "a bare loop of inserts", _at_least(0.6), http_rows.batches),
+    Measurement(
+        "GET /inbox, 100 at a time", "events/s", "a bare loop of claims", _at_least(0.6), http_rows.until_empty
+    ),
+    Measurement("GET /inbox, empty", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.empty_inbox),
+    Measurement("an empty view, our worker", "requests/s", "gunicorn's own", _at_least(1.0), http_rows.our_worker),
+    Measurement("poll of 100, 1,000,000 waiting", "ms", "1,000 waiting", _at_most(1.2), backlog.poll),
+    Measurement("POST /events, 1,000,000 stored", "ms", "1,000 stored", _at_most(1.2), backlog.post),
+    Measurement(
+        "DynamoDB: CPU per event sent", "ms", "boto3, a put_item each", _at_most(0.15), dynamodb_rows.sending, True
+    ),
+    Measurement(
+        "DynamoDB: CPU per event polled",
+        "ms",
+        "boto3, an update_item each",
+        _at_most(0.15),
+        dynamodb_rows.polling,
+        True,
+    ),
+    Measurement("memory after 200,000 events", "MB", "after 10,000", _at_most(1.1), memory.growth),
+    Measurement(
+        "cold import of the authorizer", "ms", "boto3 alone", Goal(Bound.AT_MOST, 500, "more"), cold_import.rounds
+    ),
+)
