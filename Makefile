@@ -36,7 +36,7 @@ bench: engines ## ratios against references in the same run, held against goals
 profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy needs root for it
 	$(BIN)/python -m bench.profile
 
-cost: engines ## count what an event costs on DynamoDB, and write docs/cost.md
+cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/cost.md
 	$(BIN)/python -m bench.cost
 
 torture: $(VENV)/.dev ## the long crash and concurrency runs

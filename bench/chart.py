@@ -71,7 +71,7 @@ def _row(row: Row, top: int) -> str:
         else (_TRACK_X, goal_x - _TRACK_X)
     )
     words_x = _TRACK_X + _TRACK_WIDTH + 16
-    said = f"{report.value_text(row, row.value)} ± {report.value_text(row, row.noise).removeprefix('+')}, {row.outcome}"
+    said = f"{report.value_text(row, row.value)} ± {report.noise_text(row)}, {row.outcome}"
     return "\n".join(
         [
             f'<text x="16" y="{top + 15}">{escape(row.name)}</text>',

@@ -136,6 +136,7 @@ def _opened() -> Iterator[tuple[DynamoDBStore, Any]]:
 
 
 def _environment(url: str) -> dict[str, str]:
+    # Not that of the tests: it comes with moto, which puts a hook of its own into every client.
     keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
     return keys | {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
 

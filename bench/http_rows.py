@@ -26,23 +26,23 @@ def empty_inbox(folder: Path) -> list[Round]:
 def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> list[Round]:
     """Answers a second."""
     with ours(database) as server, reference() as empty_view:
-        real = request(method, path, server.key, body)
         # The same bytes: an empty view has to read them too.
-        empty = request(method, "/", server.key, body)
-        rate(server.target, real, WARM_UP_SECONDS)
-        rate(empty_view.target, empty, WARM_UP_SECONDS)
-        return [
-            Round(rate(server.target, real, SECONDS), rate(empty_view.target, empty, SECONDS)) for _ in range(ROUNDS)
-        ]
+        real, empty = (request(method, where, server.key, body) for where in (path, "/"))
+        return _in_turns((server.target, real), (empty_view.target, empty))
 
 
 def our_worker(_folder: Path) -> list[Round]:
     """Answers a second, of the empty view on both sides."""
     with reference("bench.reference.OurWorker") as staying, reference() as usual:
         text = request("GET", "/")
-        for server in (staying, usual):
-            rate(server.target, text, WARM_UP_SECONDS)
-        return [Round(rate(staying.target, text, SECONDS), rate(usual.target, text, SECONDS)) for _ in range(ROUNDS)]
+        return _in_turns((staying.target, text), (usual.target, text))
+
+
+def _in_turns(one: tuple[str, bytes], other: tuple[str, bytes]) -> list[Round]:
+    """Answers a second, of targets and what is sent to them."""
+    for each in (one, other):
+        rate(*each, WARM_UP_SECONDS)
+    return [Round(rate(*one, SECONDS), rate(*other, SECONDS)) for _ in range(ROUNDS)]
 
 
 def batches(folder: Path) -> list[Round]:

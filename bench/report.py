@@ -80,7 +80,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         figure(row.median("reference")),
         row.unit,
         value_text(row, row.value),
-        value_text(row, row.noise).removeprefix("+"),
+        noise_text(row),
         goal_text(row),
         row.outcome,
     )
@@ -94,6 +94,10 @@ def goal_text(row: Row) -> str:
 def value_text(row: Row, value: float) -> str:
     """A ratio, or how much more it is."""
     return f"{value:.2f}" if row.goal.part == "ratio" else f"{value:+.0f} {row.unit}"
+
+
+def noise_text(row: Row) -> str:
+    return value_text(row, row.noise).removeprefix("+")
 
 
 def figure(value: float) -> str:
