@@ -1,13 +1,14 @@
 """What every kind of test may use."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-import boto3
 import pytest
 
 from tests.engines import dynamodb_local, moto_server
+from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
+from tests.service import Service
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,27 +49,6 @@ def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
-def aws_environment(url: str) -> dict[str, str]:
-    """The usual variables, for an engine on this machine."""
-    return {
-        "AWS_ENDPOINT_URL_DYNAMODB": url,
-        "AWS_REGION": "eu-central-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-    }
-
-
-def dynamodb_client(url: str) -> Any:
-    """As a program has it that knows nothing of a store."""
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=url,
-        region_name="eu-central-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-    )
-
-
 @pytest.fixture
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in aws_environment(moto_url).items():
@@ -79,3 +59,24 @@ def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def on_dynamodb_local(dynamodb_local_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in aws_environment(dynamodb_local_url).items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
+    services: list[Service] = []
+
+    def create() -> Service:
+        folder = tmp_path / f"service-{len(services)}"
+        folder.mkdir()
+        services.append(Service(folder))
+        return services[-1]
+
+    yield create
+    for service in services:
+        service.kill()
+
+
+@pytest.fixture
+def service(new_service: Callable[[], Service]) -> Service:
+    """Not started yet."""
+    return new_service()

@@ -8,8 +8,8 @@ from bench.cost.measuring import Measuring
 from bench.cost.sheet import SHEET, UNITS, sheet
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from tests.conftest import aws_environment
 from tests.engines import dynamodb_local
+from tests.engines.aws import aws_environment
 
 
 def main() -> None:

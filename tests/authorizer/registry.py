@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from authorizer import apikey
-from tests.conftest import dynamodb_client
+from tests.engines.aws import dynamodb_client
 
 
 class Registry:

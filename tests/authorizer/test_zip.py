@@ -15,7 +15,7 @@ from authorizer import apikey, sealing
 from tests.authorizer.conftest import FORMS, SECRET, recorded
 from tests.authorizer.empty_environment import EmptyEnvironment
 from tests.authorizer.registry import Registry
-from tests.conftest import aws_environment
+from tests.engines.aws import aws_environment
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "authorizer"

@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from tests.e2e.conftest import INBOX, Service, bearer
+from tests.service import INBOX, Service, bearer
 
 ALL_SCOPES = ("--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
 

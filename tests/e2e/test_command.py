@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from authorizer import apikey
-from tests.e2e.conftest import INBOX, Service, bearer
+from tests.service import INBOX, Service, bearer
 
 
 def test_the_first_start_prints_lines_that_work_as_they_stand(service: Service) -> None:

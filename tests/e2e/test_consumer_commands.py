@@ -11,8 +11,8 @@ import pytest
 from authorizer import apikey
 from inbox.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
-from tests.e2e.conftest import Service
 from tests.e2e.consumers import ALL_SCOPES, Client, following
+from tests.service import Service
 
 
 def until_delivered(client: Client, count: int) -> None:

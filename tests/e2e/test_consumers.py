@@ -6,8 +6,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.conftest import Service
 from tests.e2e.consumers import ALL_SCOPES, Client, following
+from tests.service import Service
 
 CONSUMERS = 3
 

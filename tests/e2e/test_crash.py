@@ -8,7 +8,7 @@ from collections import Counter
 import apsw
 import requests
 
-from tests.e2e.conftest import Service, bearer
+from tests.service import Service, bearer
 
 PRODUCERS = 6
 

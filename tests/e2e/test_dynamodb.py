@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from tests.conftest import aws_environment
-from tests.e2e.conftest import Service, bearer
+from tests.engines.aws import aws_environment
+from tests.service import Service, bearer
 
 
 @pytest.fixture(params=["moto", "dynamodb_local"])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from tests.e2e.conftest import Service, bearer
+from tests.service import Service, bearer
 
 
 def raw(service: Service, text: str) -> tuple[str, dict[str, str], bytes]:

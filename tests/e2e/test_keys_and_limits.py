@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import pytest
 import requests
 
-from tests.conftest import dynamodb_client
-from tests.e2e.conftest import Service, bearer
+from tests.engines.aws import dynamodb_client
+from tests.service import Service, bearer
 
 # Where two processes come to a bucket at the same moment.
 MISCOUNTED = 3

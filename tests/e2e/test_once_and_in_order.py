@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.e2e.conftest import Service, bearer
+from tests.service import Service, bearer
 
 PRODUCERS, POLLERS = 8, 4
 

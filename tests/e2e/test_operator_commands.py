@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from authorizer import apikey
-from tests.e2e.conftest import Service
+from tests.service import Service
 
 
 def test_tenants_are_created_and_listed(service: Service) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.conftest import Service
 from tests.e2e.consumers import Client
+from tests.service import Service
 
 # Long enough for a request to reach its place, or for a client's end to be noticed there.
 A_MOMENT_SECONDS = 1

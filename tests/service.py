@@ -7,13 +7,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 import requests
 
-from tests.conftest import aws_environment
+from tests.engines.aws import aws_environment
 
 INBOX = Path(sys.executable).with_name("inbox")
 
@@ -126,27 +125,6 @@ class Service:
             except requests.ConnectionError:
                 time.sleep(0.02)
         raise AssertionError(f"The service did not start:\n{self.log.read_text()}")
-
-
-@pytest.fixture
-def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
-    services: list[Service] = []
-
-    def create() -> Service:
-        folder = tmp_path / f"service-{len(services)}"
-        folder.mkdir()
-        services.append(Service(folder))
-        return services[-1]
-
-    yield create
-    for service in services:
-        service.kill()
-
-
-@pytest.fixture
-def service(new_service: Callable[[], Service]) -> Service:
-    """Not started yet."""
-    return new_service()
 
 
 def bearer(key: str) -> dict[str, str]:
