@@ -9,7 +9,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from inbox import api, console
 from inbox.admission import Admission, Limits
 from inbox.api.services import Services
-from inbox.clock import now_ms
 from inbox.history import History
 from inbox.ingest import Ingest
 from inbox.key_cache import KeyCache
@@ -42,14 +41,14 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     api.install(
         app,
         Services(
-            admission=Admission(store.keys, cache, shared.buckets, limits, settings.authorizer_secret, now_ms),
-            ingest=Ingest(store.events, now_ms, settings.max_event_bytes, settings.retention_days),
-            polling=Polling(store.events, store.inboxes, now_ms, settings.lease_seconds),
+            admission=Admission(store.keys, cache, shared.buckets, limits, settings.authorizer_secret, store.now_ms),
+            ingest=Ingest(store.events, store.now_ms, settings.max_event_bytes, settings.retention_days),
+            polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds),
             waits=Waits(settings.threads // 2),
-            history=History(store.events, store.inboxes, now_ms),
-            inboxes=NamedInboxes(store.inboxes, now_ms),
-            keys=KeyRing(store.keys, store.tenants, now_ms),
-            registry=Registry(store.tenants, now_ms),
+            history=History(store.events, store.inboxes, store.now_ms),
+            inboxes=NamedInboxes(store.inboxes, store.now_ms),
+            keys=KeyRing(store.keys, store.tenants, store.now_ms),
+            registry=Registry(store.tenants, store.now_ms),
             check_store=store.check,
             max_event_bytes=settings.max_event_bytes,
         ),
@@ -60,6 +59,6 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
 
 def purge_in_background(store: Store) -> None:
     """Keeps the store free of what is past its retention, as long as this process lives."""
-    purge = BackgroundPurge(Retention(store.events, now_ms))
+    purge = BackgroundPurge(Retention(store.events, store.now_ms))
     purge.start()
     atexit.register(purge.stop)

@@ -1,8 +1,9 @@
 """gunicorn, set up for this service."""
 
+import resource
 import socket
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,20 @@ from inbox.app import Shared, create_app, purge_in_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
-from inbox.store.opening import open_store
+from inbox.store.opening import open_made_store, open_store
 from inbox.worker import InboxWorker
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory never waits for a disk
+# Beyond this many, connections cost more memory than they are worth: the longest idle ones are closed.
+_MOST_CONNECTIONS = 16_384
+# Files that a process and each of its threads may need for other things than clients.
+_OTHER_FILES = 128
+_FILES_OF_A_THREAD = 4
 
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
     """Runs until it is told to stop."""
+    _allow_many_files()
     # Both tried once before gunicorn starts, so that what cannot work is one clear line.
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
@@ -42,6 +49,21 @@ def _try_to_listen(settings: Settings) -> None:
         raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror})") from None
 
 
+def _allow_many_files() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Some systems take no "unlimited" here.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _connections_of_a_worker(settings: Settings) -> int:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    left = files - _OTHER_FILES - _FILES_OF_A_THREAD * settings.threads
+    return min(_MOST_CONNECTIONS, max(left, files // 2))
+
+
 class _Server(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings, when_ready: Callable[[], None]) -> None:
         self._settings = settings
@@ -55,6 +77,9 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "workers": self._settings.workers,
             "threads": self._settings.threads,
             "worker_class": InboxWorker,
+            "worker_connections": _connections_of_a_worker(self._settings),
+            # It would block where a client reads nothing.
+            "sendfile": False,
             "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
             # Longer than a load balancer's 60 s, so that it is never we who close first.
             "keepalive": 75,
@@ -71,6 +96,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        store = open_store(self._settings)
+        # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.
+        store = open_made_store(self._settings)
         purge_in_background(store)
         return create_app(self._settings, store, self._shared)

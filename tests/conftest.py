@@ -5,20 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import dynamodb_local, moto_server
+from tests.engines import dynamodb_local, moto_server, small_disk
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.small_disk import SmallDisk
 from tests.service import Service
+from tests.torture import report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the crash and concurrency tests at full length")
-    parser.addoption("--all-engines", action="store_true", help="fail where DynamoDB Local is missing")
+    parser.addoption(
+        "--all-engines", action="store_true", help="fail where DynamoDB Local or a disk of our own is missing"
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [each for outcome in ("passed", "failed") for each in terminalreporter.getreports(outcome)]
+    accounts = report.table(each for test in reports for each in test.user_properties)
+    for line in [*accounts, *(line for test in reports for line in report.counts(test.nodeid, test.user_properties))]:
+        terminalreporter.write_line(line)
     if not dynamodb_local.is_there():
         terminalreporter.write_line(dynamodb_local.MISSING, red=True, bold=True)
+    if not small_disk.is_there():
+        terminalreporter.write_line(small_disk.MISSING, red=True, bold=True)
 
 
 @pytest.fixture
@@ -74,6 +84,19 @@ def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
     yield create
     for service in services:
         service.kill()
+
+
+@pytest.fixture
+def disk(service: Service, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
+    """In a folder of the service, for what it is told to keep there."""
+    if not small_disk.is_there():
+        if request.config.getoption("--all-engines"):
+            pytest.fail(small_disk.MISSING)
+        pytest.skip(small_disk.MISSING)
+    folder = service.folder / "disk"
+    folder.mkdir()
+    with SmallDisk(folder) as disk:
+        yield disk
 
 
 @pytest.fixture

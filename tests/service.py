@@ -95,6 +95,39 @@ class Service:
         """kill -9 for every process of the service, at once."""
         self._end(signal.SIGKILL)
 
+    @property
+    def processes(self) -> list[int]:
+        assert self._process is not None
+        return [self._process.pid, *self.workers]
+
+    @property
+    def workers(self) -> list[int]:
+        """The ids of the processes that serve."""
+        assert self._process is not None
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+        pairs = (map(int, line.split()) for line in listed.splitlines())
+        return [pid for pid, parent in pairs if parent == self._process.pid]
+
+    def signal_workers(self, with_signal: signal.Signals, workers: Sequence[int]) -> None:
+        for pid in workers:
+            os.kill(pid, with_signal)
+
+    def kill_master(self) -> None:
+        """The parent alone. Returns when its workers have noticed and let go of the port."""
+        orphans = self.workers
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(15)
+        self._process = None
+        deadline = time.monotonic() + 30
+        while any(Path(f"/proc/{pid}").exists() for pid in orphans):
+            assert time.monotonic() < deadline, "the workers outlived their parent"
+            time.sleep(0.02)
+
+    def wait_until_ready(self) -> None:
+        assert self._process is not None
+        self._wait_until_ready(self._process)
+
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from inbox.clock import now_ms
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.opening import open_store
+from inbox.store.port import Store
 
 OPERATOR = "cli"
 """Who changes tenants by command, as the audit trail names them."""
@@ -25,10 +25,14 @@ def settings_in_force(**given: Any) -> Settings:
 @contextmanager
 def open_registry() -> Iterator[Registry]:
     with closing(open_store(settings_in_force())) as store:
-        yield Registry(store.tenants, now_ms)
+        yield Registry(store.tenants, store.now_ms)
 
 
 @contextmanager
 def open_key_ring() -> Iterator[KeyRing]:
     with closing(open_store(settings_in_force())) as store:
-        yield KeyRing(store.keys, store.tenants, now_ms)
+        yield key_ring_of(store)
+
+
+def key_ring_of(store: Store) -> KeyRing:
+    return KeyRing(store.keys, store.tenants, store.now_ms)

@@ -1,13 +1,15 @@
 """inbox keys …"""
 
+from contextlib import closing
+
 import click
 
-from inbox.cli.environment import open_key_ring
+from inbox.cli.environment import key_ring_of, open_key_ring, settings_in_force
 from inbox.cli.moments import Duration
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
-from inbox.clock import now_ms
 from inbox.documents import key_document
+from inbox.store.opening import open_store
 from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
@@ -32,9 +34,9 @@ def keys() -> None:
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Make a key and print it, alone and this once."""
     chosen = [Scope(scope) for scope in scopes] or DEFAULT_SCOPES
-    expires_at_ms = None if lifetime_seconds is None else now_ms() + lifetime_seconds * 1000
-    with open_key_ring() as key_ring:
-        click.echo(key_ring.create(tenant_id, name, chosen, expires_at_ms).key)
+    with closing(open_store(settings_in_force())) as store:
+        expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
+        click.echo(key_ring_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from inbox.cli.environment import settings_in_force
-from inbox.clock import now_ms
 from inbox.moving import Move
 from inbox.settings import SQLITE
 from inbox.store.opening import open_source, open_target
@@ -33,7 +32,7 @@ def copy(source: Path, target: str) -> None:
         closing(open_target(settings)) as target_store,
     ):
         target_store.check()
-        move = Move(source_store, target_store, now_ms)
+        move = Move(source_store, target_store, target_store.now_ms)
         with click.progressbar(
             length=move.count(), label="Copying events", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:

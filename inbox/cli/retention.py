@@ -6,7 +6,6 @@ from contextlib import closing
 import click
 
 from inbox.cli.environment import settings_in_force
-from inbox.clock import now_ms
 from inbox.retention import Retention
 from inbox.store.opening import open_store
 
@@ -17,7 +16,7 @@ def purge() -> None:
     with (
         closing(open_store(settings_in_force())) as store,
         click.progressbar(
-            Retention(store.events, now_ms).purge(),
+            Retention(store.events, store.now_ms).purge(),
             label="Deleting expired events",
             file=sys.stderr,
             hidden=not sys.stderr.isatty(),

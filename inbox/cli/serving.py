@@ -5,9 +5,7 @@ from typing import Any
 
 import click
 
-from inbox.cli.environment import OPERATOR, settings_in_force
-from inbox.clock import now_ms
-from inbox.key_ring import KeyRing
+from inbox.cli.environment import OPERATOR, key_ring_of, settings_in_force
 from inbox.logs import configure_logs
 from inbox.registry import Registry
 from inbox.server import host_and_port
@@ -72,8 +70,9 @@ def _welcome(settings: Settings) -> str:
     with closing(open_store(settings)) as store:
         key, first = "", store.tenants.get(_DEMO) is None
         if first:
-            registry, key_ring = Registry(store.tenants, now_ms), KeyRing(store.keys, store.tenants, now_ms)
-            registry.create(OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo")
-            key = key_ring.create(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE}).key
+            Registry(store.tenants, store.now_ms).create(
+                OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
+            )
+            key = key_ring_of(store).create(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE}).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

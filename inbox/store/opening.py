@@ -15,6 +15,12 @@ def open_store(settings: Settings) -> Store:
     return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
+def open_made_store(settings: Settings) -> Store:
+    """One that was opened before. It is there at once, whatever is wrong with its disk, and makes nothing anew."""
+    path = settings.sqlite_path
+    return _sqlite(path, settings, made=True) if path is not None else _dynamodb(settings)
+
+
 def open_source(path: Path, settings: Settings) -> SourceStore:
     """What `inbox copy` reads from."""
     return _sqlite(path, settings)
@@ -28,10 +34,10 @@ def open_target(settings: Settings) -> TargetStore:
 # Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
 
 
-def _sqlite(path: Path, settings: Settings) -> "SQLiteStore":
+def _sqlite(path: Path, settings: Settings, *, made: bool = False) -> "SQLiteStore":
     from inbox.store.sqlite import SQLiteStore
 
-    return SQLiteStore(path, settings.max_deliveries)
+    return SQLiteStore(path, settings.max_deliveries, made=made)
 
 
 def _dynamodb(settings: Settings) -> "DynamoDBStore":

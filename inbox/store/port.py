@@ -1,7 +1,8 @@
 """The written contract of a store. Every engine passes `tests/contract`; nothing here is shared code.
 
-`tenant_id` comes first and is never optional: no call sees two tenants. The clock is the caller's: `now_ms` is passed
-in. A call that raises StoreUnavailable may have happened, or a part of it; every other failure changed nothing.
+`tenant_id` comes first and is never optional: no call sees two tenants. The time is passed in by the caller, who has it
+from `Store.now_ms`. A call that raises StoreUnavailable may have happened, or a part of it; every other failure changed
+nothing.
 """
 
 from collections.abc import Sequence
@@ -240,6 +241,13 @@ class Store(Protocol):
 
     @property
     def tenants(self) -> TenantStore: ...
+
+    def now_ms(self) -> int:
+        """The time, the same for all processes that share the store, whatever the clocks of their machines say.
+
+        It does not show when such a clock steps, and never falls; only a time that was far off is set right at once.
+        Raises StoreUnavailable where the store has yet to be asked, and does not answer.
+        """
 
     def init(self) -> None:
         """Makes what the store needs, or brings it up to this release. Safe to repeat."""

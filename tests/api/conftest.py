@@ -110,9 +110,9 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("inbox.app.now_ms", clock)
+    monkeypatch.setattr(store, "now_ms", clock)
     return clock
 
 

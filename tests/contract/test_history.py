@@ -149,7 +149,7 @@ def test_expired_events_are_not_shown(acme: Consumer, order: Order) -> None:
 
 @ORDERS
 def test_no_event_is_shown_twice_while_it_moves(acme: Consumer, order: Order) -> None:
-    acme.send_some(40)
+    acme.send_some(20)
     acme.harness.settle()
     in_a_hurry = acme.in_a_hurry()
     while in_a_hurry.consume(2).events:

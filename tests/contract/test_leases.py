@@ -169,7 +169,7 @@ def test_leases_lost_in_between_are_counted_whoever_looks(acme: Consumer) -> Non
 
 
 def test_leases_at_the_same_time_share_the_events_out(acme: Consumer) -> None:
-    events = acme.send_some(100)
+    events = acme.send_some(48)
     acme.harness.settle()
     processes = [acme.in_a_hurry(), acme.in_a_hurry().in_another_process()]
 

@@ -24,5 +24,5 @@ def test_an_engine_answers_as_the_model_does(harness: Harness, seeds: int, lives
             super().__init__(harness, elsewhere, next(numbers))
 
     settings = examples(max_examples=lives, stateful_step_count=50, deadline=None, database=None)
-    for number in range(20 * seeds if torture else seeds):
+    for number in range(5 * seeds if torture else seeds):
         run_state_machine_as_test(seed(number)(LivesHere), settings=settings)

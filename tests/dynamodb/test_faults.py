@@ -120,7 +120,24 @@ def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_a
     assert claim(store, tenant) == []
 
 
-def test_a_batch_that_was_surely_not_written_is_not_tried_one_by_one(
+def test_a_batch_that_arrives_after_it_was_given_up_brings_nothing_back(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    events, on_its_way = [fresh() for _ in range(10)], list[dict[str, Any]]()
+    wire.fail("BatchWriteItem", Fault.TIMEOUT_BEFORE, ONE_ATTEMPT, then=on_its_way.append)
+
+    was_accepted = put(store, tenant, events)
+    polled = claim(other_store, tenant)
+    (late,) = on_its_way
+    store._connection.call("batch_write_item", **late)
+    polled += claim(store, tenant)
+
+    assert sorted(polled) == sorted(event.event_id for event in events)
+    # Nobody can say so as long as it is not there.
+    assert not was_accepted
+
+
+def test_a_batch_that_was_surely_not_written_is_not_looked_for(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, tenant, [fresh()])

@@ -10,7 +10,7 @@ from inbox.errors import SettingsError, StoreUnavailable
 from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on
+from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on, make_tables
 from tests.dynamodb.conftest import LATER, NOW, fresh
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
@@ -122,6 +122,14 @@ def test_a_foreign_table_is_refused_before_anything_is_made(
     with pytest.raises(SettingsError, match=f"{name} is there already, with other keys or indexes"):
         DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
     assert tables(elsewhere) == [elsewhere.table(name)]
+
+
+def test_tables_that_somebody_else_made_at_the_same_moment_are_taken(
+    elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tables(elsewhere)
+    monkeypatch.setattr("inbox.store.dynamodb.tables._is_there", lambda *_: False)
+    make_tables(elsewhere)
 
 
 def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection) -> None:

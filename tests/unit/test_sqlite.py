@@ -33,6 +33,7 @@ def test_sqlite_is_new_enough_for_two_writers() -> None:
 
 
 def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
+    store.check()
     store.tenants.all()
     connections = store._database._open
     assert len(connections) == 2
@@ -175,8 +176,9 @@ def test_one_that_fails_takes_none_of_its_neighbours_down(store: SQLiteStore) ->
 
 
 def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None:
-    writer = store._database._writer._connection
     store.events.put("acme", [new_event()], NOW, LATER)
+    writer = store._database._writer._connection
+    assert writer is not None
     writer.pragma("max_page_count", writer.pragma("page_count") + 1)
     with pytest.raises(StoreUnavailable):
         store.events.put("acme", [new_event(b'{"a":"' + b"x" * 50_000 + b'"}')], NOW, LATER)
@@ -187,11 +189,12 @@ def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None
 
 
 class _Flaky:
-    """A connection that cannot end a transaction, for a while."""
+    """A connection that cannot end a transaction."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, error: type[apsw.Error]) -> None:
         self._connection = connection
-        self.broken = True
+        self._error = error
+        self.close = connection.close
 
     @property
     def in_transaction(self) -> bool:
@@ -201,19 +204,22 @@ class _Flaky:
         return self._connection.changes()
 
     def execute(self, sql: str, parameters: tuple[object, ...] = ()) -> object:
-        if self.broken and sql in ("COMMIT", "ROLLBACK"):
-            raise apsw.IOError("the disk is gone")
+        if sql in ("COMMIT", "ROLLBACK"):
+            raise self._error("the disk is gone")
         return self._connection.execute(sql, parameters)
 
 
-def test_a_commit_and_a_rollback_that_fail_are_unavailable_and_recover(store: SQLiteStore) -> None:
+@pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
+def test_a_commit_and_a_rollback_that_fail_are_unavailable_and_recover(
+    store: SQLiteStore, error: type[apsw.Error]
+) -> None:
     writer = store._database._writer
-    flaky = _Flaky(writer._connection)
-    writer._connection = flaky  # type: ignore[assignment]
     for _ in range(2):
+        store.check()
+        assert writer._connection is not None
+        writer._connection = _Flaky(writer._connection, error)  # type: ignore[assignment]
         with pytest.raises(StoreUnavailable):
             store.events.put("acme", [new_event()], NOW, LATER)
-    flaky.broken = False
 
     store.events.put("acme", [new_event()], NOW, LATER)
     assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1000), NOW).events) == 1
@@ -263,11 +269,12 @@ def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> No
 
 
 def test_readers_are_used_again(store: SQLiteStore) -> None:
+    open_before = set(store._database._open)
     for _ in range(20):
         thread = threading.Thread(target=store.tenants.all)
         thread.start()
         thread.join()
-    assert len(store._database._open) == 2
+    assert store._database._open == open_before
 
 
 def test_a_lock_that_never_comes_is_unavailable(
@@ -287,4 +294,4 @@ def test_a_lock_that_never_comes_is_unavailable(
 def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "inbox.db").mkdir()
     with pytest.raises(StoreUnavailable):
-        Database(tmp_path / "inbox.db")
+        Database(tmp_path / "inbox.db").make()

@@ -25,6 +25,11 @@ class DynamoDBStore:
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
 
+    def now_ms(self) -> int:
+        if not self._connection.clock.is_sure:
+            self._connection.clock.make_sure(self.check)
+        return self._connection.clock.now_ms()
+
     def init(self) -> None:
         make_tables(self._connection)
 

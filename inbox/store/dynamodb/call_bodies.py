@@ -11,22 +11,41 @@ from itertools import chain
 from typing import Any
 
 import orjson
+from botocore.exceptions import ConnectionClosedError
 
 from inbox.store.dynamodb.layout import Item
 
 ItemsIn = Callable[[dict[str, Any]], Iterable[Item]]
 
 _FIRST_ERROR = 300
+_CHECKSUM = "x-amz-crc32"
 
 
 def take_over(client: Any) -> None:
     """From botocore, where it is worth it. Signing, sending, repeating and all errors stay with botocore."""
     events = client.meta.events
+    events.register("before-parse.dynamodb", _drop_half_a_checksum)
+    events.register("after-call.dynamodb", _refuse_half)
     for operation in ("BatchWriteItem", *_READ_WHOLE):
         events.register(f"before-parameter-build.dynamodb.{operation}", _keep_from_botocore)
         events.register(f"before-call.dynamodb.{operation}", _write)
     for operation, items_in in _READ_WHOLE.items():
         events.register(f"before-parse.dynamodb.{operation}", partial(_read, items_in))
+
+
+def _drop_half_a_checksum(response_dict: dict[str, Any], **_: Any) -> None:
+    """An answer that was cut in that line of its head. botocore takes for granted that there is a number in it."""
+    headers = response_dict["headers"]
+    if not headers.get(_CHECKSUM, "0").isdigit():
+        del headers[_CHECKSUM]
+
+
+def _refuse_half(http_response: Any, **_: Any) -> None:
+    """What was cut on its way. botocore passes that on as an answer without items once it has tried often enough."""
+    size = len(http_response.content)
+    # Where it was cut in its head there may be no length, and no body follows. DynamoDB always sends one.
+    if size == 0 or int(http_response.headers.get("content-length", size)) != size:
+        raise ConnectionClosedError(endpoint_url=http_response.url)
 
 
 def _keep_from_botocore(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:

@@ -55,9 +55,10 @@ class Putting:
         for item in items:
             firsts.setdefault(_id(item), item)
         _refuse_conflicts(items, firsts)
-        # A group after the other: a poll meanwhile sees them in order, and a failure leaves the fewest behind.
-        for group in groups_of(MOST_TOGETHER, [item for item in items if firsts[_id(item)] is item]):
-            self._put_group(group, firsts, inboxes, now_ms)
+        # A group after the other: a poll meanwhile sees them in order, and a failure leaves the fewest behind. A repeat
+        # that finds some of them there makes the same groups, or one that is missing could come after the next ones.
+        for group in groups_of(MOST_TOGETHER, items):
+            self._put_group([item for item in group if firsts[_id(item)] is item], firsts, inboxes, now_ms)
         try:
             _refuse_conflicts(items, firsts)
         except IdempotencyConflict:

@@ -82,7 +82,7 @@ def make_tables(connection: Connection) -> None:
     # Before anything is made: a table of somebody else's is a reason to stop.
     missing = [name for name in DEFINITIONS if not _is_there(connection, name)]
     for name in missing:
-        connection.call("create_table", TableName=connection.table(name), **DEFINITIONS[name])
+        _make(connection, name)
     for name in DEFINITIONS:
         _wait_until_there(connection, connection.table(name))
         _turn_expiry_on(connection, connection.table(name))
@@ -101,6 +101,15 @@ def _is_there(connection: Connection, name: str) -> bool:
     if not _has(described, DEFINITIONS[name]):
         raise SettingsError(f"The table {table} is there already, with other keys or indexes")
     return True
+
+
+def _make(connection: Connection, name: str) -> None:
+    try:
+        connection.client.create_table(TableName=connection.table(name), **DEFINITIONS[name])
+    except faults.ERRORS as error:
+        # Somebody else makes it too, or the answer got lost and botocore's retry has met our own.
+        if faults.code_of(error) != "ResourceInUseException":
+            raise faults.translated(error) from error
 
 
 def _has(described: dict[str, Any], definition: dict[str, Any]) -> bool:

@@ -81,7 +81,7 @@ class Writing:
             requests = [{"PutRequest": {"Item": item}} for item in waiting.values()]
             try:
                 # Once: where the answer is lost, a poll can take an event before the batch is sent again, and the
-                # second write would bring it back as undelivered.
+                # second write would bring it back as undelivered. So would the first, when it arrives late.
                 answer = self._connection.call_once("batch_write_item", RequestItems={table: requests})
                 unprocessed: list[dict[str, Any]] = (answer.get("UnprocessedItems") or {}).get(table, [])
                 waiting = by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
@@ -90,8 +90,7 @@ class Writing:
                 if not isinstance(translated, StoreUnavailable):
                     raise
                 if faults.may_have_happened(error):
-                    # Perhaps they are there, perhaps not. A condition finds out.
-                    return self._one_by_one(items, waiting)
+                    return self._looked_for(items, waiting, translated)
                 if not faults.is_throttled(error):
                     return [translated if item["sk"]["S"] in waiting else None for item in items]
             if not waiting:
@@ -100,10 +99,20 @@ class Writing:
         failed = StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
         return [failed if item["sk"]["S"] in waiting else None for item in items]
 
-    def _one_by_one(self, items: Sequence[Item], waiting: dict[str, Item]) -> list[StoreUnavailable | None]:
-        outcomes = self._connection.at_once(self._insert_fresh, waiting.values())
-        of_item = dict(zip(waiting, outcomes, strict=True))
-        return [of_item.get(item["sk"]["S"]) for item in items]
+    def _looked_for(
+        self, items: Sequence[Item], waiting: dict[str, Item], error: StoreUnavailable
+    ) -> list[StoreUnavailable | None]:
+        """What is there has been written. What is not may still be on its way, and must not meet a second write."""
+        keys = [key_of(item) for item in waiting.values()]
+        wanted = {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "pk, sk"}
+        table = self._connection.table(EVENTS)
+        try:
+            # Once: whoever waits has waited for a whole call already.
+            answer = self._connection.call_once("batch_get_item", RequestItems={table: wanted})
+        except faults.ERRORS:
+            return [error if item["sk"]["S"] in waiting else None for item in items]
+        missing = waiting.keys() - by_sort_key(answer["Responses"].get(table, [])).keys()
+        return [error if item["sk"]["S"] in missing else None for item in items]
 
     def _insert_fresh(self, item: Item) -> StoreUnavailable | None:
         try:

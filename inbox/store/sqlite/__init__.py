@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from inbox.store.sqlite.clock import SharedClock, boot_id
 from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
 from inbox.store.sqlite.inboxes import SQLiteInboxes
@@ -10,21 +11,27 @@ from inbox.store.sqlite.tenants import SQLiteTenants
 
 
 class SQLiteStore:
-    """Made, and brought to this release's schema, by opening it."""
+    """Made, and brought to this release's schema, by opening it, unless it is said to be `made` already."""
 
-    def __init__(self, path: Path, max_deliveries: int) -> None:
+    def __init__(self, path: Path, max_deliveries: int, *, made: bool = False) -> None:
         self._database = Database(path)
+        if not made:
+            self._database.make()
         self.events = SQLiteEvents(self._database, max_deliveries)
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)
+        self._clock = SharedClock(self._database, boot_id())
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
 
     def init(self) -> None:
         """Opening it has done so."""
 
     def check(self) -> None:
-        # An empty transaction takes the write lock and writes nothing.
-        self._database.write(lambda _connection: None)
+        # What is there is written once more: on a full disk only a real write tells.
+        self._database.write(lambda connection: connection.pragma("user_version", connection.pragma("user_version")))
 
     def close(self) -> None:
         self._database.close()

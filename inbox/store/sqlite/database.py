@@ -1,5 +1,6 @@
 """One SQLite file: how it is opened, read from any thread, and written by one."""
 
+import ctypes
 import threading
 import time
 from collections import deque
@@ -11,9 +12,9 @@ from typing import Any
 import apsw
 
 from inbox.errors import StoreUnavailable
-from inbox.store.sqlite.faults import PASSING, unavailable
+from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
-from inbox.store.sqlite.migrations import migrate
+from inbox.store.sqlite.migrations import check_schema, migrate
 
 Row = tuple[Any, ...]
 Parameters = Row | Mapping[str, Any]
@@ -24,25 +25,27 @@ _WRITER_CACHE_KIB = 4_000
 
 
 class Database:
-    """Opened after the fork: a connection that crosses one corrupts the file."""
+    """Connects on first use, and anew after a connection broke. One that crosses a fork corrupts the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._open_mutex = threading.Lock()
-        self._open: list[apsw.Connection] = []
+        self._open: set[apsw.Connection] = set()
         self._idle_readers: deque[apsw.Connection] = deque()
+        self._writer = GroupCommit(self)
+
+    def make(self) -> None:
+        """Makes the file where there is none, and brings it to this release's schema."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
-            path.touch(mode=0o600)
-            writer = self._connect()
-            _retrying(lambda: writer.pragma("journal_mode", "wal"))
-            # Twice SQLite's own: the ids of a million events are in an index that takes many pages, in no order.
-            writer.pragma("cache_size", -_WRITER_CACHE_KIB)
-            migrate(writer)
+            self._path.touch(mode=0o600)
+            with closing(self._connection()) as connection:
+                # Turning the log on takes an exclusive lock that no busy handler waits for.
+                _retrying(lambda: connection.pragma("journal_mode", "wal"))
+                migrate(connection)
         except (apsw.Error, OSError) as error:
-            raise StoreUnavailable(f"{path} cannot be opened as a database ({type(error).__name__}).") from error
-        self._writer = GroupCommit(writer)
+            raise StoreUnavailable(f"{self._path} cannot be opened as a database ({type(error).__name__}).") from error
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         return self.scan(sql, parameters, list)
@@ -59,24 +62,63 @@ class Database:
         return self._writer.run(act)
 
     def close(self) -> None:
+        for connection in list(self._open):
+            self.discard(connection)
+
+    def connect_to_write(self) -> apsw.Connection:
+        connection = self._connect()
+        # Twice SQLite's own: the ids of a million events are in an index that takes many pages, in no order.
+        connection.pragma("cache_size", -_WRITER_CACHE_KIB)
+        return connection
+
+    def is_in_place(self, connection: apsw.Connection) -> bool:
+        has_moved = ctypes.c_int()
+        connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(has_moved))
+        return not has_moved.value
+
+    def discard(self, connection: apsw.Connection) -> None:
         with self._open_mutex:
-            for connection in self._open:
-                connection.close()
-            self._open.clear()
+            self._open.discard(connection)
+        connection.close()
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
         """A connection for one read: as many are open as there were ever reads at the same time."""
-        try:
-            connection = self._idle_readers.pop()
-        except IndexError:
-            connection = self._connect()
+        connection = self._idle_reader() or self._connect()
         try:
             yield connection
+        except BROKEN:
+            self.discard(connection)
+            raise
         finally:
-            self._idle_readers.append(connection)
+            if connection in self._open:
+                self._idle_readers.append(connection)
+
+    def _idle_reader(self) -> apsw.Connection | None:
+        while True:
+            try:
+                connection = self._idle_readers.pop()
+            except IndexError:
+                return None
+            if self.is_in_place(connection):
+                return connection
+            self.discard(connection)
 
     def _connect(self) -> apsw.Connection:
+        _refuse_empty(self._path)
+        connection = self._connection()
+        try:
+            if connection.readonly("main"):
+                raise apsw.ReadOnlyError("the file can only be read")
+            check_schema(connection)
+        except BaseException:
+            connection.close()
+            raise
+        with self._open_mutex:
+            self._open.add(connection)
+        return connection
+
+    def _connection(self) -> apsw.Connection:
         # Without CREATE: where the file has gone, a new and empty one in its place would be a lie.
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_handler(_WaitForLock())
@@ -85,9 +127,17 @@ class Database:
         for name, value in (("synchronous", "full"), ("fullfsync", 1), ("checkpoint_fullfsync", 1)):
             connection.pragma(name, value)
         connection.pragma("foreign_keys", 1)
-        with self._open_mutex:
-            self._open.append(connection)
         return connection
+
+
+def _refuse_empty(path: Path) -> None:
+    # SQLite takes the log beside an empty file for a leftover and deletes it, with all that was accepted.
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise apsw.CantOpenError(error.strerror) from error
+    if size == 0:
+        raise apsw.NotADBError("the file is empty")
 
 
 class _WaitForLock:
@@ -110,7 +160,6 @@ class _WaitForLock:
 
 
 def _retrying(act: Callable[[], Any]) -> None:
-    # Turning the log on takes an exclusive lock that no busy handler waits for.
     wait = _WaitForLock()
     tries = 0
     while True:

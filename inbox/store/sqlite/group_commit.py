@@ -9,11 +9,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
 
-from inbox.store.sqlite.faults import PASSING, unavailable
+from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 
 T = TypeVar("T")
 Act = Callable[[apsw.Connection], T]
@@ -36,11 +36,23 @@ class _Waiting(Generic[T]):
         self.error = unavailable(error) if isinstance(error, PASSING) else error
 
 
-class GroupCommit:
-    """Owns the connection it is given; nobody else may use it."""
+class Source(Protocol):
+    """Where connections come from, and go to."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    def connect_to_write(self) -> apsw.Connection: ...
+
+    def is_in_place(self, connection: apsw.Connection) -> bool:
+        """Whether its file is still where it was opened."""
+
+    def discard(self, connection: apsw.Connection) -> None: ...
+
+
+class GroupCommit:
+    """Owns the connection it asks for, from the first write on; nobody else may use it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._connection: apsw.Connection | None = None
         self._mutex = threading.Lock()
         self._queue: deque[_Waiting[Any]] = deque()
         self._led = False
@@ -64,45 +76,41 @@ class GroupCommit:
     def _lead(self) -> None:
         group: list[_Waiting[Any]] = []
         try:
-            # Only where an earlier one could not be ended, as on a disk that failed.
-            self._roll_back()
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection = connection = self._connection or self._source.connect_to_write()
+            connection.execute("BEGIN IMMEDIATE")
             group = self._gather()
             for waiting in group:
-                self._perform(waiting)
-            self._connection.execute("COMMIT")
+                _perform(waiting, connection)
+            connection.execute("COMMIT")
+            # What went into a file that somebody has taken away was not kept.
+            if not self._source.is_in_place(connection):
+                raise apsw.CantOpenError("the file is not where it was opened")
         except BaseException as error:
             # Those who queued up behind a lock that never came would only wait as long again.
             group = group or self._gather()
             for waiting in group:
                 waiting.fail(error)
-            with suppress(apsw.Error):
-                self._roll_back()
+            self._clean_up(error)
         finally:
             self._hand_over(group)
 
-    def _perform(self, waiting: _Waiting[Any]) -> None:
-        # A savepoint: one act's failure must not take its neighbours down.
-        self._connection.execute("SAVEPOINT act")
-        try:
-            waiting.result = waiting.act(self._connection)
-        except Exception as error:
-            # A full disk can end the whole transaction on the spot; then everybody in it failed.
-            if not self._connection.in_transaction:
-                raise
-            self._connection.execute("ROLLBACK TO act")
-            waiting.fail(error)
-        self._connection.execute("RELEASE act")
+    def _clean_up(self, error: BaseException) -> None:
+        connection = self._connection
+        if connection is None:
+            return
+        if not isinstance(error, BROKEN):
+            with suppress(apsw.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                return
+        self._connection = None
+        self._source.discard(connection)
 
     def _gather(self) -> list[_Waiting[Any]]:
         with self._mutex:
             group = list(self._queue)
             self._queue.clear()
         return group
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
 
     def _hand_over(self, group: list[_Waiting[Any]]) -> None:
         with self._mutex:
@@ -114,3 +122,17 @@ class GroupCommit:
         if successor is not None:
             successor.leads = True
             successor.turn.release()
+
+
+def _perform(waiting: _Waiting[Any], connection: apsw.Connection) -> None:
+    # A savepoint: one act's failure must not take its neighbours down.
+    connection.execute("SAVEPOINT act")
+    try:
+        waiting.result = waiting.act(connection)
+    except Exception as error:
+        # A full disk can end the whole transaction on the spot; then everybody in it failed, as on a disk that fails.
+        if not connection.in_transaction or isinstance(error, BROKEN):
+            raise
+        connection.execute("ROLLBACK TO act")
+        waiting.fail(error)
+    connection.execute("RELEASE act")

@@ -1,5 +1,6 @@
 """Numbered SQL files, run once each and in order. A file that was released is never changed, only followed."""
 
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -20,7 +21,7 @@ def migrate(connection: apsw.Connection) -> None:
     try:
         done = _version(connection)
         if done > len(scripts):
-            raise StoreUnavailable("The database was made by a newer release of Polling Inbox.")
+            raise _newer()
         # SQLite's own lower() knows no letters but those of ASCII.
         connection.create_scalar_function("email_key", _email_key, 1, deterministic=True)
         for script in scripts[done:]:
@@ -32,10 +33,24 @@ def migrate(connection: apsw.Connection) -> None:
     connection.execute("COMMIT")
 
 
+def check_schema(connection: apsw.Connection) -> None:
+    """Raises StoreUnavailable unless the database has this release's schema: an empty one must not pass for ours."""
+    version = _version(connection)
+    if version > len(_scripts()):
+        raise _newer()
+    if version < len(_scripts()):
+        raise StoreUnavailable("The database has not the schema of this release; `inbox init` brings it there.")
+
+
+def _newer() -> StoreUnavailable:
+    return StoreUnavailable("The database was made by a newer release of Polling Inbox.")
+
+
 def _email_key(*emails: Any) -> str | None:
     return None if emails == (None,) else email_key(*emails)
 
 
+@cache
 def _scripts() -> list[str]:
     files = [file for file in resources.files(__name__).iterdir() if file.name.endswith(".sql")]
     return [file.read_text("utf-8") for file in sorted(files, key=lambda file: file.name)]

@@ -1,0 +1,75 @@
+"""An answer of DynamoDB's that ends too early is no answer, wherever it was cut."""
+
+import socketserver
+import threading
+import zlib
+from collections.abc import Iterator
+
+import pytest
+from botocore.exceptions import HTTPClientError
+
+from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb.connection import Connection
+from tests.engines.aws import aws_environment
+
+BODY = b'{"Items":[],"Count":0,"UnprocessedItems":{"Events":[]}}'
+HEAD = (
+    "HTTP/1.1 200 OK",
+    "Content-Type: application/x-amz-json-1.0",
+    f"x-amz-crc32: {zlib.crc32(BODY)}",
+    f"Content-Length: {len(BODY)}",
+)
+WHOLE = "".join(f"{line}\r\n" for line in [*HEAD, ""]).encode() + BODY
+
+
+class Cutting(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    sends = WHOLE
+
+
+class Answer(socketserver.StreamRequestHandler):
+    server: Cutting
+
+    def handle(self) -> None:
+        size = 0
+        while (line := self.rfile.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        self.rfile.read(size)
+        self.wfile.write(self.server.sends)
+
+
+@pytest.fixture
+def engine() -> Iterator[Cutting]:
+    with Cutting(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def connection(engine: Cutting, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    for name, value in aws_environment(f"http://127.0.0.1:{engine.server_address[1]}").items():
+        monkeypatch.setenv(name, value)
+    connection = Connection("", 1)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("operation", ["query", "get_item"])
+def test_an_answer_that_was_cut_is_none(engine: Cutting, connection: Connection, operation: str) -> None:
+    assert connection.call_once(operation, TableName="Events")["ResponseMetadata"]["HTTPStatusCode"] == 200
+    for length in range(len(WHOLE)):
+        engine.sends = WHOLE[:length]
+        with pytest.raises(HTTPClientError):
+            connection.call_once(operation, TableName="Events")
+
+
+@pytest.mark.parametrize("end", [b"x-amz-crc32:", b"x-amz-crc32: 12"])
+def test_an_answer_that_was_cut_in_its_checksum_is_none_either(
+    engine: Cutting, connection: Connection, end: bytes
+) -> None:
+    """botocore looks at that only where it may try again."""
+    engine.sends = WHOLE[: WHOLE.index(b"x-amz-crc32")] + end
+    with pytest.raises(StoreUnavailable):
+        connection.call("query", TableName="Events")
