@@ -36,7 +36,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noq
             return _policy_answer(_whole_stage(arn), _resolved(_key_in(event, headers)))
         case {"type": "TOKEN", "methodArn": str(arn)}:
             token = event.get("authorizationToken")
-            return _policy_answer(_whole_stage(arn), _resolved(credentials.find_key(token, token)))
+            return _policy_answer(_whole_stage(arn), _resolved(credentials.find_key_in(token)))
     raise ValueError("This is no event of an API Gateway authorizer.")
 
 
@@ -84,7 +84,7 @@ def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
     if not sources:
         return True
     values = sources.split(",") if isinstance(sources, str) else sources
-    return any(credentials.find_key(value, value) == key for value in values)
+    return any(credentials.find_key_in(value) == key for value in values)
 
 
 def _resolved(key: str | None) -> Found | None:

@@ -22,9 +22,9 @@ MAX_OVERLAP_SECONDS = 30 * 86_400
 MAX_NAME = 200
 MAX_RATE_LIMIT = 1_000_000
 TENANT_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
+EMAIL = r"[^@\s]{1,64}@[^@\s]{1,189}"
 INBOX_NAME = "[a-z0-9][a-z0-9-]{0,62}"
-_KEY_ID = re.compile("key_[0-9a-f]{16}")
+KEY_ID = "key_[0-9a-f]{16}"
 
 
 class Scope(StrEnum):
@@ -177,7 +177,7 @@ def is_inbox_name(text: str) -> bool:
 
 
 def is_key_id(text: str) -> bool:
-    return _KEY_ID.fullmatch(text) is not None
+    return re.fullmatch(KEY_ID, text) is not None
 
 
 def is_name(text: str) -> bool:
@@ -192,7 +192,7 @@ def is_tenant_id(text: str) -> bool:
 
 def is_email(text: str) -> bool:
     """Whether mail could be sent there; nobody but the mail server can say more."""
-    return _EMAIL.fullmatch(text) is not None and text.isprintable()
+    return re.fullmatch(EMAIL, text) is not None and text.isprintable()
 
 
 def email_key(email: str) -> str:

@@ -6,22 +6,33 @@ from typing import Any
 
 from gunicorn.http.errors import ParseException
 from gunicorn.util import write_nonblock
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import PollableMethodQueue
 
 from inbox.api.problem_catalogue import BAD_REQUEST
 from inbox.api.problems import CONTENT_TYPE, problem_document
 from inbox.api.request_trail import new_request_id
 from inbox.api.services import services_of
+from inbox.lobby import LATER, Lobby
 
 _NEXT_REQUEST_MS = 20
 
 
-class InboxWorker(ThreadWorker):  # type: ignore[misc]
+class LastingQueue(PollableMethodQueue):  # type: ignore[misc]
+    def close(self) -> None:
+        """Stays open to the end of the process.
+
+        Threads that outlive the grace of a stop still write a byte to it, by its number. Were that free, SQLite might
+        have opened its file under it.
+        """
+
+
+class InboxWorker(Lobby):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.method_queue = LastingQueue()
         # A counter that threads may change at the same time.
         self._busy: deque[None] = deque()
-        self._most_staying = self.cfg.threads * 3 // 4
+        self._most_staying: int = self.cfg.threads * 3 // 4
 
     def handle(self, conn: Any) -> Any:
         """Serves a connection's requests for as long as they follow each other closely.
@@ -30,17 +41,25 @@ class InboxWorker(ThreadWorker):  # type: ignore[misc]
         """
         self._busy.append(None)
         try:
-            outcome = super().handle(conn)
+            outcome = self._serve(conn)
             while outcome is True and self._has_next(conn):
-                outcome = super().handle(conn)
+                outcome = self._serve(conn)
         finally:
             self._busy.pop()
         return outcome
 
+    def _serve(self, conn: Any) -> Any:
+        if not conn.parser.has_request(0 if self._is_crowded() else _NEXT_REQUEST_MS):
+            return LATER
+        return super().handle(conn)
+
+    def _is_crowded(self) -> bool:
+        # Some threads stay free for other connections, however busy this one is.
+        return len(self._busy) > self._most_staying
+
     def _has_next(self, conn: Any) -> bool:
-        # Some threads stay free for other connections, however busy this one is. What came along with the last request
-        # is in gunicorn's hands already, and it takes care of that.
-        if not self.alive or len(self._busy) > self._most_staying or conn.parser.unreader.buf.getvalue():
+        # What came along with the last request is in gunicorn's hands already, and it takes care of that.
+        if not self.alive or self._is_crowded() or conn.parser.unreader.buf.getvalue():
             return False
         poller = select.poll()
         poller.register(conn.sock, select.POLLIN)
@@ -51,8 +70,16 @@ class InboxWorker(ThreadWorker):  # type: ignore[misc]
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
+        """Ctrl-C finishes what has begun as well."""
+        self.handle_exit(sig, frame)
+
+    def is_parent_alive(self) -> bool:
+        """An orphan stops at once: as long as it serves busy connections, its successor cannot have the port."""
+        if super().is_parent_alive():
+            return True
         self._end_waits()
-        super().handle_quit(sig, frame)
+        self.alive = False
+        return False
 
     def _end_waits(self) -> None:
         if self.booted:

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from inbox.api import admin, events, history, inbox, inboxes, keys, pages, problems, service_info
+from inbox.api import admin, events, history, inbox, inboxes, keys, pages, paths, problems, service_info
 from inbox.api.openapi import create_api
 from inbox.api.request_trail import RequestTrail
 from inbox.api.services import Services, attach
@@ -19,4 +19,5 @@ def install(app: Flask, services: Services) -> None:
         api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)
+    app.before_request(paths.refuse_other_spellings)
     problems.install(app)

@@ -9,7 +9,7 @@ from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.key_schemas import CreatedKey, KeyBody
 from inbox.api.keys import new_key, shown_once
-from inbox.api.openapi import Blueprint
+from inbox.api.openapi import LOCATION, Blueprint
 from inbox.api.paging import NEXT, next_page
 from inbox.api.services import services
 from inbox.api.tenant_schemas import (
@@ -50,7 +50,7 @@ def list_tenants(parameters: tuple[TenantSelection, int, TenantPlace | None]) ->
 @requires(Scope.ADMIN, afresh=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(NewTenantBody())
-@blueprint.response(201, RegisteredTenant, description="It is new, and UNVALIDATED.")
+@blueprint.response(201, RegisteredTenant, description="It is new, and UNVALIDATED.", headers=LOCATION)
 @blueprint.response(200, RegisteredTenant, description="The tenant that has this e-mail already, as it is.")
 @blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
 def create_tenant(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:

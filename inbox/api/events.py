@@ -4,7 +4,7 @@ from flask import Response
 
 from inbox.api.answers import json_answer, stored_document
 from inbox.api.auth import principal, requires
-from inbox.api.openapi import Blueprint
+from inbox.api.openapi import LOCATION, Blueprint
 from inbox.api.schemas import MAX_BATCH, RAW_EVENT, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
@@ -14,6 +14,7 @@ from inbox.tenants import Scope
 blueprint = Blueprint("events", __name__, description="Events go in.")
 
 _REPLAYED = {"Idempotency-Replayed": "true"}
+_SAYS_REPLAYED = {"Idempotency-Replayed": {"required": True, "schema": {"type": "boolean", "enum": [True]}}}
 _EVENT = {"anyOf": [Envelope, RAW_EVENT]}
 _ONE = {"content": {"application/json": {"schema": _EVENT}}}
 _MANY = {
@@ -30,8 +31,13 @@ _REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
 @blueprint.arguments(SendHeaders(), location="headers")
 @blueprint.arguments(SendParameters(), location="query")
 @blueprint.arguments(Envelope())
-@blueprint.response(201, StoredEvent, description="Stored: it is on disk.")
-@blueprint.response(200, StoredEvent, description="It was stored before under this idempotency key.")
+@blueprint.response(201, StoredEvent, description="Stored: it is on disk.", headers=LOCATION)
+@blueprint.response(
+    200,
+    StoredEvent,
+    description="It was stored before under this idempotency key.",
+    headers=LOCATION | _SAYS_REPLAYED,
+)
 @blueprint.refusals(*_REFUSED)
 def send_event(headers: dict[str, str], parameters: dict[str, str], submission: Submission) -> Response:
     """Send one event"""
@@ -50,7 +56,7 @@ def send_event(headers: dict[str, str], parameters: dict[str, str], submission: 
 @blueprint.arguments(SendParameters(), location="query")
 @blueprint.arguments(Envelope(many=True))
 @blueprint.response(201, StoredEvent(many=True), description="Stored, all of them, in the same order.")
-@blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.")
+@blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.", headers=_SAYS_REPLAYED)
 @blueprint.refusals(*_REFUSED)
 def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions: list[Submission]) -> Response:
     """Send up to 500 events, stored all or refused all"""

@@ -14,6 +14,8 @@ from inbox.tenants import INBOX_NAME, MAX_NAME
 
 TYPE_EXAMPLE = "order.created"
 TIME_EXAMPLE = "2024-11-20T22:04:09.123Z"
+# As far as every language's patterns go; Unicode knows more that cannot be printed.
+PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 LEASE_SECONDS = Range(1, 43_200)
 DELAY_SECONDS = Range(0, 43_200)
 
@@ -30,7 +32,8 @@ class Name(String):
     """For people to read."""
 
     def __init__(self, least: int = 0, **options: Any) -> None:
-        super().__init__(validate=[Length(least, MAX_NAME), _check_printable], **options)
+        metadata = {"pattern": PRINTABLE} | options.pop("metadata", {})
+        super().__init__(validate=[Length(least, MAX_NAME), _check_printable], metadata=metadata, **options)
 
 
 def _check_printable(text: str) -> None:
@@ -100,9 +103,15 @@ class JSONWholeNumber(Integer):
 class Moment(Field[int]):
     """Epoch milliseconds or ISO 8601, as parameter or member."""
 
-    def __init__(self, description: str, **options: Any) -> None:
-        either = [{"type": "integer", "example": 1732140249123}, {"type": "string", "example": "2024-11-20T22:04:09Z"}]
-        super().__init__(metadata={"description": description, "anyOf": either}, **options)
+    def __init__(self, description: str, example: str = TIME_EXAMPLE, **options: Any) -> None:
+        either = [
+            {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999},
+            {"type": "string", "pattern": "^[0-9]{1,15}$"},
+            {"type": "string", "format": "date-time"},
+            {"type": "string", "format": "date"},
+            *([{"type": "null"}] if options.get("allow_none") else []),
+        ]
+        super().__init__(metadata={"description": description, "anyOf": either, "example": example}, **options)
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         if isinstance(value, str):

@@ -9,6 +9,7 @@ from flask import Flask, Response, request
 
 from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import check_again, principal, requires
+from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
 from inbox.api.polling_schemas import (
     Acknowledged,
@@ -20,7 +21,7 @@ from inbox.api.polling_schemas import (
     ReleaseBody,
     Released,
 )
-from inbox.api.problem_catalogue import PREFETCH_REFUSED
+from inbox.api.problem_catalogue import BAD_REQUEST, PREFETCH_REFUSED
 from inbox.api.problems import Refusal
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
@@ -30,19 +31,28 @@ from inbox.tenants import Scope
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 
-_MORE = {"Inbox-More": {"description": "Whether undelivered events remain.", "schema": {"type": "boolean"}}}
+_MORE = {
+    "Inbox-More": {
+        "description": "Whether undelivered events remain.",
+        "required": True,
+        "schema": {"type": "boolean"},
+    }
+}
 _PURPOSES = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 
-def _refuse_prefetch() -> None:
+def _refuse_what_is_no_poll() -> None:
     """A poll changes things although it is a GET, so nothing but a real one may cause it."""
     environ = request.environ
     if any(name in environ and _NOBODY_READS.search(environ[name]) for name in _PURPOSES):
         raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
+    if environ["REQUEST_METHOD"] == "GET" and (request.content_length or "HTTP_TRANSFER_ENCODING" in environ):
+        # A proxy that knows of no body behind a GET takes it for the next request.
+        raise Refusal(BAD_REQUEST, "A poll has no body.")
 
 
-blueprint.before_request(_refuse_prefetch)
+blueprint.before_request(_refuse_what_is_no_poll)
 
 
 def refuse_head(app: Flask) -> None:
@@ -57,7 +67,7 @@ def refuse_head(app: Flask) -> None:
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
-@blueprint.refusals(401, 403, 422, 503)
+@blueprint.refusals(400, 401, 403, 422, 503)
 def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
     """Take the undelivered events, lease them, or peek at them"""
     return _poll(DEFAULT_INBOX, headers, parameters)
@@ -68,7 +78,7 @@ def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
-@blueprint.refusals(401, 403, 404, 422, 503)
+@blueprint.refusals(400, 401, 403, 404, 422, 503)
 def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -> Response:
     """The same for a named inbox"""
     return _poll(name, headers, parameters)
@@ -76,10 +86,11 @@ def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -
 
 @blueprint.route("/inbox/ack", methods=["POST"])
 @requires(Scope.INBOX_READ)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ReceiptsBody())
 @blueprint.response(200, Acknowledged)
 @blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
-def acknowledge(body: dict[str, Any]) -> Response:
+def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Mark leased events delivered; safe to repeat"""
     settled = services().polling.acknowledge(principal().tenant_id, body["receipts"])
     return json_answer({"acknowledged": settled.event_ids, "lost": settled.lost})
@@ -87,10 +98,11 @@ def acknowledge(body: dict[str, Any]) -> Response:
 
 @blueprint.route("/inbox/release", methods=["POST"])
 @requires(Scope.INBOX_READ)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ReleaseBody())
 @blueprint.response(200, Released)
 @blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
-def release(body: dict[str, Any]) -> Response:
+def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Give leased events back"""
     settled = services().polling.release(principal().tenant_id, body["receipts"], body["delay_seconds"])
     return json_answer({"released": settled.event_ids, "lost": settled.lost})
@@ -98,10 +110,11 @@ def release(body: dict[str, Any]) -> Response:
 
 @blueprint.route("/inbox/extend", methods=["POST"])
 @requires(Scope.INBOX_READ)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ExtendBody())
 @blueprint.response(200, Extended)
 @blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
-def extend(body: dict[str, Any]) -> Response:
+def extend(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Keep leased events for longer"""
     settled = services().polling.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
     return json_answer({"extended": settled.event_ids, "lost": settled.lost})

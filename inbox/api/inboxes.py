@@ -6,8 +6,9 @@ from flask import Response
 
 from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
+from inbox.api.fields import NoParameters
 from inbox.api.inbox_schemas import InboxBody, NamedInbox
-from inbox.api.openapi import Blueprint
+from inbox.api.openapi import LOCATION, Blueprint
 from inbox.api.services import services
 from inbox.tenants import Scope
 
@@ -16,30 +17,35 @@ blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of e
 
 @blueprint.route("/inboxes", methods=["GET"])
 @requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, NamedInbox(many=True), description="In the order of their names.")
-@blueprint.refusals(401, 403, 503)
-def list_inboxes() -> Response:
+@blueprint.refusals(401, 403, 422, 503)
+def list_inboxes(_parameters: dict[str, Any]) -> Response:
     """List the named inboxes"""
     return json_answer([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
 
 
 @blueprint.route("/inboxes/<name>", methods=["GET"])
 @requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, NamedInbox)
-@blueprint.refusals(401, 403, 404, 503)
-def get_inbox(name: str) -> Response:
+@blueprint.refusals(401, 403, 404, 422, 503)
+def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
     """Look at a named inbox"""
     return json_answer(inbox_document(services().inboxes.get(principal().tenant_id, name)))
 
 
 @blueprint.route("/inboxes/<name>", methods=["PUT"])
 @requires(Scope.TENANT_MANAGE)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.doc(requestBody={"required": False})
 @blueprint.arguments(InboxBody())
-@blueprint.response(201, NamedInbox, description="It is new, and gets every event that is sent from now on.")
+@blueprint.response(
+    201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
+)
 @blueprint.response(200, NamedInbox, description="It was there, and takes these events from now on.")
-@blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
-def save_inbox(body: dict[str, Any], name: str) -> Response:
+@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Make a named inbox, or change what it takes"""
     inbox, new = services().inboxes.save(principal().tenant_id, name, body["event_types"])
     if new:
@@ -49,9 +55,10 @@ def save_inbox(body: dict[str, Any], name: str) -> Response:
 
 @blueprint.route("/inboxes/<name>", methods=["DELETE"])
 @requires(Scope.TENANT_MANAGE)
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(204, description="Removed, with its copies.")
 @blueprint.refusals(401, 403, 404, 422, 503)
-def remove_inbox(name: str) -> Response:
+def remove_inbox(_parameters: dict[str, Any], name: str) -> Response:
     """Remove a named inbox and its copies; a 503 says that there are more of them, and repeating it goes on"""
     services().inboxes.remove(principal().tenant_id, name)
     return empty_answer()

@@ -20,7 +20,9 @@ class KeyBody(SmallBody):
         validate=Length(1, len(Scope)),
         metadata={"description": "What it may do; without them it may send and poll.", "example": ["inbox:read"]},
     )
-    expires_at_ms = Moment("From when on it no longer works.", data_key="expires_at", allow_none=True)
+    expires_at_ms = Moment(
+        "From when on it no longer works.", "2100-01-01T00:00:00Z", data_key="expires_at", allow_none=True
+    )
 
 
 class RotateBody(SmallBody):

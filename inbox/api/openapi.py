@@ -1,5 +1,6 @@
 """flask-smorest, set up: one blueprint class and one Api, so that the spec says what the service does."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
@@ -12,7 +13,9 @@ from marshmallow import Schema
 
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
+from inbox.api.request_trail import REQUEST_ID
 from inbox.api.schemas import ProblemDocument
+from inbox.tenants import INBOX_NAME, KEY_ID, TENANT_ID
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -26,6 +29,24 @@ _SECURITY_SCHEMES = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "basic": {"type": "http", "scheme": "basic", "description": "The key as user name or as password."},
 }
+_IN_PATHS = {
+    "name": {"pattern": f"^{INBOX_NAME}$", "example": "crm"},
+    "tenant_id": {"pattern": f"^{TENANT_ID}$", "example": "acme"},
+    "key_id": {"pattern": f"^{KEY_ID}$", "example": "key_187ac454abf1e7d6"},
+}
+_REQUEST_ID = "X-Request-Id"
+_GIVEN_ID = {
+    "description": "1 to 128 of `A-Z a-z 0-9 . _ : -` come back in the answer and stand in the log; all else does not.",
+    "schema": {"type": "string"},
+}
+_HEADERS = {
+    _REQUEST_ID: {"required": True, "schema": {"type": "string", "pattern": f"^{REQUEST_ID}$"}},
+    "Location": {"required": True, "schema": {"type": "string", "pattern": "^/"}},
+    "Retry-After": {"required": True, "schema": {"type": "integer", "minimum": 1}},
+    "WWW-Authenticate": {"required": True, "schema": {"type": "string", "pattern": "^Bearer "}},
+}
+_OF_PROBLEM = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
+LOCATION = {"Location": "Location"}
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
@@ -35,13 +56,20 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     """
 
     def route(self, rule: str, **options: Any) -> Decorator:
-        return cast(Decorator, super().route(rule, **options))
+        in_path = [
+            {"in": "path", "name": name, "required": True, "schema": {"type": "string", **_IN_PATHS[name]}}
+            for name in re.findall(r"<(\w+)>", rule)
+        ]
+        return cast(Decorator, super().route(rule, parameters=[*in_path, _REQUEST_ID], **options))
 
     def doc(self, **parts: Any) -> Decorator:
         return _describe_with(super().doc(**parts))
 
-    def response(self, status: int, schema: Any = None, **options: Any) -> Decorator:
-        return _describe_with(super().response(status, schema, **options))
+    def response(
+        self, status: int, schema: Any = None, *, headers: dict[str, Any] | None = None, **options: Any
+    ) -> Decorator:
+        headers = {_REQUEST_ID: _REQUEST_ID} | (headers or {})
+        return _describe_with(super().response(status, schema, headers=headers, **options))
 
     def refusals(self, *statuses: int) -> Decorator:
         """Documents the problems that a view can answer with. Wherever a key is needed there are limits too."""
@@ -72,11 +100,13 @@ def _describe_with(decorate: Callable[[Any], Any]) -> Decorator:
 
 
 class Api(flask_smorest.Api):  # type: ignore[misc]
+    # With a default every status would be a documented one.
+    DEFAULT_ERROR_RESPONSE_NAME = None
+
     def _register_responses(self) -> None:
         # The library documents errors as application/json; here they are problem documents.
         for status in HTTPStatus:
-            self.spec.components.response(status.name, _problem_response(status.phrase), lazy=True)
-        self.spec.components.response("DEFAULT_ERROR", _problem_response("Any other problem"), lazy=True)
+            self.spec.components.response(status.name, _problem_response(status), lazy=True)
 
 
 def create_api(app: Flask) -> Api:
@@ -96,8 +126,12 @@ def create_api(app: Flask) -> Api:
     )
     for name, scheme in _SECURITY_SCHEMES.items():
         api.spec.components.security_scheme(name, scheme)
+    for name, header in _HEADERS.items():
+        api.spec.components.header(name, header)
+    api.spec.components.parameter(_REQUEST_ID, "header", _GIVEN_ID)
     return api
 
 
-def _problem_response(description: str) -> dict[str, Any]:
-    return {"description": description, "content": {CONTENT_TYPE: {"schema": ProblemDocument}}}
+def _problem_response(status: HTTPStatus) -> dict[str, Any]:
+    headers = {name: name for name in (_REQUEST_ID, _OF_PROBLEM.get(status)) if name}
+    return {"description": status.phrase, "headers": headers, "content": {CONTENT_TYPE: {"schema": ProblemDocument}}}

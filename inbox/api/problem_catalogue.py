@@ -22,7 +22,7 @@ BAD_REQUEST = Problem(
     "bad-request",
     400,
     "Bad request",
-    "The request broke off, is not valid HTTP, or has an overlong path or header.",
+    "The request broke off, is not valid HTTP or could be read in two ways, or has an overlong path or header.",
     "Send it again; if it keeps failing, look at what stands between the client and this service.",
 )
 NOT_JSON = Problem(

@@ -1,9 +1,12 @@
 """/me, /healthz, /readyz: who is calling, and how the service is."""
 
+from typing import Any
+
 from flask import Response
 
 from inbox.api.answers import json_answer
 from inbox.api.auth import principal, requires
+from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
 from inbox.api.schemas import Caller, Health
 from inbox.api.services import services
@@ -13,9 +16,10 @@ blueprint = Blueprint("service", __name__, description="Who is calling, and how 
 
 @blueprint.route("/me", methods=["GET"])
 @requires()
+@blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, Caller)
-@blueprint.refusals(401, 403, 503)
-def me() -> Response:
+@blueprint.refusals(401, 403, 422, 503)
+def me(_parameters: dict[str, Any]) -> Response:
     """Who this key is"""
     caller = principal()
     return json_answer(

@@ -9,6 +9,7 @@ from marshmallow.validate import OneOf, Range
 
 from inbox.api.fields import TIME_EXAMPLE, FormedText, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
 from inbox.tenants import (
+    EMAIL,
     MAX_RATE_LIMIT,
     TENANT_ID,
     AuditAction,
@@ -26,7 +27,7 @@ _STATUSES = [str(status) for status in TenantStatus]
 class Email(String):
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            metadata={"format": "email", "maxLength": 254, "example": "ops@acme.example"},
+            metadata={"pattern": f"^{EMAIL}$", "example": "ops@acme.example"},
             validate=_check_email,
             **options,
         )
@@ -57,11 +58,14 @@ class _Page(Schema):
     )
 
 
+_PLACE = rf"([0-9]{{1,13}})\.({TENANT_ID})"
+
+
 class Place(String):
     """Where the page before has ended."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        match = re.fullmatch(rf"([0-9]{{1,13}})\.({TENANT_ID})", value, re.ASCII)
+        match = re.fullmatch(_PLACE, value)
         if match is None:
             raise ValidationError("Has to come out of an earlier answer.")
         return TenantPlace(int(match[1]), match[2])
@@ -72,7 +76,10 @@ def place_text(place: TenantPlace) -> str:
 
 
 class TenantListParameters(_Page):
-    start_at = Place(data_key="startAt", metadata={"description": "The `startAt` of the answer before."})
+    start_at = Place(
+        data_key="startAt",
+        metadata={"description": "The `startAt` of the answer before.", "pattern": f"^{_PLACE}$"},
+    )
     status = Enum(TenantStatus, by_value=True)
     since_ms = Moment("Created from this time on.", data_key="since")
     until_ms = Moment("Created before this time.", data_key="until")
@@ -87,7 +94,11 @@ class TenantListParameters(_Page):
 
 
 class AuditParameters(_Page):
-    start_at = WholeNumber(data_key="startAt", metadata={"description": "Only entries with numbers below this."})
+    start_at = WholeNumber(
+        data_key="startAt",
+        validate=Range(0, 999_999_999),
+        metadata={"description": "Only entries with numbers below this."},
+    )
 
 
 class _TenantMembers(SmallBody):

@@ -48,6 +48,9 @@ def test_a_key_in_the_wrong_place_or_beside_another_one_is_none(client: FlaskCli
         {"Authorization": f"Bearer {acme.key}", "X-API-Key": apikey.mint()},
         {"Authorization": basic(acme.key, apikey.mint())},
         {"X-API-Key": acme.key + "x"},
+        {"Authorization": f"Bearer {acme.key}", "X-API-Key": acme.key + "x"},
+        {"Authorization": f"Bearer {acme.key},Bearer {acme.key}", "X-API-Key": acme.key},
+        {"Authorization": f"Bearer\xa0{acme.key}"},
     ):
         answer = client.get("/me", headers=headers)
         assert answer.status_code == 401, headers

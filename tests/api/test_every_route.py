@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from authorizer import apikey
 from inbox.tenants import Scope, TenantStatus
-from tests.api.conftest import Caller, Tenancy
+from tests.api.conftest import Caller, Tenancy, pointers
 
 PUBLIC: frozenset[Scope] = frozenset()
 ANY_KEY = frozenset(Scope)
@@ -80,7 +80,7 @@ class World:
     owner: Caller
     values: dict[str, str]
 
-    def call(self, route: tuple[str, str], key: str | None) -> TestResponse:
+    def call(self, route: tuple[str, str], key: str | None, query: str = "") -> TestResponse:
         method, rule = route
         path = rule
         for name, value in self.values.items():
@@ -90,7 +90,7 @@ class World:
         if ROWS[route].body is not None:
             options |= {"data": body, "content_type": "application/json"}
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return self.tenancy.client.open(path, method=method, headers=headers, **options)
+        return self.tenancy.client.open(path + query, method=method, headers=headers, **options)
 
     def state(self) -> list[Any]:
         keys = [key | {"last_used_at": None} for key in self.owner.get("/keys").get_json()]
@@ -190,6 +190,18 @@ def test_another_tenants_key_sees_and_changes_nothing(world: World) -> None:
         for marker in ("of acme", world.values["event_id"], world.values["key_id"], "Acme"):
             assert marker not in answer.text, route
         assert world.state() == before, route
+
+
+def test_a_mistyped_or_repeated_parameter_is_refused_before_anything_happens(world: World) -> None:
+    before = world.state()
+    admin = world.tenancy.caller("system", Scope.ADMIN)
+    for route in GUARDED:
+        key = (admin if ROWS[route].scopes == ADMIN else world.owner).key
+        for query, pointer in (("?limt=5", "/limt"), ("?a%2Fb=", "/a~1b"), ("?limit=5&limit=5", "/limit")):
+            answer = world.call(route, key, query)
+            assert answer.status_code == 422, (route, query)
+            assert pointer in pointers(answer), (route, query)
+            assert world.state() == before, (route, query)
 
 
 def test_the_keys_of_a_suspended_or_deleted_tenant_open_nothing(world: World) -> None:

@@ -107,7 +107,7 @@ def test_any_name_of_the_right_form_can_be_polled(acme: Caller, acme_manager: Ca
     assert numbers(acme, f"/inbox/{name}") == [1]
 
 
-@pytest.mark.parametrize("name", ["A", "-a", "a_b", "a.b", "x" * 64, "é", "a%0A", "%20", ".."])
+@pytest.mark.parametrize("name", ["A", "-a", "a_b", "a.b", "x" * 64, "%C3%A9", "a%0A", "%20", "%25"])
 def test_a_name_of_another_form_is_refused_and_never_found(acme: Caller, acme_manager: Caller, name: str) -> None:
     refused = acme_manager.put(f"/inboxes/{name}")
     assert (refused.status_code, pointers(refused)) == (422, ["/name"])

@@ -1,0 +1,103 @@
+"""A service to be attacked over a plain socket, and tenants who have something to lose."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import requests
+
+from inbox.clock import now_ms
+from inbox.key_ring import KeyRing
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.opening import open_store
+from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
+from tests.service import Service, bearer
+from tests.torture.raw import Answer, Connection
+
+SECRET = "my-payload"
+"""Stands in every payload, and never in a log."""
+
+
+@dataclass(frozen=True)
+class Tenant:
+    url: str
+    tenant_id: str
+    key: str
+
+    @property
+    def authorization(self) -> str:
+        return f"Authorization: Bearer {self.key}"
+
+    def send(self) -> str:
+        answer = requests.post(f"{self.url}/events", json={"secret": SECRET}, headers=bearer(self.key), timeout=30)
+        assert answer.status_code == 201, answer.text
+        event_id: str = answer.json()["id"]
+        return event_id
+
+    def events(self) -> list[tuple[str, str, int]]:
+        """Everything it has, and what has become of it."""
+        found = requests.get(f"{self.url}/events?order=oldest&limit=500", headers=bearer(self.key), timeout=30).json()
+        return [(event["id"], event["status"], event["deliveries"]) for event in found]
+
+
+class Target:
+    def __init__(self, folder: Path, *, parser: str) -> None:
+        self.service = Service(folder)
+        # One address makes many mistakes here.
+        self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
+        if parser == "python":
+            self._hide_the_parser_in_c(folder)
+        self.service.start()
+        self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
+        self._registry = Registry(self._store.tenants, now_ms)
+        self._key_ring = KeyRing(self._store.keys, self._store.tenants, now_ms)
+        self.keys: list[str] = []
+
+    def _hide_the_parser_in_c(self, folder: Path) -> None:
+        (folder / "gunicorn_h1c.py").write_text("raise ImportError\n")
+        path = os.environ.get("PYTHONPATH")
+        self.service.variables["PYTHONPATH"] = os.pathsep.join([str(folder), *([path] if path else [])])
+
+    def tenant(self, *scopes: Scope, tenant_id: str = "") -> Tenant:
+        """A new one, with a key of these scopes, or one that may send and poll."""
+        tenant_id = tenant_id or f"t-{uuid4().hex[:12]}"
+        if self._store.tenants.get(tenant_id) is None:
+            self._registry.create("test", tenant_id, status=TenantStatus.REGISTERED)
+        self.keys.append(self._key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
+        return Tenant(self.service.url, tenant_id, self.keys[-1])
+
+    def tell(self, request: str | bytes, *, hang_up: bool = True) -> list[Answer]:
+        """All answers up to the end of the connection, which is the service's to make where we do not hang up."""
+        with Connection(self.service) as connection:
+            # Whoever is answered in the middle of a flood may find the way closed; the answer is there all the same.
+            connection.try_to_send(request if isinstance(request, bytes) else request.encode("latin-1"))
+            if hang_up:
+                with suppress(OSError):
+                    connection.end()
+            return connection.answers()
+
+    def ask(self, method: str, path: str, *headers: str, body: str = "") -> Answer:
+        """The one answer to a request with these headers."""
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", "Connection: close", *headers]
+        if body:
+            lines.append(f"Content-Length: {len(body)}")
+        [answer] = self.tell("\r\n".join([*lines, "", body]))
+        return answer
+
+    def stop(self) -> None:
+        self._store.close()
+        self.service.kill()
+
+
+def is_problem(answer: Answer, status: int, slug: str) -> bool:
+    """A refusal as the service words it, which can be found again in its log."""
+    problem = answer.json()
+    named = (problem["status"], problem["type"], problem["request_id"])
+    return (
+        answer.headers["content-type"] == "application/problem+json"
+        and answer.status == status
+        and named == (status, f"/problems/{slug}", answer.headers["x-request-id"])
+    )

@@ -1,0 +1,143 @@
+"""Two keys in one request: none of them wins."""
+
+import base64
+
+import pytest
+
+from authorizer import sealing
+from authorizer.apikey import hash_of, mint
+from authorizer.resolver import KeyRecord, Principal
+from inbox.clock import now_ms
+from tests.torture.hostile.target import Target, Tenant, is_problem
+from tests.torture.raw import Answer
+
+
+def basic(user: str, password: str = "") -> str:
+    return "Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode("latin-1")).decode()
+
+
+def whose(answer: Answer) -> str | None:
+    if answer.status == 200:
+        return str(answer.json()["tenant_id"])
+    assert is_problem(answer, 401, "unauthorized")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    return None
+
+
+def test_contradictory_keys_count_as_none(target: Target, victim: Tenant, attacker: Tenant) -> None:
+    ours, theirs = attacker.key, victim.key
+    for headers in (
+        [f"Authorization: Bearer {ours}", f"X-API-Key: {theirs}"],
+        [f"X-API-Key: {theirs}", f"Authorization: Bearer {ours}"],
+        [basic(ours), f"X-API-Key: {theirs}"],
+        [basic(ours, theirs)],
+        [basic(theirs, ours)],
+        [f"Authorization: Bearer {ours}", f"Authorization: Bearer {theirs}"],
+        [f"Authorization: Bearer {ours}", f"authorization: bearer {theirs}"],
+        [f"Authorization: Bearer {ours}", basic(theirs)],
+        [basic(theirs), f"Authorization: Bearer {ours}"],
+        [f"X-API-Key: {ours}", f"x-api-key: {theirs}"],
+        [f"X-API-Key: {ours}, {theirs}"],
+        [f"Authorization: Bearer {ours},Bearer {theirs}"],
+        [f"Authorization: Bearer {ours} {theirs}"],
+        # A header that came twice holds no key, and is no reason to go by another one.
+        [f"X-API-Key: {theirs}", f"X-API-Key: {theirs}", f"Authorization: Bearer {ours}"],
+        [f"Authorization: Bearer {theirs}", f"Authorization: Bearer {theirs}", f"X-API-Key: {ours}"],
+        [basic(theirs), basic("x"), f"X-API-Key: {ours}"],
+        ["Authorization: Digest a=b", basic(theirs), f"X-API-Key: {ours}"],
+        [f"Authorization: Digest {theirs}", f"X-API-Key: {ours}"],
+        [f"Authorization: {theirs}", f"X-API-Key: {ours}"],
+        # Neither is what was meant to be a key.
+        [f"Authorization: Bearer {theirs[:-1]}", f"X-API-Key: {ours}"],
+        [f"Authorization: Bearer {theirs}x", f"X-API-Key: {ours}"],
+        ["X-API-Key: ibx_nonsense", f"Authorization: Bearer {ours}"],
+        [basic(theirs[:20], ours)],
+    ):
+        assert whose(target.ask("GET", "/me", *headers)) is None, headers
+
+
+def test_one_key_is_taken_however_often_it_comes_and_whatever_else_stands_beside_it(
+    target: Target, attacker: Tenant
+) -> None:
+    key = attacker.key
+    for headers in (
+        [f"Authorization: Bearer {key}", f"X-API-Key: {key}"],
+        [basic(key, key), f"X-API-Key: {key}"],
+        [f"Authorization: bEaReR \t {key} \t"],
+        [f"Authorization: BASIC  {basic(key).split()[-1]}"],
+        # What a proxy or a gateway in front asks for.
+        [basic("proxy", "password"), f"X-API-Key: {key}"],
+        ["Authorization: Bearer eyJhbGciOiJub25lIn0.e30.", f"X-API-Key: {key}"],
+        ['Authorization: Digest username="a", realm="b"', f"X-API-Key: {key}"],
+        ["X-API-Key: of-the-gateway", f"Authorization: Bearer {key}"],
+    ):
+        assert whose(target.ask("GET", "/me", *headers)) == attacker.tenant_id, headers
+
+
+def test_what_only_looks_like_a_header_of_ours_counts_for_nothing(
+    target: Target, victim: Tenant, attacker: Tenant
+) -> None:
+    for name in (
+        "X_API_Key",
+        "X_API-Key",
+        "HTTP_X_API_KEY",
+        "X-API-Key-",
+        "X-Api-Keys",
+        "Proxy-Authorization",
+        "Cookie",
+    ):
+        assert whose(target.ask("GET", "/me", f"{name}: {victim.key}")) is None, name
+        both = target.ask("GET", "/me", f"{name}: {victim.key}", attacker.authorization)
+        assert whose(both) == attacker.tenant_id, name
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\x85"])
+def test_a_blank_is_what_http_has_for_one(target: Target, attacker: Tenant, blank: str) -> None:
+    key = attacker.key
+    for header in (
+        f"Authorization: Bearer{blank}{key}",
+        f"Authorization: Bearer {blank}{key}",
+        f"Authorization: Bearer {key}{blank}",
+        f"X-API-Key: {key}{blank}",
+    ):
+        assert whose(target.ask("GET", "/me", header)) is None, header
+
+
+def test_keys_of_every_length_and_alphabet_are_refused_alike(target: Target, attacker: Tenant) -> None:
+    key = attacker.key
+    for wrong in (
+        key[:-1],
+        key + "0",
+        key.upper(),
+        key.replace("ibx_", "IBX_"),
+        "ibx_" + "a" * 5_000,
+        "ibx_" + "\xe9" * 49,
+        key[:20] + "\xb2" + key[21:],
+        "\xff\xfe",
+        "%69bx_" + key[4:],
+        f'"{key}"',
+        f"<{key}>",
+        mint(),
+    ):
+        for header in (f"X-API-Key: {wrong}", f"Authorization: Bearer {wrong}", basic("x", wrong)):
+            assert whose(target.ask("GET", "/me", header)) is None, header[:80]
+
+
+def test_a_key_is_never_taken_from_the_query_or_the_body(target: Target, victim: Tenant) -> None:
+    for name in ("key", "api_key", "access_token", "X-API-Key", "Authorization"):
+        answer = target.ask("GET", f"/inbox?{name}={victim.key}")
+        assert whose(answer) is None, name
+    form = f"access_token={victim.key}"
+    answer = target.ask("POST", "/events", "Content-Type: application/x-www-form-urlencoded", body=form)
+    assert whose(answer) is None
+    assert victim.events() == []
+
+
+def test_a_seal_that_anybody_could_make_changes_nothing(target: Target, victim: Tenant, attacker: Tenant) -> None:
+    principal = Principal(victim.tenant_id, "", True, "key_1", frozenset({"inbox:read"}))
+    for key in (attacker.key, victim.key, mint()):
+        seal = sealing.seal(hash_of(key), KeyRecord(principal), now_ms(), "s" * 32)
+        headers = f"X-Inbox-Principal: {seal}", f"X_Inbox_Principal: {seal}"
+        assert whose(target.ask("GET", "/me", *headers)) is None
+        assert whose(target.ask("GET", "/me", *headers, f"X-API-Key: {mint()}")) is None
+        assert whose(target.ask("GET", "/me", *headers, attacker.authorization)) == attacker.tenant_id

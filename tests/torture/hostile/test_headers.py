@@ -1,0 +1,141 @@
+"""Too many headers, broken ones, repeated ones, and those that lie about the body."""
+
+import gzip
+import json
+import zlib
+
+import pytest
+
+from tests.torture.hostile.target import SECRET, Target, Tenant, is_problem
+
+EVENT = json.dumps({"secret": SECRET})
+JSON = "Content-Type: application/json"
+
+
+def test_floods_are_cut_off(target: Target, victim: Tenant) -> None:
+    head = f"POST /events HTTP/1.1\r\nHost: x\r\n{victim.authorization}\r\n{JSON}\r\nContent-Length: {len(EVENT)}\r\n"
+    for flood in (
+        "".join(f"X-{number}: {SECRET}\r\n" for number in range(101)),
+        "".join(f"X-{number}: {'y' * 8_000}\r\n" for number in range(120)),
+        f"X-Long: {'y' * 9_000}\r\n",
+        f"{'X' * 9_000}: y\r\n",
+        f"Cookie: {SECRET * 1_000}\r\n",
+    ):
+        [answer] = target.tell(f"{head}{flood}\r\n{EVENT}")
+        assert is_problem(answer, 400, "bad-request"), flood[:20]
+    for path in (f"/{'x' * 8_200}", f"/{'x' * 100_000}", f"/inbox?{'x' * 8_200}", f"/{'x/' * 5_000}"):
+        assert is_problem(target.ask("GET", path, victim.authorization), 400, "bad-request")
+    assert victim.events() == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "X-Request-Id: a\r\n b",
+        "X-Request-Id: a\r\n\tb",
+        "X-Request-Id: a\nX-Other: b",
+        "X-Request-Id: a\rX-Other: b",
+        "X-Request-Id: a\0b",
+        "X-Request-Id: a\x7f",
+        "X-Request-Id: a\x1b[31m",
+        "X Request Id: a",
+        "X-Request-Id : a",
+        "X-Request-Id\0: a",
+        "X-R\xe9quest-Id: a",
+        "X-Request-Id",
+        ": a",
+        " X-Request-Id: a",
+        "Host: y",
+        "Content-Type: application/json",
+        # What gunicorn quotes where it says what is wrong.
+        f"Expect: {SECRET}",
+        f"{SECRET} X: a",
+        f"{SECRET}",
+        f"Transfer-Encoding: {SECRET}",
+    ],
+)
+def test_a_broken_head_stores_nothing(target: Target, victim: Tenant, line: str) -> None:
+    answer = target.ask("POST", "/events", victim.authorization, JSON, line, body=EVENT)
+    assert is_problem(answer, 400, "bad-request")
+    assert victim.events() == []
+
+
+@pytest.mark.parametrize("given", ["x" * 129, "x" * 8_000, "a b", "a,b", "\xe9", "<b>", "ibx_a", "", "a\tb"])
+def test_a_strange_request_id_is_replaced(target: Target, given: str) -> None:
+    answer = target.ask("GET", "/nowhere", f"X-Request-Id: {given}")
+    assert is_problem(answer, 404, "not-found")
+    assert len(answer.headers["x-request-id"]) == 32
+    repeated = target.ask("GET", "/nowhere", "X-Request-Id: a", "X-Request-Id: a")
+    assert len(repeated.headers["x-request-id"]) == 32
+
+
+def test_a_repeated_idempotency_key_or_attempt_is_refused(target: Target, victim: Tenant) -> None:
+    sent = target.ask("POST", "/events", victim.authorization, JSON, "Idempotency-Key: k", body=EVENT)
+    assert sent.status == 201
+    before = victim.events()
+    for second in ("k", "other", ""):
+        headers = [victim.authorization, JSON, "Idempotency-Key: k", f"idempotency-key: {second}"]
+        for path, body in (("/events", EVENT), ("/events/batch", f"[{EVENT}]")):
+            assert is_problem(target.ask("POST", path, *headers, body=body), 400, "bad-request")
+        headers = [victim.authorization, "Inbox-Attempt: a", f"inbox-attempt: {second}"]
+        assert is_problem(target.ask("GET", "/inbox", *headers), 400, "bad-request")
+    assert victim.events() == before
+
+
+def test_an_idempotency_key_that_differs_from_the_member_is_refused(target: Target, victim: Tenant) -> None:
+    envelope = json.dumps({"payload": {"secret": SECRET}, "idempotency_key": "k"})
+    for other in ("K", "k2", "k,k", '"k"', "k\xa0"):
+        headers = [victim.authorization, JSON, f"Idempotency-Key: {other}"]
+        assert is_problem(target.ask("POST", "/events", *headers, body=envelope), 422, "invalid-request"), other
+    # Not with underscores: that header does not exist.
+    headers = [victim.authorization, JSON, "Idempotency_Key: other"]
+    assert [target.ask("POST", "/events", *headers, body=envelope).status for _ in range(2)] == [201, 200]
+    assert len(victim.events()) == 1
+
+
+def test_a_compressed_body_is_refused_and_never_unpacked(target: Target, victim: Tenant) -> None:
+    bomb = json.dumps({"secret": SECRET, "bomb": "0" * 50_000_000}).encode()
+    for coding, body in (
+        ("gzip", gzip.compress(EVENT.encode())),
+        ("gzip", gzip.compress(bomb)),
+        ("x-gzip", gzip.compress(EVENT.encode())),
+        ("deflate", zlib.compress(EVENT.encode())),
+        ("br", b"\x0b\x02\x80{}\x03"),
+        ("zstd", b"\x28\xb5\x2f\xfd"),
+        ("gzip, gzip", gzip.compress(gzip.compress(bomb))),
+        ("gzip", EVENT.encode()),
+        ("GZIP", EVENT.encode()),
+        ("identity, gzip", EVENT.encode()),
+        ("identity\r\nContent-Encoding: gzip", EVENT.encode()),
+        ("gzip\r\nContent-Encoding: identity", EVENT.encode()),
+        ("nonsense", EVENT.encode()),
+    ):
+        headers = f"{victim.authorization}\r\n{JSON}\r\nContent-Encoding: {coding}\r\nContent-Length: {len(body)}"
+        [answer] = target.tell(f"POST /events HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n".encode() + body)
+        assert is_problem(answer, 415, "unsupported-media-type"), coding
+    assert victim.events() == []
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "text/plain",
+        "text/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json, text/plain",
+        "text/plain, application/json",
+        "text/plain; application/json",
+        "application/jsonx",
+        "application/json\xa0",
+        "application/json; charset=utf-16",
+        "application/json; charset=utf-7",
+        'application/json; charset="ibm037"',
+        "*/*",
+    ],
+)
+def test_a_body_that_is_not_said_to_be_json_is_refused(target: Target, victim: Tenant, content_type: str) -> None:
+    answer = target.ask("POST", "/events", victim.authorization, f"Content-Type: {content_type}", body=EVENT)
+    assert is_problem(answer, 415, "unsupported-media-type")
+    assert victim.events() == []

@@ -1,0 +1,88 @@
+"""Nothing but a plain GET is a poll."""
+
+import pytest
+
+from tests.torture.hostile.target import Target, Tenant, is_problem
+
+POLLS = ["/inbox", "/inbox/default", "/inbox?mode=lease"]
+
+
+@pytest.mark.parametrize("path", POLLS)
+def test_only_get_polls(target: Target, victim: Tenant, path: str) -> None:
+    event = victim.send()
+    for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "PROPFIND", "GETS", "QUERY", "M-SEARCH"):
+        answer = target.ask(method, path, victim.authorization)
+        assert is_problem(answer, 405, "method-not-allowed"), method
+        assert "GET" in answer.headers["allow"]
+    for method in ("get", "Get", "gET", "GE T", "G\0T", "G\xcbT", "GE", "", "X" * 30):
+        assert is_problem(target.ask(method, path, victim.authorization), 400, "bad-request"), method
+    [head] = target.tell(f"HEAD {path} HTTP/1.0\r\n{victim.authorization}\r\n\r\n")
+    assert head.status == 405
+    options = target.ask("OPTIONS", path, victim.authorization)
+    assert (options.status, options.body) == (200, b"")
+    assert victim.events() == [(event, "undelivered", 0)]
+
+
+@pytest.mark.parametrize("header", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "_method"])
+def test_no_header_chooses_the_method(target: Target, victim: Tenant, header: str) -> None:
+    event = victim.send()
+    assert target.ask("POST", "/inbox", f"{header}: GET", victim.authorization).status == 405
+    assert target.ask("GET", f"/events/{event}", f"{header}: DELETE", victim.authorization).status == 200
+    assert target.ask("GET", f"/events/{event}?_method=DELETE", victim.authorization).status == 422
+    assert victim.events() == [(event, "undelivered", 0)]
+
+
+@pytest.mark.parametrize("path", POLLS)
+def test_a_prefetch_takes_nothing(target: Target, victim: Tenant, path: str) -> None:
+    event = victim.send()
+    for header in (
+        "Purpose: prefetch",
+        "purpose: PREVIEW",
+        "X-Purpose: preview",
+        "X-moz: prefetch",
+        "Sec-Purpose: prefetch",
+        "Sec-Purpose: prefetch;prerender",
+        "Sec-Purpose: prefetch;anonymous-client-ip",
+    ):
+        answer = target.ask("GET", path, header, victim.authorization)
+        assert is_problem(answer, 403, "prefetch-refused"), header
+    twice = target.ask("GET", path, "Purpose: none", "Purpose: prefetch", victim.authorization)
+    assert is_problem(twice, 403, "prefetch-refused")
+    assert victim.events() == [(event, "undelivered", 0)]
+
+
+@pytest.mark.parametrize("path", POLLS)
+def test_a_poll_with_a_body_takes_nothing(target: Target, victim: Tenant, path: str) -> None:
+    event = victim.send()
+    for body in ("{}", '{"mode": "peek"}', "x" * 10_000):
+        answer = target.ask("GET", path, "Content-Type: application/json", victim.authorization, body=body)
+        assert is_problem(answer, 400, "bad-request"), body[:20]
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{victim.authorization}\r\n"
+    [chunked] = target.tell(f"{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+    assert is_problem(chunked, 400, "bad-request")
+    assert victim.events() == [(event, "undelivered", 0)]
+    # Some clients say it although there is none.
+    assert target.ask("GET", path, "Content-Length: 0", "Content-Type: text/plain", victim.authorization).status == 200
+
+
+def test_bad_parameters_take_nothing(target: Target, victim: Tenant) -> None:
+    event = victim.send()
+    for query in (
+        "limt=5",
+        "limit=5&limit=5",
+        "mode=peek&mode=consume",
+        "MODE=consume",
+        "mode[]=consume",
+        "mode=consume%00",
+        "limit=%D9%A3",
+        "%00=1",
+        "=1",
+        "%ff=1",
+        "mode=%ff",
+        "mode=consume;limit=1",
+        "limit=1%26mode=peek",
+    ):
+        answer = target.ask("GET", f"/inbox?{query}", victim.authorization)
+        assert is_problem(answer, 422, "invalid-request"), query
+        assert answer.json()["errors"][0]["pointer"].startswith("/")
+    assert victim.events() == [(event, "undelivered", 0)]

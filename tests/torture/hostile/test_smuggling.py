@@ -1,0 +1,173 @@
+"""Requests that a proxy and this service could read differently: the one hidden inside never acts."""
+
+import json
+
+import pytest
+
+from tests.torture.hostile.target import SECRET, Target, Tenant, is_problem
+
+EVENT = json.dumps({"secret": SECRET})
+
+
+def sending(tenant: Tenant, *headers: str) -> str:
+    """The head of a POST /events, but for what says how long its body is."""
+    lines = ["POST /events HTTP/1.1", "Host: x", tenant.authorization, "Content-Type: application/json", *headers]
+    return "\r\n".join([*lines, "", ""])
+
+
+def hidden(tenant: Tenant) -> str:
+    """A poll and an event, in the name of somebody who did not ask for them."""
+    poll = f"GET /inbox HTTP/1.1\r\nHost: x\r\n{tenant.authorization}\r\n\r\n"
+    return poll + sending(tenant, f"Content-Length: {len(EVENT)}") + EVENT
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+EMPTY = "0\r\n\r\n"
+# How long a body is, in ways that somebody in front may see otherwise; and what stands there before the hidden request.
+AMBIGUOUS = {
+    "CL.TE": (["Content-Length: 5", CHUNKED], EMPTY),
+    "TE.CL": ([CHUNKED, "Content-Length: 5"], EMPTY),
+    "CL.TE with nothing in it": (["Content-Length: 0", CHUNKED], EMPTY),
+    "TE.TE, the second unknown": ([CHUNKED, "Transfer-Encoding: cow"], EMPTY),
+    "TE.TE, the first unknown": (["Transfer-Encoding: cow", CHUNKED], EMPTY),
+    "chunked twice": ([CHUNKED, CHUNKED], EMPTY),
+    "identity first": (["Transfer-Encoding: identity", CHUNKED], EMPTY),
+    "identity last": ([CHUNKED, "Transfer-Encoding: identity"], EMPTY),
+    "identity alone": (["Transfer-Encoding: identity"], EMPTY),
+    "identity, chunked": (["Transfer-Encoding: identity, chunked"], EMPTY),
+    "chunked, identity": (["Transfer-Encoding: chunked, identity"], EMPTY),
+    "gzip, chunked": (["Transfer-Encoding: gzip, chunked"], EMPTY),
+    "xchunked": (["Transfer-Encoding: xchunked"], EMPTY),
+    "chunked with a parameter": (["Transfer-Encoding: chunked;q=1"], EMPTY),
+    "chunked in quotes": (['Transfer-Encoding: "chunked"'], EMPTY),
+    "chunked and a comma": (["Transfer-Encoding: chunked,"], EMPTY),
+    "no coding": (["Transfer-Encoding:", "Content-Length: 0"], ""),
+    "blank before the colon": (["Transfer-Encoding : chunked"], EMPTY),
+    "tab before the colon": (["Transfer-Encoding\t: chunked"], EMPTY),
+    "vertical tab": (["Transfer-Encoding: \x0bchunked"], EMPTY),
+    "NUL": (["Transfer-Encoding: chunked\0"], EMPTY),
+    "folded": (["Transfer-Encoding:\r\n chunked"], EMPTY),
+    "hidden in a folded line": (["X: y\r\n Transfer-Encoding: chunked", "Content-Length: 0"], ""),
+    "hidden in a folded line, by a tab": (["X: y\r\n\tContent-Length: 500", "Content-Length: 0"], ""),
+    "hidden behind a bare LF": (["X: y\nTransfer-Encoding: chunked"], EMPTY),
+    "hidden behind a bare CR": (["X: y\rTransfer-Encoding: chunked", "Content-Length: 0"], ""),
+    "two lengths": (["Content-Length: 0", "Content-Length: 500"], ""),
+    "the same length twice": (["Content-Length: 0", "Content-Length: 0"], ""),
+    "a list of lengths": (["Content-Length: 0, 500"], ""),
+    "a list of equal lengths": (["Content-Length: 0, 0"], ""),
+    "length +0": (["Content-Length: +0"], ""),
+    "length -1": (["Content-Length: -1"], ""),
+    "length 0x0": (["Content-Length: 0x0"], ""),
+    "length 0_0": (["Content-Length: 0_0"], ""),
+    "length in superscript": (["Content-Length: \xb2"], ""),
+    "no length": (["Content-Length:"], ""),
+    "blank before the length's colon": (["Content-Length : 0"], ""),
+    "chunk size with a sign": ([CHUNKED], "+0\r\n\r\n"),
+    "chunk size below zero": ([CHUNKED], "-1\r\n\r\n"),
+    "chunk size 0x0": ([CHUNKED], "0x0\r\n\r\n"),
+    "chunk size 0_0": ([CHUNKED], "0_0\r\n\r\n"),
+    "chunk size and a blank": ([CHUNKED], "0 \r\n\r\n"),
+    "blank and a chunk size": ([CHUNKED], " 0\r\n\r\n"),
+    "no chunk size": ([CHUNKED], "\r\n\r\n"),
+    "chunk that ends in LF": ([CHUNKED], "0\n\n"),
+    "chunk extension with LF": ([CHUNKED], "2;\n{}\r\n0\r\n\r\n"),
+    "chunk extension with CR": ([CHUNKED], "2;a\rb\r\n{}\r\n0\r\n\r\n"),
+    "chunk that is longer than it says": ([CHUNKED], "1\r\n{}\r\n0\r\n\r\n"),
+    "chunk that is shorter than it says": ([CHUNKED], "3\r\n{}\r\n0\r\n\r\n"),
+    "trailer with a length": ([CHUNKED], "2\r\n{}\r\n0\r\nContent-Length: 500\r\n\r\n"),
+    "trailer with a coding": ([CHUNKED], "2\r\n{}\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    "trailer with LF": ([CHUNKED], "2\r\n{}\r\n0\r\nX: y\n\r\n\r\n"),
+    "trailer with a credential": ([CHUNKED], "2\r\n{}\r\n0\r\nAuthorization: Bearer x\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("kind", AMBIGUOUS)
+def test_an_ambiguous_request_ends_the_connection_and_nothing_in_it_acts(
+    target: Target, victim: Tenant, attacker: Tenant, kind: str
+) -> None:
+    event = victim.send()
+    headers, before = AMBIGUOUS[kind]
+    answers = target.tell(sending(attacker, *headers) + before + hidden(victim), hang_up=False)
+    assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
+    assert (victim.events(), attacker.events()) == ([(event, "undelivered", 0)], [])
+
+
+@pytest.mark.parametrize("length", [2**31, 2**63, 2**64, 10**100])
+def test_a_length_beyond_all_numbers_does_not_become_a_small_one(
+    target: Target, victim: Tenant, attacker: Tenant, length: int
+) -> None:
+    event = victim.send()
+    # What is above the limit for an event is read no further.
+    too_much = " " * 263_000
+    for head, before in ((f"Content-Length: {length}", ""), (CHUNKED, f"{length:x}\r\n{too_much}")):
+        [answer] = target.tell(sending(attacker, head) + before + hidden(victim))
+        assert is_problem(answer, 413, "too-large") or is_problem(answer, 400, "bad-request"), head
+    assert (victim.events(), attacker.events()) == ([(event, "undelivered", 0)], [])
+
+
+@pytest.mark.parametrize(
+    "first_line",
+    [
+        "GET  /healthz HTTP/1.1",
+        "GET /healthz  HTTP/1.1",
+        "GET /healthz HTTP/1.1 ",
+        " GET /healthz HTTP/1.1",
+        "GET\t/healthz\tHTTP/1.1",
+        "GET /healthz HTTP/1.1\nX: y",
+        "\nGET /healthz HTTP/1.1",
+        "\r\n\r\nGET /healthz HTTP/1.1",
+        "GET /healthz http/1.1",
+        "GET /healthz HTTP/1.1\r\n X: y",
+        "GET /healthz\r\nHTTP/1.1",
+        "GET /healthz",
+        "PRI * HTTP/2.0",
+    ],
+)
+def test_a_request_line_of_another_form_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
+    event = victim.send()
+    answers = target.tell(f"{first_line}\r\nHost: x\r\n\r\n" + hidden(victim), hang_up=False)
+    assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
+    assert victim.events() == [(event, "undelivered", 0)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/events", 401), ("POST", "/nowhere", 404), ("GET", "/healthz", 200), ("DELETE", "/events", 405)],
+)
+def test_a_body_that_nobody_reads_is_not_the_next_request(
+    target: Target, victim: Tenant, method: str, path: str, status: int
+) -> None:
+    event = victim.send()
+    inside = hidden(victim)
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n"
+    answers = target.tell(f"{head}Content-Length: {len(inside)}\r\n\r\n{inside}")
+    assert [answer.status for answer in answers] == [status]
+    answers = target.tell(f"{head}{CHUNKED}\r\n\r\n{len(inside):x}\r\n{inside}\r\n{EMPTY}")
+    assert [answer.status for answer in answers] == [status]
+    # It has its answer when the fault is met: a second one would be taken for that of somebody else's request.
+    answers = target.tell(f"{head}{CHUNKED}\r\n\r\nZZ\r\n{inside}", hang_up=False)
+    assert [answer.status for answer in answers] == [status]
+    assert victim.events() == [(event, "undelivered", 0)]
+
+
+def test_what_a_trailer_says_counts_for_nothing(target: Target, victim: Tenant, attacker: Tenant) -> None:
+    trailers = f"X-API-Key: {victim.key}\r\nIdempotency-Key: k\r\nX-Inbox-Principal: x\r\nContent-Type: text/plain\r\n"
+    body = f'{len(EVENT):x};ext="a;b"\r\n{EVENT}\r\n0;ext\r\n{trailers}\r\n'
+    without_key = sending(attacker, CHUNKED).replace(f"{attacker.authorization}\r\n", "")
+    for head, statuses in (
+        (without_key, [401]),
+        (sending(attacker, CHUNKED), [201]),
+        (sending(attacker, CHUNKED), [201]),
+    ):
+        assert [answer.status for answer in target.tell(head + body)] == statuses
+    assert (victim.events(), len(attacker.events())) == ([], 2)
+
+
+def test_requests_that_follow_each_other_plainly_are_answered_one_by_one(target: Target, victim: Tenant) -> None:
+    event = victim.send()
+    chunked = sending(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
+    answers = target.tell(f"\r\n{hidden(victim)}{chunked}\r\n{hidden(victim)}")
+    assert [answer.status for answer in answers] == [200, 201, 201, 200, 201]
+    assert [len(answer.json()) for answer in answers if answer.status == 200] == [1, 2]
+    assert [status for _, status, _ in victim.events()] == ["delivered"] * 3 + ["undelivered"]
+    assert victim.events()[0] == (event, "delivered", 1)

@@ -1,0 +1,96 @@
+"""HTTP by hand, for what no client library would send."""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from typing import Any
+
+from tests.service import Service
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Connection:
+    def __init__(self, service: Service, timeout: float = 40) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", service.port), timeout=timeout)
+        self._reader: BufferedReader = self.socket.makefile("rb")
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def try_to_send(self, data: bytes) -> bool:
+        """False where the service does not listen any more."""
+        try:
+            self.send(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def end(self) -> None:
+        """Says that nothing more will be sent, and goes on listening."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def answer(self) -> Answer:
+        answer = self._next()
+        assert answer is not None, "The service has closed the connection"
+        return answer
+
+    def answers(self) -> list[Answer]:
+        """All until the service closes the connection."""
+        return list(iter(self._next, None))
+
+    def _next(self) -> Answer | None:
+        try:
+            head = self._reader.readline()
+            if not head:
+                return None
+            headers = {}
+            while (line := self._reader.readline().strip()) != b"":
+                name, _, value = line.decode("latin-1").partition(":")
+                headers[name.strip().lower()] = value.strip()
+            body = self._reader.read(int(headers.get("content-length", 0)))
+        except ConnectionResetError:
+            return None
+        return Answer(int(head.split()[1]), headers, body)
+
+
+@contextmanager
+def many(service: Service, count: int) -> Iterator[list[Connection]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(Connection(service)) for _ in range(count)]
+
+
+def head(method: str, path: str, key: str, *lines: str) -> bytes:
+    """Ends where the body begins."""
+    all_lines = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", *lines)
+    return "".join(f"{line}\r\n" for line in (*all_lines, "")).encode("latin-1")
+
+
+def post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
+    """An event, of the length that it says it has."""
+    length = len(body) if length is None else length
+    return head("POST", "/events", key, "Content-Type: application/json", f"Content-Length: {length}", *lines) + body
+
+
+def chunked(key: str, *pieces: bytes) -> bytes:
+    """An event in chunks, without their end."""
+    beginning = head("POST", "/events", key, "Content-Type: application/json", "Transfer-Encoding: chunked")
+    return beginning + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)

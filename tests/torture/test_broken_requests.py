@@ -1,0 +1,180 @@
+"""Requests that lie about their length, break off or come all at once: what happens, and what is stored then."""
+
+import json
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.consumers import Client
+from tests.service import Service
+from tests.torture.raw import Answer, Connection, chunked, head, post
+
+EVENT = b'{"a": 1}'
+LIMIT = 262_144
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+IN_CHUNKS = ("Content-Type: application/json", "Transfer-Encoding: chunked")
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for all: each test has a tenant of its own."""
+    service = Service(tmp_path_factory.mktemp("service"))
+    service.run("init")
+    service.start()
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def key(service: Service) -> str:
+    return service.create_key(f"t-{uuid.uuid4().hex}")
+
+
+def exchange(service: Service, *pieces: bytes) -> list[Answer]:
+    """All answers, where the client says that it has ended."""
+    with Connection(service) as connection:
+        for piece in pieces:
+            connection.send(piece)
+        connection.end()
+        return connection.answers()
+
+
+def refuses(service: Service, request: bytes) -> None:
+    """With the first answer, which is the last one."""
+    (answer,) = exchange(service, request)
+    assert (answer.status, answer.headers["connection"]) == (400, "close"), request[:500]
+
+
+def statuses(answers: list[Answer]) -> list[int]:
+    return [answer.status for answer in answers]
+
+
+def stored(service: Service, key: str) -> list[object]:
+    return [event["payload"] for event in Client(service, key).get("/events?order=oldest")]
+
+
+def test_a_client_that_has_sent_everything_may_say_so_and_still_gets_its_answer(service: Service, key: str) -> None:
+    assert statuses(exchange(service, post(key, EVENT))) == [201]
+    (polled,) = exchange(service, head("GET", "/inbox", key))
+    assert [event["payload"] for event in json.loads(polled.body)] == [{"a": 1}]
+
+
+def test_a_body_that_breaks_off_is_a_400_however_long_it_was_to_be(service: Service, key: str) -> None:
+    for request in (
+        post(key, EVENT, length=50),
+        post(key, EVENT, length=200_000),
+        post(key, EVENT, "Expect: 100-continue", length=50),
+        chunked(key, EVENT),
+        chunked(key, EVENT) + b"5\r\n",
+    ):
+        *_, last = exchange(service, request)
+        assert last.status == 400, request
+    assert stored(service, key) == []
+
+
+def test_a_chunk_needs_a_size(service: Service, key: str) -> None:
+    for size in (b"", b"x", b"-1", b"+8", b"0x8", b" 8", b"8 8", b"8;\x00", b"8" * 9000):
+        request = head("POST", "/events", key, *IN_CHUNKS) + size + b"\r\n" + EVENT + b"\r\n0\r\n\r\n"
+        refuses(service, request + HEALTH)
+    assert stored(service, key) == []
+
+
+def test_chunks_above_the_limit_are_a_413_and_what_follows_is_no_request(service: Service, key: str) -> None:
+    (answer,) = exchange(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10))
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert stored(service, key) == []
+
+
+def test_chunks_without_end_are_cut(service: Service, key: str) -> None:
+    with Connection(service) as connection:
+        connection.send(chunked(key, b'{"a": "'))
+        piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        while connection.try_to_send(piece):
+            pass
+    assert stored(service, key) == []
+
+
+def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Service, key: str) -> None:
+    for length in (LIMIT + 1, 10**12, 10**30):
+        with Connection(service) as connection:
+            connection.send(post(key, EVENT, length=length) + HEALTH)
+            (answer,) = connection.answers()
+        assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert stored(service, key) == []
+
+
+def test_a_length_that_is_no_number_is_a_400(service: Service, key: str) -> None:
+    for length in ("-1", "-8", "+8", "x", "0x8", "8.0", "8, 8", "8 8", "1_0", "\xb2", "", "9" * 5000):
+        refuses(service, post(key, EVENT, length=length) + HEALTH)
+    assert stored(service, key) == []
+
+
+def test_two_lengths_are_a_400(service: Service, key: str) -> None:
+    for other in ("Content-Length: 8", "Content-Length: 3", "Transfer-Encoding: chunked"):
+        refuses(service, post(key, EVENT, other) + HEALTH)
+    assert stored(service, key) == []
+
+
+def test_what_goes_beyond_the_length_is_another_request_and_has_to_be_one(service: Service, key: str) -> None:
+    assert statuses(exchange(service, post(key, EVENT, length=4))) == [400, 400]
+    # A whole event, and then something that would do something if it came with a key.
+    followed = exchange(service, post(key, EVENT) + b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert statuses(followed) == [201, 401]
+    assert statuses(exchange(service, post(key, EVENT) + b"rubbish\r\n\r\n")) == [201, 400]
+    assert stored(service, key) == [{"a": 1}, {"a": 1}]
+
+
+def test_a_body_that_nobody_read_is_not_the_next_request(service: Service, key: str) -> None:
+    body = post(key, EVENT)
+    for request in (post("", body), chunked("", body) + b"0\r\n\r\n"):
+        with Connection(service) as connection:
+            connection.send(request + HEALTH)
+            refused, healthy = connection.answer(), connection.answer()
+        assert (refused.status, refused.headers["connection"]) == (401, "keep-alive")
+        assert healthy.status == 200
+    assert stored(service, key) == []
+
+
+def test_a_refusal_closes_where_its_body_has_not_come(service: Service) -> None:
+    with Connection(service) as connection:
+        connection.send(post("", b"x" * 70_000, length=200_000))
+        (answer,) = connection.answers()
+    assert (answer.status, answer.headers["connection"]) == (401, "close")
+
+
+def test_who_asks_before_sending_a_body_is_told_to_go_on(service: Service, key: str) -> None:
+    with Connection(service) as connection:
+        connection.send(post(key, b"", "Expect: 100-continue", length=len(EVENT)))
+        assert connection.answer().status == 100
+        connection.send(EVENT + HEALTH)
+        assert [connection.answer().status for _ in range(2)] == [201, 200]
+    assert stored(service, key) == [{"a": 1}]
+
+
+def test_who_is_refused_after_asking_cannot_use_the_connection_again(service: Service, key: str) -> None:
+    with Connection(service) as connection:
+        connection.send(post(key, b"", "Expect: 100-continue", length=LIMIT + 1))
+        told, refused = connection.answers()
+    assert (told.status, refused.status, refused.headers["connection"]) == (100, 413, "close")
+
+
+def test_requests_that_come_at_once_are_answered_one_after_the_other(service: Service, key: str) -> None:
+    events = [{"n": number} for number in range(20)]
+    requests = [post(key, json.dumps(event).encode()) for event in events]
+    with Connection(service) as connection:
+        # In pieces that end anywhere.
+        sent = b"".join(requests) + head("GET", "/inbox", key)
+        for start in range(0, len(sent), 1000):
+            connection.send(sent[start : start + 1000])
+        answers = [connection.answer() for _ in range(21)]
+    assert statuses(answers) == [201] * 20 + [200]
+    assert [event["payload"] for event in json.loads(answers[-1].body)] == events
+    assert [event["id"] for event in json.loads(answers[-1].body)] == [
+        json.loads(each.body)["id"] for each in answers[:20]
+    ]
+
+
+def test_nothing_is_served_after_a_request_that_cannot_be_read(service: Service, key: str) -> None:
+    assert statuses(exchange(service, post(key, EVENT), b"rubbish\r\n\r\n", post(key, EVENT))) == [201, 400]
+    assert stored(service, key) == [{"a": 1}]

@@ -1,0 +1,197 @@
+"""Clients that are slow, idle or deaf, more of them than there are threads: everybody else is served as ever."""
+
+import resource
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from threading import Event, Thread
+
+import pytest
+
+from tests.e2e.consumers import Client
+from tests.service import INBOX, Service
+from tests.torture.raw import Connection, chunked, head, many, post
+
+THREADS = 4
+# What is gathered before a thread begins, and what is not.
+SMALL, LARGE = 50_000, 200_000
+# The deadlines of inbox/patience.py, as long as a short run has time for.
+IN_HASTE = """
+import inbox.arriving, inbox.patience
+inbox.arriving.HEAD_SECONDS = inbox.arriving.BODY_SECONDS = inbox.patience.BODY_SECONDS = 1
+inbox.patience.PAUSE_SECONDS = 0.5
+from inbox.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def key(service: Service) -> str:
+    service.variables |= {"INBOX_WORKERS": "1", "INBOX_THREADS": str(THREADS)}
+    service.variables["INBOX_MAX_EVENT_BYTES"] = "1100000"
+    return service.create_key("acme")
+
+
+@contextmanager
+def dribbling(connections: Sequence[Connection], byte: bytes) -> Iterator[None]:
+    """A byte now and then on each, for as long as it listens."""
+    stop = Event()
+
+    def dribble() -> None:
+        left = set(connections)
+        for connection in cycle(connections):
+            if stop.wait(0.005):
+                return
+            if connection in left and not connection.try_to_send(byte):
+                left.discard(connection)
+
+    thread = Thread(target=dribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def send_and_poll(client: Client, times: int) -> None:
+    for number in range(times):
+        sent = client.send({"n": number})
+        assert [event["id"] for event in client.get("/inbox")] == [sent]
+
+
+def is_quiet(service: Service) -> bool:
+    return "Traceback" not in service.log.read_text()
+
+
+def test_slow_heads_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+    service.start()
+    with many(service, 3000 if torture else 100) as slow:
+        for connection in slow:
+            connection.send(b"GET /inbox HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        with dribbling(slow, b"x"):
+            send_and_poll(Client(service, key), 200 if torture else 10)
+    assert is_quiet(service)
+
+
+def test_slow_bodies_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+    slow_key = service.create_key("globex")
+    service.start()
+    beginnings = (
+        post(slow_key, b'{"a": "', length=SMALL),
+        post(slow_key, b'{"a": "', length=LARGE),
+        post(slow_key, b'{"a": "', "Expect: 100-continue", length=SMALL),
+        chunked(slow_key, b'{"a": "') + b"ffff\r\n",
+    )
+    with many(service, 1000 if torture else 60) as slow:
+        for connection, beginning in zip(slow, cycle(beginnings), strict=False):
+            connection.send(beginning)
+        with dribbling(slow, b"x"):
+            send_and_poll(Client(service, key), 200 if torture else 10)
+    assert Client(service, slow_key).get("/events") == []
+    assert is_quiet(service)
+
+
+def test_clients_that_read_no_answers_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+    deaf_key = service.create_key("globex")
+    service.start()
+    for _ in range(20):
+        Client(service, deaf_key).send({"a": "x" * LARGE})
+    with many(service, 300 if torture else 20) as deaf:
+        for connection in deaf:
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.send(head("GET", "/inbox?mode=peek", deaf_key))
+        send_and_poll(Client(service, key), 200 if torture else 10)
+    assert len(Client(service, deaf_key).get("/inbox?mode=peek")) == 20
+    assert is_quiet(service)
+
+
+def test_who_closes_its_connection_late_keeps_nobody_out(service: Service, key: str, torture: bool) -> None:
+    service.start()
+    with many(service, 500 if torture else 40) as lingering:
+        for connection in lingering:
+            connection.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        send_and_poll(Client(service, key), 10)
+        assert {connection.answer().status for connection in lingering} == {200}
+
+
+def test_idle_connections_keep_nobody_out_and_may_be_used_later(service: Service, key: str, torture: bool) -> None:
+    count = 10_000 if torture else 500
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    service.variables["INBOX_WORKERS"] = "2"
+    service.start()
+    with many(service, count) as idle:
+        send_and_poll(Client(service, key), 100 if torture else 20)
+        for connection in idle[:: count // 50]:
+            connection.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.answer().status == 200
+    assert is_quiet(service)
+
+
+def test_where_files_run_short_the_longest_idle_connections_are_closed(service: Service, key: str) -> None:
+    service.start_process(["sh", "-c", f"ulimit -n 256; exec {INBOX} serve"], service.folder)
+    with many(service, 600) as idle:
+        send_and_poll(Client(service, key), 10)
+        last = idle[-1]
+        last.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert last.answer().status == 200
+        assert idle[0].answers() == []
+    assert is_quiet(service)
+
+
+def start_in_haste(service: Service, torture: bool) -> None:
+    if torture:
+        service.start()
+    else:
+        service.start_process([sys.executable, "-c", IN_HASTE, "serve"], service.folder)
+
+
+def test_a_head_that_does_not_come_in_time_is_hung_up_on(service: Service, torture: bool) -> None:
+    start_in_haste(service, torture)
+    with Connection(service) as silent, Connection(service) as slow:
+        silent.send(b"GET /inbox HTTP/1.1\r\nHost")
+        slow.send(b"GET /inbox HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        with dribbling([slow], b"x"):
+            assert slow.answers() == []
+        assert silent.answers() == []
+    assert is_quiet(service)
+
+
+def test_a_body_that_does_not_come_in_time_is_a_400(service: Service, key: str, torture: bool) -> None:
+    start_in_haste(service, torture)
+    with many(service, 4) as (pausing, pausing_large, dribbler, large_dribbler):
+        # What has come is JSON already.
+        for connection, length in (
+            (pausing, SMALL),
+            (pausing_large, LARGE),
+            (dribbler, SMALL),
+            (large_dribbler, LARGE),
+        ):
+            connection.send(post(key, b'{"a": 1}', length=length))
+        with dribbling([dribbler, large_dribbler], b" "):
+            for connection in (pausing, pausing_large, dribbler, large_dribbler):
+                answer = connection.answer()
+                assert (answer.status, answer.headers["connection"]) == (400, "close")
+                assert answer.headers["content-type"] == "application/problem+json"
+    assert Client(service, key).get("/events") == []
+    assert is_quiet(service)
+
+
+def test_an_answer_that_nobody_reads_is_broken_off(service: Service, key: str, torture: bool) -> None:
+    start_in_haste(service, torture)
+    # More than what the system buffers between the two ends.
+    events = [{"a": "x" * 1_000_000}] * 16
+    client = Client(service, key)
+    assert client.call("POST", "/events/batch", json=events).status_code == 201
+    with Connection(service) as deaf:
+        deaf.send(head("GET", "/inbox?mode=peek", key))
+        time.sleep(12 if torture else 2)
+        read = 0
+        while piece := deaf.socket.recv(1_000_000):
+            read += len(piece)
+    assert read < 16_000_000
+    assert is_quiet(service)
