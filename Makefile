@@ -17,18 +17,23 @@ install: $(VENV)/.dev ## only the .venv, with the development requirements
 
 # Options for pytest, such as `make test PYTEST='-k keys'`.
 PYTEST ?=
+# Tests wait for processes and deadlines for a third of their time.
+TESTERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
 test: engines ## the whole suite, on every engine, on every core
-	$(BIN)/pytest -n auto --dist worksteal $(PYTEST)
+	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
 engines: $(VENV)/.dev ## fetch DynamoDB Local, which the tests run on
 	@$(BIN)/python -m tests.engines.dynamodb_local || true
 
-check: $(VENV)/.dev ## lint, format, types, import rules
+check: $(VENV)/.dev ## lint, format, types, import rules, bandit, known vulnerabilities of what is pinned
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive inbox authorizer deploy wsgi.py
+	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
+		-r requirements.txt -r requirements-fast.txt -r requirements-dev.txt 2>&1 | $(BIN)/python deploy/audit.py
 
 bench: engines ## ratios against references in the same run, held against goals
 	$(BIN)/python -m bench
@@ -39,8 +44,10 @@ profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy nee
 cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/cost.md
 	$(BIN)/python -m bench.cost
 
-torture: $(VENV)/.dev ## the long crash and concurrency runs
-	$(BIN)/pytest tests/e2e tests/contract/test_state_machine.py --torture -q
+torture: engines ## the long crash, fault and concurrency runs; at its end a soak, alone on the machine
+	$(BIN)/pytest -n auto --dist worksteal --torture --all-engines --ignore tests/torture/test_soak.py \
+		tests/torture tests/contract/test_state_machine.py
+	$(BIN)/pytest --torture tests/torture/test_soak.py
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway
 	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip

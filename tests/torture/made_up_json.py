@@ -1,0 +1,108 @@
+"""JSON as text, made up by hypothesis: of every form that a number can have, of every depth and size that is taken."""
+
+import json
+import random
+from typing import NamedTuple
+
+from hypothesis import strategies as st
+
+from inbox.strict_json import MAX_DEPTH
+from tests.json_documents import TEXT
+
+# Up to here DynamoDB keeps a payload as a map, and behind it as compressed bytes.
+_CHANGE_OF_FORM = 1024
+_LARGEST = 256 * 1024 - 100
+# Within an envelope, within a batch.
+_MOST_LEVELS_AROUND = 2
+
+
+class Document(NamedTuple):
+    """`alone` where it can be sent only as it is, and by itself."""
+
+    text: str
+    alone: bool = False
+
+
+_ZEROS = ["0", "-0", "0.0", "-0.0", "0e0", "0E-7"]
+_FORMS = ["1.0", "1.00", "0.1", "1E+2", "1e2", "1e-7", "1E400", "-1e-400", "123456789.123456789e-30"]
+_BEYOND_DOUBLES = [
+    "9007199254740993",
+    "1234567890" * 4,
+    f"-0.{'0' * 40}1",
+    "9" * 38,
+    "9" * 39,
+    "1e125",
+    "1e126",
+    "1e-130",
+    "1e-131",
+]
+_EDGE_NUMBERS = _ZEROS + _FORMS + _BEYOND_DOUBLES
+_DIGITS = st.text("0123456789", min_size=1, max_size=45)
+_NUMBERS = st.one_of(
+    st.sampled_from(_EDGE_NUMBERS),
+    st.integers().map(str),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.builds(
+        lambda sign, whole, fraction, e, power: f"{sign}{whole.lstrip('0') or '0'}{fraction}{e}{power}",
+        st.sampled_from(["", "-"]),
+        _DIGITS,
+        st.just("") | _DIGITS.map(".{}".format),
+        st.sampled_from(["e", "E", "e-", "E+"]),
+        st.integers(0, 999),
+    ),
+)
+# Control characters, what ends a line for some and not for others, what joins or turns round, noncharacters, astral.
+_UNUSUAL = st.text('\0\1\b\t\n\r\x1f"\\/\x7f\x85\u00e9e\u0301\u200d\u202e\u2028\u2029\ufeff\ufffe\U0001f468\U0010ffff')
+_STRINGS = st.builds(lambda text, as_ascii: json.dumps(text, ensure_ascii=as_ascii), TEXT | _UNUSUAL, st.booleans())
+_LEAVES = _NUMBERS | _STRINGS | st.sampled_from(["null", "true", "false", "[]", "{}", '""'])
+
+
+def _array(items: list[str]) -> str:
+    return f"[{','.join(items)}]"
+
+
+def _object(members: dict[str, str]) -> str:
+    return f"{{{','.join(f'{json.dumps(name)}:{value}' for name, value in members.items())}}}"
+
+
+def _objects(values: st.SearchStrategy[str], most: int) -> st.SearchStrategy[str]:
+    return st.dictionaries(TEXT | _UNUSUAL, values, max_size=most).map(_object)
+
+
+_VALUES = st.recursive(
+    _LEAVES, lambda inner: st.lists(inner, max_size=4).map(_array) | _objects(inner, 4), max_leaves=12
+)
+
+
+def _nested(leaf: str, arrays: list[bool]) -> Document:
+    for is_array in arrays:
+        leaf = f"[{leaf}]" if is_array else f'{{"n":{leaf}}}'
+    levels = len(arrays) + 1
+    return Document(f'{{"deep":{leaf}}}', alone=levels > MAX_DEPTH - _MOST_LEVELS_AROUND)
+
+
+def _of_size(size: int, text: str, seed: int | None) -> Document:
+    """About so many bytes; with a seed of noise, in which a compressor finds nothing."""
+    if seed is None:
+        piece = json.dumps(text)[1:-1] or "x"
+        return Document(f'{{"long":"{piece * (size // len(piece))}"}}', alone=size > 10 * _CHANGE_OF_FORM)
+    noise = random.Random(seed).randbytes(size // 2).hex()
+    return Document(f'{{"noise":"{noise}"}}', alone=size > 10 * _CHANGE_OF_FORM)
+
+
+_SEEDS = st.none() | st.integers(0, 1000)
+_ORDINARY = _objects(_VALUES, 5).map(Document)
+_LEVELS = st.integers(0, MAX_DEPTH - 1).flatmap(lambda most: st.lists(st.booleans(), min_size=most, max_size=most))
+_DEEP = st.builds(_nested, _NUMBERS | _STRINGS, _LEVELS)
+_AT_THE_CHANGE = st.builds(_of_size, st.integers(_CHANGE_OF_FORM - 40, _CHANGE_OF_FORM + 40), TEXT, _SEEDS)
+_LARGE = st.builds(_of_size, st.integers(2 * _CHANGE_OF_FORM, _LARGEST), TEXT, _SEEDS)
+# In a hundred: one that costs as much as all the others, and some where something changes.
+_DICE = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_CHANGE) | dict.fromkeys(range(6, 12), _DEEP)
+DOCUMENTS = st.integers(0, 99).flatmap(lambda dice: _DICE.get(dice, _ORDINARY))
+# Where it is known what could go wrong nothing is left to chance.
+EDGES = [
+    *(Document(f'{{"n":{number}}}') for number in _EDGE_NUMBERS),
+    *(_nested("1.5", [False] * levels) for levels in range(MAX_DEPTH - 5, MAX_DEPTH)),
+    *(_of_size(_CHANGE_OF_FORM + difference, "x", None) for difference in range(-14, -6)),
+    _of_size(_LARGEST, "x", 1),
+]

@@ -1,0 +1,112 @@
+"""Made-up requests for every operation of the served description, made and judged by schemathesis."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.service import Service, bearer
+
+ROOT = Path(__file__).parents[2]
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+# Two halves of the same size, for two cores: what leads to what is in one of them.
+HALVES = [("events", "history", "inbox", "inboxes"), ("keys", "admin", "service")]
+CASES = 50
+CALLER, ADMIN, THERE = "caller", "system", "fuzzed"
+# In the long run every round has a store of its own: in one that has all the keys and inboxes that a tenant may have,
+# most of what is asked for would be refused.
+LONG_RUN = {"rounds": 5, "cases": 100}
+
+
+def operations(spec: dict[str, Any], tags: tuple[str, ...]) -> set[str]:
+    return {
+        f"{method.upper()} {path}"
+        for path, item in spec["paths"].items()
+        for method, operation in item.items()
+        if method != "parameters" and operation["tags"][0] in tags
+    }
+
+
+def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
+    """One run, on a service that is new. Its report, a line for each thing that happened."""
+    # The run asks without a key on purpose, from an address that has keys too.
+    service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
+    admin_key = service.create_key(ADMIN, "--scope", "admin")
+    key = service.create_key(CALLER, "--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
+    service.run("tenants", "create", THERE)
+    service.start()
+    requests.put(f"{service.url}/inboxes/{THERE}", headers=bearer(key), timeout=30).raise_for_status()
+    key_id = requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).json()["key_id"]
+    known = {
+        "keys": {"admin": admin_key, "others": key},
+        "own": {"key_id": [key_id], "tenant_id": [CALLER, ADMIN]},
+        "there": THERE,
+    }
+
+    report = service.folder / "report"
+    command: list[str | Path] = [SCHEMATHESIS, "--config-file", ROOT / "tests" / "torture" / "schemathesis.toml"]
+    command += ["run", f"{service.url}/openapi.json", "--checks", "all", "--max-examples", str(cases)]
+    command += ["--report-ndjson-path", report, *(f"--include-tag={tag}" for tag in tags)]
+    run = subprocess.run(
+        command,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_HOOKS": "tests.torture.fuzzing_hooks",
+            "FUZZING": json.dumps(known),
+        },
+        cwd=service.folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"
+    return report
+
+
+def count(report: Path, cases: Counter[str], answers: Counter[int]) -> None:
+    """The cases that were made up for each operation, and how many answers there were of each status."""
+    for line in report.read_text().splitlines():
+        scenario = json.loads(line).get("ScenarioFinished", {"recorder": {}})
+        recorder = scenario["recorder"]
+        for case_id, case in recorder.get("cases", {}).items():
+            # A check that asks once more, say without a key, writes down which case it belongs to.
+            if scenario["phase"] != "fuzzing" or "parent_id" in case:
+                continue
+            cases[f"{case['value']['method']} {case['value']['path']}"] += 1
+            answers[recorder["interactions"][case_id]["response"]["status_code"]] += 1
+
+
+@pytest.mark.parametrize("tags", HALVES, ids="-".join)
+def test_nothing_that_is_made_up_gets_an_answer_that_the_description_does_not_have(
+    new_service: Callable[[], Service],
+    tags: tuple[str, ...],
+    torture: bool,
+    record_property: Callable[[str, object], None],
+) -> None:
+    rounds, at_once = (LONG_RUN["rounds"], LONG_RUN["cases"]) if torture else (1, CASES)
+    cases: Counter[str] = Counter()
+    answers: Counter[int] = Counter()
+    for _ in range(rounds):
+        service = new_service()
+        count(fuzz(service, tags, at_once), cases, answers)
+        spec = requests.get(f"{service.url}/openapi.json", timeout=30).json()
+        service.kill()
+
+    record_property("operations", len(cases))
+    record_property("cases", sum(cases.values()))
+    record_property("answers", dict(sorted(answers.items())))
+    expected = operations(spec, tags)
+    assert {tag for half in HALVES for tag in half} == {tag["name"] for tag in spec["tags"]}
+    assert {name: cases[name] for name in expected if cases[name] < rounds * at_once} == {}
+    assert set(cases) == expected
+    # It has not sawn off its own branch, after which everything is refused in the way that is described.
+    assert {401, 429}.isdisjoint(answers)
