@@ -112,8 +112,17 @@ def test_every_dependency_earns_its_line() -> None:
     assert described - {"package"} == needed | {"gunicorn_h1c", "swagger-ui"}
 
 
+def test_every_attack_of_the_threat_model_names_a_test_that_is_there() -> None:
+    attacks = page("security.md").partition("## The attacks")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (?!attack )[^|]+\|[^|]+\|(.+)\|$", attacks, re.MULTILINE)
+    assert len(rows) > 50
+    for row in rows:
+        ((file, test),) = re.findall(r"^ `(tests/\S+)::(test_\w+)` $", row)
+        assert f"def {test}(" in (ROOT / file).read_text(), test
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    for file in [ROOT / "README.md", ROOT / "deploy" / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for file in [*ROOT.glob("*.md"), ROOT / "deploy" / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
             assert (file.parent / target).exists(), f"{file.name}: {target}"
 

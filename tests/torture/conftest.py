@@ -1,0 +1,50 @@
+"""A service with two tenants, on each engine, and where accounts are handed in."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.service import Service
+from tests.torture.accountant import Account
+from tests.torture.crowd import Crowd
+from tests.torture.report import ACCOUNT, short
+
+TENANTS = ("acme", "globex")
+
+
+@pytest.fixture(params=["sqlite", "dynamodb_local"])
+def on_each_engine(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -> Service:
+    """Not started yet."""
+    service = new_service()
+    if request.param != "sqlite":
+        service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
+        assert service.run("init").returncode == 0
+    return service
+
+
+@pytest.fixture
+def crowd_of() -> Iterator[Callable[..., Crowd]]:
+    """Of services that share a store, with nobody in it yet."""
+    crowds: list[Crowd] = []
+
+    def gather(*services: Service) -> Crowd:
+        crowds.append(Crowd(services, {tenant: services[0].create_key(tenant) for tenant in TENANTS}))
+        return crowds[-1]
+
+    yield gather
+    for crowd in crowds:
+        crowd.leave()
+
+
+@pytest.fixture
+def hand_in(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Callable[[Account], None]:
+    """Puts the account on record, and fails where anything in it is wrong."""
+
+    def hand_in(account: Account) -> None:
+        figures = account.figures()
+        record_property(ACCOUNT, (short(request.node.nodeid), figures))
+        assert account.wrong == {}, figures
+
+    return hand_in

@@ -1,0 +1,240 @@
+"""A bad network between the service and DynamoDB: any call that passes may be delayed, dropped, cut or refused."""
+
+import asyncio
+import random
+import threading
+import zlib
+from asyncio import IncompleteReadError, StreamReader, StreamWriter
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+_SHORT_SECONDS = 0.3
+# The service waits 3 seconds for an answer: these calls are carried out when it has given them up.
+_LATE_SECONDS = (3.1, 6.0)
+_ERROR = "com.amazonaws.dynamodb.v20120810#"
+_THROTTLED = ("ProvisionedThroughputExceededException", "ThrottlingException")
+_BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
+
+
+class Fault(StrEnum):
+    SLOW = "a short delay"
+    LATE = "carried out after the service gave up"
+    DROPPED = "never arrived"
+    ANSWER_DROPPED = "carried out, never answered"
+    CUT_BEFORE = "cut before the request"
+    CUT_IN_REQUEST = "cut in the middle of the request"
+    CUT_AFTER = "carried out, then cut"
+    CUT_IN_ANSWER = "cut in the middle of the answer"
+    ERROR_BEFORE = "500, not carried out"
+    ERROR_AFTER = "500, carried out"
+    UNAVAILABLE_BEFORE = "503, not carried out"
+    UNAVAILABLE_AFTER = "503, carried out"
+    THROTTLED = "throttled"
+    IN_PART = "half of a batch refused"
+
+
+_AFTERWARDS = (Fault.ERROR_AFTER, Fault.UNAVAILABLE_AFTER)
+
+Odds = Mapping[Fault, float]
+"""How likely each fault is for a call."""
+
+
+class _Message(NamedTuple):
+    head: bytes
+    body: bytes
+
+    @property
+    def operation(self) -> str:
+        return _header(self.head, b"x-amz-target").rpartition(b".")[2].decode()
+
+
+class FaultProxy:
+    """`odds` may be set at any time, and hold for calls that come from then on."""
+
+    def __init__(self, engine_url: str, seed: int) -> None:
+        self._engine = urlsplit(engine_url)
+        self.seed = seed
+        self._random = random.Random(seed)
+        self.odds: Odds = {}
+        self.calls = 0
+        self.fired: Counter[Fault] = Counter()
+        self.url = ""
+        self._loop = asyncio.new_event_loop()
+        self._serving: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._loop.run_forever, name="fault proxy")
+        thread.start()
+        try:
+            server = self._run(asyncio.start_server(self._serve, self._engine.hostname))
+            self.url = f"http://{self._engine.hostname}:{server.sockets[0].getsockname()[1]}"
+            yield
+            server.close()
+            self._run(self._hang_up())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            thread.join(10)
+            self._loop.close()
+
+    def _run(self, act: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(act, self._loop).result(30)
+
+    async def _hang_up(self) -> None:
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving)
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """A connection of the service's, and one to the engine that belongs to it."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        writers = [writer]
+        # Whoever hangs up ends it, and so does the end of the test.
+        with suppress(OSError, IncompleteReadError, asyncio.CancelledError):
+            from_engine, to_engine = await asyncio.open_connection(self._engine.hostname, self._engine.port)
+            writers.append(to_engine)
+            while await self._pass_on(reader, writer, _Engine(from_engine, to_engine)):
+                pass
+        for each in writers:
+            each.close()
+        self._serving.discard(task)
+
+    async def _pass_on(self, reader: StreamReader, writer: StreamWriter, engine: "_Engine") -> bool:
+        """One call. Whether there may be another one on this connection."""
+        request = _Message(await reader.readuntil(b"\r\n\r\n"), b"")
+        size = int(_header(request.head, b"content-length"))
+        self.calls += 1
+        fault = self._choose(request.operation)
+        if fault is Fault.CUT_BEFORE:
+            return False
+        if fault is Fault.CUT_IN_REQUEST:
+            await engine.begin(request._replace(body=await reader.readexactly(size // 2)))
+            return False
+        request = request._replace(body=await reader.readexactly(size))
+        if fault is Fault.DROPPED:
+            return await _until_it_hangs_up(reader)
+        # Also where the service has hung up meanwhile: what is on its way arrives.
+        await asyncio.sleep(self._delay(fault))
+        answer = self._refusal(fault)
+        if answer is None or fault in _AFTERWARDS:
+            answered = (
+                await engine.carry_out_half(request) if fault is Fault.IN_PART else await engine.carry_out(request)
+            )
+            answer = answer or answered
+        if fault is Fault.ANSWER_DROPPED:
+            return await _until_it_hangs_up(reader)
+        if fault is Fault.CUT_AFTER:
+            return False
+        sent = answer.head + answer.body
+        if fault is Fault.CUT_IN_ANSWER:
+            sent = sent[: self._random.randrange(1, len(sent))]
+        writer.write(sent)
+        await writer.drain()
+        return fault is not Fault.CUT_IN_ANSWER
+
+    def _choose(self, operation: str) -> Fault | None:
+        drawn = self._random.random()
+        for fault, odds in self.odds.items():
+            drawn -= odds
+            if drawn < 0 and (fault is not Fault.IN_PART or operation in _BATCHES):
+                self.fired[fault] += 1
+                return fault
+        return None
+
+    def _delay(self, fault: Fault | None) -> float:
+        if fault is Fault.LATE:
+            return self._random.uniform(*_LATE_SECONDS)
+        return self._random.uniform(0, _SHORT_SECONDS) if fault is Fault.SLOW else 0
+
+    def _refusal(self, fault: Fault | None) -> _Message | None:
+        match fault:
+            case Fault.ERROR_BEFORE | Fault.ERROR_AFTER:
+                status, code = 500, "InternalServerError"
+            case Fault.UNAVAILABLE_BEFORE | Fault.UNAVAILABLE_AFTER:
+                # Said by what stands in front of DynamoDB, and not in its words.
+                return _answer(503, b"<html>made up</html>")
+            case Fault.THROTTLED:
+                status, code = 400, self._random.choice(_THROTTLED)
+            case _:
+                return None
+        body = orjson.dumps({"__type": _ERROR + code, "message": "made up"})
+        return _answer(status, body, has_checksum=self._random.random() < 0.5)
+
+
+class _Engine:
+    def __init__(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def begin(self, request: _Message) -> None:
+        self._writer.write(request.head + request.body)
+        await self._writer.drain()
+
+    async def carry_out(self, request: _Message) -> _Message:
+        await self.begin(request)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        return _Message(head, await self._reader.readexactly(int(_header(head, b"content-length"))))
+
+    async def carry_out_half(self, request: _Message) -> _Message:
+        """Every second one of a batch; what the answer says of the others, it says in the batch's own way."""
+        kept, with_the_rest = _halved(request.operation, orjson.loads(request.body))
+        body = orjson.dumps(kept)
+        length = b"content-length: %d\r\n" % len(body)
+        lines = [line for line in request.head.splitlines(True) if not line.lower().startswith(b"content-length:")]
+        answer = await self.carry_out(_Message(b"".join([lines[0], length, *lines[1:]]), body))
+        if answer.head.split()[1] != b"200":
+            return answer
+        return _answer(200, orjson.dumps(with_the_rest(orjson.loads(answer.body))))
+
+
+Document = dict[str, Any]
+
+
+def _halved(operation: str, document: Document) -> tuple[Document, Callable[[Document], Document]]:
+    if operation == "BatchExecuteStatement":
+        statements = document["Statements"]
+        refused = {"Error": {"Code": "ThrottlingError", "Message": "made up"}}
+
+        def between(answer: Document) -> Document:
+            responses = iter(answer["Responses"])
+            return {"Responses": [refused if place % 2 else next(responses) for place in range(len(statements))]}
+
+        return document | {"Statements": statements[::2]}, between
+    ((table, wanted),) = document["RequestItems"].items()
+    if operation == "BatchWriteItem":
+        name, kept, rest = "UnprocessedItems", wanted[::2], wanted[1::2]
+        is_all = not rest
+    else:
+        keys = wanted["Keys"]
+        name, kept, rest = "UnprocessedKeys", wanted | {"Keys": keys[::2]}, wanted | {"Keys": keys[1::2]}
+        is_all = len(keys) == 1
+    left = {} if is_all else {table: rest}
+    return document | {"RequestItems": {table: kept}}, lambda answer: answer | {name: left}
+
+
+def _header(head: bytes, name: bytes) -> bytes:
+    for line in head.splitlines():
+        its_name, _, value = line.partition(b":")
+        if its_name.lower() == name:
+            return value.strip()
+    raise AssertionError(f"no {name.decode()} in {head!r}")
+
+
+def _answer(status: int, body: bytes, *, has_checksum: bool = False) -> _Message:
+    lines = [f"HTTP/1.1 {status} made up", f"content-length: {len(body)}"]
+    if has_checksum:
+        lines.append(f"x-amz-crc32: {zlib.crc32(body)}")
+    return _Message("".join(f"{line}\r\n" for line in [*lines, ""]).encode(), body)
+
+
+async def _until_it_hangs_up(reader: StreamReader) -> bool:
+    await reader.read()
+    return False

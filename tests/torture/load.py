@@ -1,0 +1,209 @@
+"""Producers and consumers that write down what they did, whatever happens to the service meanwhile."""
+
+import math
+import random
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from typing import Any, NamedTuple
+
+import orjson
+
+from tests.service import Service, bearer
+from tests.torture.accountant import ConsumerBook, ProducerBook
+
+_BATCHES = (1, 1, 1, 1, 20, 50)
+_ANSWER_SECONDS = 40
+PAUSE_SECONDS = 0.02
+# Nobody tries for longer than this: a service that is down for so long will not come back.
+PATIENCE_SECONDS = 120
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+
+
+class NotSent(Exception):
+    """Nobody was there to take the request."""
+
+
+class NoAnswer(Exception):
+    """The request may have been carried out."""
+
+
+class Line:
+    """One connection to any of the services that share a store; a new one wherever the old one broke."""
+
+    def __init__(self, services: Sequence[Service], key: str, clock: Callable[[float], None]) -> None:
+        """`clock` is told how many seconds each answer took."""
+        self._services = services
+        self._clock = clock
+        self._turn = random.randrange(len(services))
+        self._headers = bearer(key) | {"Content-Type": "application/json"}
+        self._connection: HTTPConnection | None = None
+
+    def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        body = None if document is None else orjson.dumps(document)
+        connection = self._connection or self._connect()
+        began = time.monotonic()
+        try:
+            connection.request(method, path, body, self._headers | (headers or {}))
+            with connection.getresponse() as response:
+                read = response.read()
+                self._connection = None if response.will_close else connection
+            self._clock(time.monotonic() - began)
+            return Answer(response.status, orjson.loads(read) if read else None)
+        except (OSError, HTTPException) as error:
+            self._connection = None
+            connection.close()
+            raise NoAnswer from error
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connect(self) -> HTTPConnection:
+        self._turn = (self._turn + 1) % len(self._services)
+        connection = HTTPConnection("127.0.0.1", self._services[self._turn].port, timeout=_ANSWER_SECONDS)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise NotSent from error
+        return connection
+
+    def insist(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """Repeats what is safe to repeat until it is answered."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                answer = self.call(method, path, document, headers)
+            except (NotSent, NoAnswer):
+                pass
+            else:
+                if answer.status != 503:
+                    return answer
+            time.sleep(PAUSE_SECONDS)
+        raise AssertionError(f"{method} {path} got no answer in {PATIENCE_SECONDS} s")
+
+
+@dataclass
+class Producer:
+    line: Line
+    book: ProducerBook
+    keyed: bool
+    """Sends again under the same idempotency keys until it is answered, as a careful producer does."""
+    together: int
+    """So many events of a batch may become visible at the same moment, in no order between them."""
+    pace_seconds: float = 0
+    """It does not send more often than that."""
+    requests: int = 0
+
+    def run(self, goes_on: Callable[[], bool]) -> None:
+        next_at = time.monotonic()
+        while goes_on():
+            next_at = max(next_at + self.pace_seconds, time.monotonic() - 1)
+            time.sleep(max(0.0, next_at - time.monotonic()))
+            self.requests += 1
+            first = self.book.tried
+            numbers = range(first, first + random.choice(_BATCHES))
+            self.book.tried = numbers.stop
+            events = [self._event(number, rank=first + (number - first) // self.together) for number in numbers]
+            path, document = ("/events", events[0]) if len(events) == 1 else ("/events/batch", events)
+            if self.keyed:
+                self._enter(self.line.insist("POST", path, document), numbers)
+            else:
+                self._try(path, document, numbers)
+
+    def _event(self, number: int, rank: int) -> dict[str, Any]:
+        payload = {"tenant": self.book.tenant, "producer": self.book.producer, "number": number, "rank": rank}
+        event: dict[str, Any] = {"event_type": "torture", "payload": payload}
+        if self.keyed:
+            event["idempotency_key"] = f"{self.book.producer}-{number}"
+        return event
+
+    def _try(self, path: str, document: Any, numbers: range) -> None:
+        try:
+            answer = self.line.call("POST", path, document)
+        except (NotSent, NoAnswer):
+            time.sleep(PAUSE_SECONDS)
+            return
+        if answer.status == 503:
+            self.book.unavailable += 1
+            time.sleep(PAUSE_SECONDS)
+        else:
+            self._enter(answer, numbers)
+
+    def _enter(self, answer: Answer, numbers: range) -> None:
+        assert answer.status in (200, 201), answer
+        stored = answer.body if isinstance(answer.body, list) else [answer.body]
+        self.book.accepted.update(zip((each["id"] for each in stored), numbers, strict=True))
+
+
+@dataclass
+class Consumer:
+    line: Line
+    book: ConsumerBook
+    limit: int
+    lease_seconds: int | None = None
+    repeatable: bool = False
+    """Polls with an Inbox-Attempt, and again with the same one where no answer came."""
+    pause_seconds: float = 0
+    """Between its polls."""
+    _leases_end: float = 0
+    """Until then events may be leased to it that it knows nothing of."""
+
+    def run(self, goes_on: Callable[[], bool]) -> None:
+        """Until it is told to stop and the inbox is empty, or does not get so."""
+        deadline = math.inf
+        while time.monotonic() < deadline:
+            # Asked before the poll: an event that comes meanwhile is left for the next one.
+            last_round = not goes_on()
+            if last_round:
+                deadline = min(deadline, time.monotonic() + PATIENCE_SECONDS)
+            time.sleep(self.pause_seconds)
+            events = self._poll()
+            if events:
+                self._keep(events)
+            elif events is None:
+                time.sleep(PAUSE_SECONDS)
+            elif last_round and time.monotonic() > self._leases_end:
+                return
+
+    def _poll(self) -> list[dict[str, Any]] | None:
+        """None where no answer came."""
+        path = f"/inbox?limit={self.limit}"
+        if self.lease_seconds is not None:
+            path += f"&mode=lease&lease_seconds={self.lease_seconds}"
+        try:
+            if self.repeatable:
+                answer = self.line.insist("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
+            else:
+                answer = self.line.call("GET", path)
+        except NotSent:
+            return None
+        except NoAnswer:
+            self.book.unanswered += self.lease_seconds is None
+            self._note_leases()
+            return None
+        if answer.status == 503:
+            self.book.unavailable += self.lease_seconds is None
+            self._note_leases()
+            return None
+        assert answer.status == 200, answer
+        events: list[dict[str, Any]] = answer.body
+        return events
+
+    def _note_leases(self) -> None:
+        """What may have been leased comes back by itself."""
+        self._leases_end = time.monotonic() + (self.lease_seconds or 0) + 1
+
+    def _keep(self, events: list[dict[str, Any]]) -> None:
+        if self.lease_seconds is not None:
+            answer = self.line.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
+            assert answer.status == 200, answer
+            ours = set(answer.body["acknowledged"])
+            events = [event for event in events if event["id"] in ours]
+        self.book.enter(events)

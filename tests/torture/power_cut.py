@@ -1,0 +1,113 @@
+"""A disk that forgets what was not synced: the files as they would be found after a power cut at any moment.
+
+A process that is killed loses nothing that it wrote, since the system still has it; only a machine that stops shows
+whether an fsync is missing. So this stands between SQLite and its files, and keeps what is safe apart from what is not.
+"""
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+PLAIN_DISK = "unix"
+
+_Write = tuple[int, bytes]
+_Truncation = int
+
+
+@dataclass
+class _OnDisk:
+    safe: bytearray = field(default_factory=bytearray)
+    unsynced: list[_Write | _Truncation] = field(default_factory=list)
+
+    def sync(self) -> None:
+        for change in self.unsynced:
+            _apply(self.safe, change)
+        self.unsynced.clear()
+
+    def after_a_cut(self) -> bytes:
+        """What was not synced may be there or not, each piece of it."""
+        found = bytearray(self.safe)
+        for change in self.unsynced:
+            if random.random() < 0.5:
+                _apply(found, change)
+        return bytes(found)
+
+
+def _apply(content: bytearray, change: _Write | _Truncation) -> None:
+    if isinstance(change, int):
+        del content[change:]
+        return
+    offset, data = change
+    content.extend(bytes(max(0, offset - len(content))))
+    content[offset : offset + len(data)] = data
+
+
+class ForgetfulDisk(apsw.VFS):
+    """Every database that is opened while it is in force lives on it."""
+
+    def __init__(self) -> None:
+        self.name = "forgetful"
+        self.files: dict[str, _OnDisk] = {}
+        self.mutex = threading.Lock()
+        super().__init__(self.name, PLAIN_DISK, makedefault=True)
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        path = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
+        with self.mutex:
+            on_disk = self.files.setdefault(path, _OnDisk(bytearray(_content(path))))
+        return _File(self, on_disk, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
+        super().xDelete(filename, syncdir)
+        with self.mutex:
+            self.files.pop(filename, None)
+
+    def cut(self, folder: Path) -> None:
+        """Leaves in the folder what would be found there had the power gone this moment."""
+        with self.mutex:
+            found = {path: on_disk.after_a_cut() for path, on_disk in self.files.items()}
+        for path, content in found.items():
+            (folder / Path(path).name).write_bytes(content)
+
+
+class _File(apsw.VFSFile):
+    def __init__(
+        self, disk: ForgetfulDisk, on_disk: _OnDisk, name: str | apsw.URIFilename | None, flags: list[int]
+    ) -> None:
+        self._disk = disk
+        self._on_disk = on_disk
+        super().__init__(PLAIN_DISK, name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+        with self._disk.mutex:
+            super().xWrite(data, offset)
+            self._on_disk.unsynced.append((offset, bytes(data)))
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        with self._disk.mutex:
+            super().xTruncate(newsize)
+            self._on_disk.unsynced.append(newsize)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        with self._disk.mutex:
+            super().xSync(flags)
+            self._on_disk.sync()
+
+
+def _content(path: str) -> bytes:
+    file = Path(path)
+    return file.read_bytes() if file.exists() else b""
+
+
+@contextmanager
+def forgetful_disk() -> Iterator[ForgetfulDisk]:
+    disk = ForgetfulDisk()
+    try:
+        yield disk
+    finally:
+        disk.unregister()

@@ -1,0 +1,85 @@
+"""kill -9 of workers, of their parent and of all at once, at any moment: what got a 2xx is there, and comes once."""
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from tests.service import Service
+from tests.torture.accountant import Account, Class
+from tests.torture.crowd import Crowd
+
+LEASE_SECONDS = 5
+
+
+def test_no_crash_loses_or_doubles_what_was_accepted(
+    on_each_engine: Service, torture: bool, hand_in: Callable[[Account], None], crowd_of: Callable[..., Crowd]
+) -> None:
+    service = on_each_engine
+    cycles, events = _length(service, torture)
+    crowd = crowd_of(service)
+    service.start()
+    crowd.add_producers(8)
+    crowd.add_consumers(4)
+    crowd.add_consumers(4, LEASE_SECONDS)
+    for consumer in crowd.consumers:
+        # A claim on DynamoDB is many small acts: what a worker had yet to claim when it died comes to somebody else,
+        # who may have had later ones by then.
+        consumer.book.in_order = not service.is_on_dynamodb
+
+    def crash() -> None:
+        for _ in range(cycles):
+            crowd.wait_for(events // cycles)
+            time.sleep(random.uniform(0, 0.5))
+            random.choice([_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_everybody])(service)
+            if not service.is_on_dynamodb:
+                _check_integrity(service.folder / "inbox.db")
+
+    account = crowd.work(during=crash)
+
+    hand_in(account)
+    assert account.accepted >= events
+    _recover(crowd, account)
+
+
+def _length(service: Service, torture: bool) -> tuple[int, int]:
+    if service.is_on_dynamodb:
+        return (20, 10_000) if torture else (2, 200)
+    return (100, 100_000) if torture else (5, 2_500)
+
+
+def _kill_a_worker(service: Service) -> None:
+    service.signal_workers(signal.SIGKILL, random.sample(service.workers, 1))
+    service.wait_until_ready()
+
+
+def _kill_the_workers(service: Service) -> None:
+    service.signal_workers(signal.SIGKILL, service.workers)
+    service.wait_until_ready()
+
+
+def _kill_the_parent(service: Service) -> None:
+    service.kill_master()
+    service.start()
+
+
+def _kill_everybody(service: Service) -> None:
+    service.kill()
+    service.start()
+
+
+def _check_integrity(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    try:
+        assert connection.pragma("integrity_check") == "ok"
+    finally:
+        connection.close()
+
+
+def _recover(crowd: Crowd, account: Account) -> None:
+    """What was claimed for a client that never got the answer is one replay away."""
+    unread = account.classes[Class.UNREAD]
+    assert sorted(crowd.recover(unread)) == sorted(unread)

@@ -1,0 +1,107 @@
+"""A bad way to DynamoDB, for minutes: nothing that was accepted is lost, and nothing comes out twice."""
+
+import itertools
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.service import Service
+from tests.torture.accountant import Account, Class
+from tests.torture.conftest import TENANTS
+from tests.torture.crowd import Crowd
+from tests.torture.fault_proxy import Fault, FaultProxy, Odds
+
+LEASE_SECONDS = 3
+# Each stops whoever made the call for seconds, so there are fewer of them.
+UNANSWERED = (Fault.LATE, Fault.DROPPED, Fault.ANSWER_DROPPED)
+BAD: Odds = {fault: 0.01 if fault in UNANSWERED else 0.03 for fault in Fault}
+SILENT: Odds = {Fault.DROPPED: 1}
+QUIET: Odds = {}
+
+_log = logging.getLogger(__name__)
+
+
+@pytest.fixture(scope="module")
+def proxy(dynamodb_local_url: str) -> Iterator[FaultProxy]:
+    proxy = FaultProxy(dynamodb_local_url, seed=random.randrange(10**6))
+    with proxy.running():
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def behind_the_proxy(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Shared, since it takes longer to start than a short test: each test has tenants of its own."""
+    service = Service(tmp_path_factory.mktemp("behind-the-proxy"))
+    service.keep_in_dynamodb(proxy.url)
+    assert service.run("init").returncode == 0
+    service.start()
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def crowd_behind(behind_the_proxy: Service, proxy: FaultProxy) -> Iterator[Callable[..., Crowd]]:
+    crowds: list[Crowd] = []
+
+    def gather(*tenants: str) -> Crowd:
+        keys = {tenant: behind_the_proxy.create_key(tenant) for tenant in tenants}
+        crowds.append(Crowd([behind_the_proxy], keys))
+        return crowds[-1]
+
+    # Shown where the test fails.
+    _log.warning("the seed of the faults is %d", proxy.seed)
+    yield gather
+    proxy.odds = QUIET
+    for crowd in crowds:
+        crowd.leave()
+
+
+def test_no_fault_on_the_way_loses_or_doubles_what_was_accepted(
+    proxy: FaultProxy, torture: bool, hand_in: Callable[[Account], None], crowd_behind: Callable[..., Crowd]
+) -> None:
+    crowd = crowd_behind(*TENANTS)
+    crowd.add_producers(8)
+    crowd.add_consumers(8)
+    crowd.add_consumers(4, LEASE_SECONDS)
+    for consumer in crowd.consumers:
+        consumer.book.in_order = False
+
+    during = crowd.work(during=lambda: suffer(proxy, 180 if torture else 4))
+    # It is well again without anybody's help.
+    account = crowd.work(during=lambda: crowd.wait_for(50))
+
+    hand_in(account)
+    assert account.answers_lost == during.answers_lost
+    assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
+    unread = account.classes[Class.UNREAD]
+    assert sorted(crowd.recover(unread)) == sorted(unread)
+
+
+def test_a_lone_consumer_that_repeats_its_polls_gets_every_event_once_and_in_order(
+    proxy: FaultProxy, torture: bool, hand_in: Callable[[Account], None], crowd_behind: Callable[..., Crowd]
+) -> None:
+    crowd = crowd_behind("initech")
+    crowd.add_producers(4)
+    crowd.add_consumers(1)
+    crowd.consumers[0].repeatable = True
+    crowd.consumers[0].limit = 30
+
+    account = crowd.work(during=lambda: suffer(proxy, 60 if torture else 2))
+
+    hand_in(account)
+    assert account.classes[Class.UNREAD] == []
+
+
+def suffer(proxy: FaultProxy, seconds: float) -> None:
+    """Bad spells with a quiet one after each, and now and then one in which nothing is answered at all."""
+    end = time.monotonic() + seconds
+    for odds in itertools.cycle([BAD, BAD, SILENT]):
+        proxy.odds = odds
+        time.sleep(min(5, seconds))
+        proxy.odds = QUIET
+        if time.monotonic() > end:
+            return
+        time.sleep(1)

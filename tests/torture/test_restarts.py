@@ -1,0 +1,60 @@
+"""Two services on one store, restarted in turn under load, as a deployment does it: no answer gets lost."""
+
+import random
+import signal
+import time
+from collections.abc import Callable
+
+from tests.service import Service
+from tests.torture.accountant import Account, Class
+from tests.torture.crowd import Crowd
+
+
+def test_a_rolling_restart_loses_and_doubles_nothing(
+    on_each_engine: Service,
+    new_service: Callable[[], Service],
+    torture: bool,
+    hand_in: Callable[[Account], None],
+    crowd_of: Callable[..., Crowd],
+) -> None:
+    one, other = on_each_engine, new_service()
+    other.variables = one.variables | {"INBOX_STORE": one.environment["INBOX_STORE"]}
+    crowd = crowd_of(one, other)
+    one.start()
+    other.start()
+    crowd.add_producers(4)
+    crowd.add_consumers(4)
+    crowd.add_consumers(4, lease_seconds=10)
+    turns = [(service, how) for how in (_stop_and_start, _renew_workers) for service in (one, other)]
+    turns = turns * 10 if torture else [(one, _stop_and_start), (other, _renew_workers)]
+
+    def restart_in_turn() -> None:
+        for service, restart in turns:
+            crowd.wait_for(20)
+            time.sleep(random.uniform(0, 0.5))
+            restart(service)
+
+    account = crowd.work(during=restart_in_turn)
+
+    hand_in(account)
+    # A request that got no answer was never taken up, unless DynamoDB Local was too slow for it.
+    if not account.unavailable:
+        assert (account.unconfirmed, account.classes[Class.UNREAD]) == (0, [])
+    assert account.accepted >= 20 * len(turns)
+
+
+def _stop_and_start(service: Service) -> None:
+    service.ask_to_stop()
+    service.wait_until_stopped()
+    service.start()
+
+
+def _renew_workers(service: Service) -> None:
+    """Under the same parent."""
+    before = set(service.workers)
+    service.ask_to_stop(signal.SIGHUP)
+    # A call that DynamoDB leaves unanswered takes its time, and a worker that nobody kills waits for it.
+    deadline = time.monotonic() + 60
+    while before & set(service.workers):
+        assert time.monotonic() < deadline, "the old workers do not leave"
+        time.sleep(0.05)

@@ -1,0 +1,67 @@
+"""A service at half of what it can do, for a quarter of an hour: nothing grows, and no answer gets slower."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.service import Service
+from tests.torture.accountant import Account
+from tests.torture.crowd import Crowd
+from tests.torture.plots import drawn
+from tests.torture.vitals import Vitals, grown, vitals
+
+PLOTS = Path(__file__).parents[2] / "build" / "torture"
+PRODUCERS, CONSUMERS = 8, 4
+
+
+def test_nothing_grows_at_half_the_peak(
+    service: Service,
+    torture: bool,
+    hand_in: Callable[[Account], None],
+    crowd_of: Callable[..., Crowd],
+    tmp_path: Path,
+) -> None:
+    peak_seconds, soak_seconds, every_seconds = (30, 900, 5) if torture else (1, 4, 0.2)
+    crowd = crowd_of(service)
+    service.start()
+    crowd.add_producers(PRODUCERS)
+    crowd.add_consumers(CONSUMERS)
+    for consumer in crowd.consumers:
+        consumer.limit, consumer.pause_seconds = 500, 0.1
+    seconds: list[float] = []
+    seen: list[Vitals] = []
+
+    def soak() -> None:
+        time.sleep(peak_seconds)
+        peak = crowd.requests / peak_seconds
+        for producer in crowd.producers:
+            producer.pace_seconds = PRODUCERS / (peak / 2)
+        crowd.timings()
+        began = time.monotonic()
+        while time.monotonic() < began + soak_seconds:
+            time.sleep(every_seconds)
+            seconds.append(time.monotonic() - began)
+            seen.append(vitals(service, crowd.timings()))
+
+    account = crowd.work(during=soak)
+
+    series = {name.replace("_", " "): [getattr(each, name) for each in seen] for name in Vitals._fields}
+    plot = (PLOTS if torture else tmp_path) / "soak.svg"
+    plot.parent.mkdir(parents=True, exist_ok=True)
+    plot.write_text(drawn("Half the peak: what the service holds, and how it answers", seconds, series))
+    assert plot.read_text().count("<polyline") == len(series)
+    hand_in(account)
+    if torture:
+        assert grown(seen) == {}
+
+
+CALM = Vitals(memory_mb=200, file_descriptors=80, threads=70, wal_mb=4, p50_ms=2, p99_ms=9)
+
+
+@pytest.mark.parametrize("name", Vitals._fields)
+def test_what_grows_is_found_out(name: str) -> None:
+    climbing = [CALM._replace(**{name: getattr(CALM, name) * 1.1**step}) for step in range(40)]
+    assert grown([CALM] * 40) == {}
+    assert [*grown(climbing)] == [name]

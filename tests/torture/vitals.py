@@ -1,0 +1,52 @@
+"""How a running service is doing: what it holds, and how fast it answers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from tests.service import Service
+
+
+class Vitals(NamedTuple):
+    memory_mb: float
+    file_descriptors: float
+    threads: float
+    wal_mb: float
+    p50_ms: float
+    p99_ms: float
+
+
+# How far the last quarter may lie above the second one, in which everything has warmed up. What takes time is measured
+# on a machine that others may use.
+_MOST = Vitals(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
+
+
+def vitals(service: Service, seconds: Sequence[float]) -> Vitals:
+    """Of all its processes together; `seconds` is what answers took lately."""
+    processes = [Path(f"/proc/{pid}") for pid in service.processes]
+    centiles = quantiles(seconds, n=100) if len(seconds) > 1 else [0.0] * 99
+    return Vitals(
+        memory_mb=sum(_number(process, "VmRSS:") for process in processes) / 1024,
+        file_descriptors=sum(len(list((process / "fd").iterdir())) for process in processes),
+        threads=sum(_number(process, "Threads:") for process in processes),
+        wal_mb=(service.folder / "inbox.db-wal").stat().st_size / 1e6,
+        p50_ms=centiles[49] * 1000,
+        p99_ms=centiles[98] * 1000,
+    )
+
+
+def grown(seen: Sequence[Vitals]) -> dict[str, tuple[float, float]]:
+    """What is higher in the last quarter than in the second, by more than it may be."""
+    quarter = len(seen) // 4
+    second, last = seen[quarter : 2 * quarter], seen[-quarter:]
+    medians = {
+        name: (median(getattr(each, name) for each in second), median(getattr(each, name) for each in last))
+        for name in Vitals._fields
+    }
+    return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MOST, name)}
+
+
+def _number(process: Path, name: str) -> int:
+    (line,) = (line for line in (process / "status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1])
