@@ -8,15 +8,16 @@ from contextlib import ExitStack
 
 import pytest
 
-from inbox.patience import NotYet, PatientSocket, Places, TooSlow
+from inbox.patience import PAUSE_SECONDS, NotYet, PatientSocket, Places, TooSlow
 
 Pair = tuple[PatientSocket, socket.socket]
+GRACE = 0.01
 LOOK = socket.MSG_PEEK | socket.MSG_DONTWAIT
 
 
 @pytest.fixture(autouse=True)
 def _haste(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.patience.GRACE_SECONDS", 0.01)
+    monkeypatch.setattr("inbox.patience.GRACE_SECONDS", GRACE)
 
 
 @pytest.fixture
@@ -47,6 +48,19 @@ def wait_until_waiting(places: Places, count: int) -> None:
         time.sleep(0.002)
 
 
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """In seconds, each in vain and over at once."""
+    waits: list[float] = []
+
+    def has(_ours: PatientSocket, _event: int, milliseconds: float) -> bool:
+        waits.append(milliseconds / 1000)
+        return False
+
+    monkeypatch.setattr(PatientSocket, "_has", has)
+    return waits
+
+
 def test_it_waits_for_what_comes_late(connect: Callable[..., Pair], pool: ThreadPoolExecutor) -> None:
     places = Places(1)
     ours, client = connect(places)
@@ -57,11 +71,11 @@ def test_it_waits_for_what_comes_late(connect: Callable[..., Pair], pool: Thread
     assert not places._slow_since
 
 
-def test_a_pause_may_be_so_long(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.patience.PAUSE_SECONDS", 0.02)
+def test_a_pause_may_be_so_long(connect: Callable[..., Pair], waits: list[float]) -> None:
     ours, _client = connect()
     with pytest.raises(TooSlow):
         ours.recv(10)
+    assert waits == pytest.approx([GRACE, PAUSE_SECONDS], abs=0.001)
 
 
 def test_pauses_may_be_so_long_in_all(
@@ -80,9 +94,12 @@ def test_pauses_may_be_so_long_in_all(
         return 0
 
     received: Future[int] = pool.submit(receive)
-    while not received.done():
+    for _ in range(2000):
+        if received.done():
+            break
         client.send(b"x")
         time.sleep(0.005)
+    client.close()
     assert received.result()
 
 
@@ -100,12 +117,16 @@ def test_a_large_body_has_longer(
     assert received.result() == b"more"
 
 
-def test_the_next_request_begins_anew(connect: Callable[..., Pair]) -> None:
+def test_the_next_request_begins_anew(connect: Callable[..., Pair], waits: list[float]) -> None:
     ours, client = connect()
     ours.expect_no_more()
     with pytest.raises(TooSlow):
         ours.recv(1)
+    assert not waits
     ours.begin_request()
+    with pytest.raises(TooSlow):
+        ours.recv(1)
+    assert waits
     client.send(b"x")
     assert ours.recv(1) == b"x"
 
@@ -125,11 +146,11 @@ def test_an_answer_arrives_whole_however_slowly_it_is_read(
     assert read == answer
 
 
-def test_an_answer_that_nobody_reads_ends(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.patience.PAUSE_SECONDS", 0.02)
+def test_an_answer_that_nobody_reads_ends(connect: Callable[..., Pair], waits: list[float]) -> None:
     ours, _client = connect()
     with pytest.raises(TooSlow):
         ours.sendall(b"x" * 5_000_000)
+    assert waits == pytest.approx([GRACE, PAUSE_SECONDS], abs=0.001)
 
 
 def test_where_all_places_are_taken_the_slowest_is_cut(connect: Callable[..., Pair], pool: ThreadPoolExecutor) -> None:
@@ -184,15 +205,13 @@ def test_a_look_takes_no_time(connect: Callable[..., Pair]) -> None:
     assert ours.recv(1, LOOK) == b""
 
 
-def test_who_gathers_waits_once(connect: Callable[..., Pair], pool: ThreadPoolExecutor) -> None:
-    ours, client = connect()
-    ours.gather(moment_ms=60_000)
-    received = pool.submit(ours.recv, 1)
-    time.sleep(0.02)
-    client.send(b"x")
-    assert received.result() == b"x"
-    with pytest.raises(NotYet):
-        ours.recv(1)
+def test_who_gathers_waits_once(connect: Callable[..., Pair], waits: list[float]) -> None:
+    ours, _client = connect()
+    ours.gather(moment_ms=20)
+    for _ in range(2):
+        with pytest.raises(NotYet):
+            ours.recv(1)
+    assert waits == [0.02]
 
 
 def test_timeouts_that_others_set_make_no_difference(connect: Callable[..., Pair]) -> None:

@@ -225,6 +225,30 @@ def test_more_than_so_many_unfinished_heads_are_not_waited_for(
     assert late[0].sock.fileno() == -1
 
 
+def test_who_has_taken_too_long_is_not_waited_for_again(worker: InboxWorker, connection: SimpleNamespace) -> None:
+    conn = idle(worker, connection, 0)
+    worker._leave(worker._new, conn)
+    conn.parser = SimpleNamespace(deadline=0.0, awaits_body=False)
+
+    worker._wait_for_rest(conn)
+    assert conn.sock.fileno() == -1
+    assert not worker._late
+
+
+def test_a_body_that_has_taken_too_long_is_given_up_and_answered(
+    worker: InboxWorker, connection: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[object] = []
+    monkeypatch.setattr(worker, "enqueue_req", happened.append)
+    conn = idle(worker, connection, 0)
+    worker._leave(worker._new, conn)
+    conn.parser = SimpleNamespace(deadline=0.0, awaits_body=True, give_up=lambda: happened.append("given up"))
+
+    worker._wait_for_rest(conn)
+    conn.close()
+    assert happened == ["given up", conn]
+
+
 def test_a_thread_that_outlives_its_worker_writes_into_no_file_of_the_store(
     worker: InboxWorker, tmp_path: Path
 ) -> None:
