@@ -4,7 +4,7 @@ import pytest
 
 from inbox.errors import StoreUnavailable
 from inbox.events import DEFAULT_INBOX, Order, PageSize
-from inbox.store.dynamodb import DynamoDBStore, connection
+from inbox.store.dynamodb import DynamoDBStore, status_index
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.wire import Wire
 
@@ -17,7 +17,7 @@ AFTERWARDS = NOW + 10_000
 def test_a_live_event_is_found_behind_many_expired_ones(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_LATER_LIMIT", 100)
+    monkeypatch.setattr(status_index, "LATER_LIMIT", 100)
     store.events.put(tenant, [fresh() for _ in range(450)], NOW, SOON)
     live = fresh()
     store.events.put(tenant, [live], NOW, LATER)
@@ -35,8 +35,8 @@ def test_a_live_event_is_found_behind_many_expired_ones(
 def test_too_many_to_read_at_once_are_no_empty_inbox(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_LATER_LIMIT", 10)
-    monkeypatch.setattr(connection, "_MOST_QUERIES", 3)
+    monkeypatch.setattr(status_index, "LATER_LIMIT", 10)
+    monkeypatch.setattr(status_index, "MOST_QUERIES", 3)
     store.events.put(tenant, [fresh() for _ in range(50)], NOW, SOON)
     live = fresh()
     store.events.put(tenant, [live], NOW, LATER)

@@ -64,6 +64,18 @@ def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDB
     assert claim(store, tenant) == ids[25:]
 
 
+def test_a_claim_that_takes_long_hands_out_what_it_has(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [fresh() for _ in range(60)]
+    store.events.put(tenant, events, NOW, LATER)
+    monkeypatch.setattr("inbox.store.dynamodb.filling._MOST_SECONDS", 0)
+
+    pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW) for _ in range(4)]
+    assert [(len(page.events), page.more) for page in pages] == [(25, True), (25, True), (10, True), (0, False)]
+    assert [event.event_id for page in pages for event in page.events] == [event.event_id for event in events]
+
+
 @pytest.fixture
 def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
     """Events that a claim has marked delivered without hearing so."""

@@ -1,5 +1,8 @@
 """Polls with an attempt id, when answers are lost and processes end."""
 
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -73,6 +76,67 @@ def test_an_attempt_that_could_not_be_written_down_takes_nothing(
     assert claim(store, tenant) == events
 
 
+Repeat = Callable[[], list[str]]
+
+
+@pytest.fixture(params=["after", "at once"])
+def repeat(
+    request: pytest.FixtureRequest,
+    other_store: DynamoDBStore,
+    tenant: str,
+    lease_until_ms: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Repeat]:
+    """Repeats the poll, or lets one go on that has chosen the same events and comes second with writing them down."""
+    if request.param == "after":
+        yield lambda: attempt(other_store, tenant, lease_until_ms)
+        return
+    begin, has_chosen, may_begin = other_store.events._attempts._begin, threading.Event(), threading.Event()
+
+    def come_second(*arguments: Any) -> Any:
+        has_chosen.set()
+        assert may_begin.wait(30)
+        return begin(*arguments)
+
+    monkeypatch.setattr(other_store.events._attempts, "_begin", come_second)
+    request.getfixturevalue("events")
+    with ThreadPoolExecutor(1) as pool:
+        polling = pool.submit(attempt, other_store, tenant, lease_until_ms)
+        assert has_chosen.wait(30)
+
+        def go_on() -> list[str]:
+            may_begin.set()
+            return polling.result(30)
+
+        yield go_on
+
+
+def test_a_poll_that_was_repeated_while_it_was_at_work_takes_nothing_more(
+    store: DynamoDBStore,
+    other_store: DynamoDBStore,
+    tenant: str,
+    events: list[str],
+    lease_until_ms: int | None,
+    repeat: Repeat,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take, later = store.events._attempts._take, fresh()
+
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        assert claim(other_store, tenant) == events
+        # Its answer is the one that the client gets to see.
+        assert repeat() == []
+        other_store.events.put(tenant, [later], NOW, LATER)
+        return take(*arguments)
+
+    monkeypatch.setattr(store.events._attempts, "_take", meanwhile)
+    with pytest.raises(StoreUnavailable):
+        attempt(store, tenant, lease_until_ms)
+    assert attempt(store, tenant, lease_until_ms) == []
+    assert claim(other_store, tenant) == [later.event_id]
+
+
 def test_who_was_too_slow_for_the_first_events_gets_the_next(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
@@ -93,5 +157,5 @@ def test_who_was_too_slow_for_the_first_events_gets_the_next(
     size = PageSize(20, ANY_SIZE)
     page = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, lease_until_ms, "attempt-1")
     mine = [event.event_id for event in page.events]
-    assert (theirs, mine, page.more) == (events[:25], events[25:40], True)
+    assert (theirs, mine, page.more) == (events[:25], events[25:45], True)
     assert attempt(other_store, tenant, lease_until_ms) == mine

@@ -128,8 +128,10 @@ def test_tables_that_somebody_else_made_at_the_same_moment_are_taken(
     elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tables(elsewhere)
+    made = tables(elsewhere)
     monkeypatch.setattr("inbox.store.dynamodb.tables._is_there", lambda *_: False)
     make_tables(elsewhere)
+    assert tables(elsewhere) == made
 
 
 def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from inbox.errors import StoreUnavailable
 from inbox.events import ATTEMPT_MS, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import Changes, raise_fault
@@ -32,6 +33,8 @@ from inbox.store.dynamodb.states import Entry, number_in, standing
 
 # An earlier poll under the same id, long ago, is none.
 _NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"
+# Whoever repeats the poll gets what stands there, and would never hear of anything that is chosen afterwards.
+_NOBODY_ASKED_AGAIN = "seed = :seed AND attribute_not_exists(asked_again)"
 _ID_BYTES = 16
 # How often a new attempt chooses events, and others are quicker with all of them.
 _ROUNDS = 3
@@ -64,35 +67,58 @@ class Attempts:
         self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt: str
     ) -> Page:
         key = attempt_key(tenant_id, inbox, attempt)
-        entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
         known = self._known(key, now_ms)
-        if known is not None:
-            claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms)
-            return self._page(self._again(claim, known.event_ids), known, entries, now_ms)
+        mine, new = None, []
         for _ in range(_ROUNDS):
-            new = list(fitting(entries, size, []))
-            if not new:
-                return Page([], more=False)
-            mine = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new])
-            begun = self._begin(key, mine, now_ms)
-            claim = Claim(tenant_id, inbox, begun.seed, now_ms, lease_until_ms)
-            items = self._take(claim, new) if begun is mine else self._again(claim, begun.event_ids)
+            entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
+            if known is None:
+                new = list(fitting(entries, size, []))
+                if not new:
+                    break
+                mine, before = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new]), mine
+                known = self._begin(key, mine, before, now_ms)
+            claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms)
+            if known is not mine:
+                return self._page(self._again(claim, known.event_ids), known, entries, now_ms)
+            items = self._take(claim, new)
             if items:
-                return self._page(items, begun, entries, now_ms)
-            # Others were quicker with all of them. What found nothing leaves no trace.
-            self._forget(key, begun)
-        return Page([], more=True)
+                return self._page(items, mine, entries, now_ms)
+            # Others were quicker with all of them.
+            known = None
+        if mine is not None:
+            # What found nothing leaves no trace.
+            self._forget(key, mine)
+        return Page([], more=bool(new))
 
     def _page(self, items: list[Item], attempt: _Attempt, entries: Iterator[Entry], now_ms: int) -> Page:
         events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=place_of)]
         return Page(events, more=any(entry.event_id not in attempt.event_ids for entry in entries))
 
     def _known(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
+        """What an earlier poll has written down. If that is still at work, it chooses nothing else from now on."""
         there = self._connection.get(TENANTS, key)
-        return None if there is None or int(there["began_at"]["N"]) <= now_ms - ATTEMPT_MS else _from_item(there)
+        if there is None or int(there["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
+            return None
+        try:
+            answer = self._connection.call(
+                "update_item",
+                TableName=self._connection.table(TENANTS),
+                Key=key,
+                UpdateExpression="SET asked_again = :yes",
+                ConditionExpression="attribute_exists(PK)",
+                ExpressionAttributeValues={":yes": {"BOOL": True}},
+                ReturnValues="ALL_NEW",
+            )
+        except ConditionFailed:
+            return None
+        return _from_item(answer["Attributes"])
 
-    def _begin(self, key: dict[str, Any], attempt: _Attempt, now_ms: int) -> _Attempt:
-        """Writes the attempt down, or answers the one that somebody else has begun meanwhile."""
+    def _begin(self, key: dict[str, Any], attempt: _Attempt, before: _Attempt | None, now_ms: int) -> _Attempt:
+        """Writes the attempt down, in place of one that found nothing, or answers what somebody else has begun."""
+        if before is None:
+            condition, values = _NOT_THERE_OR_FORGOTTEN, {":forgotten": number(now_ms - ATTEMPT_MS)}
+        else:
+            condition, values = _NOBODY_ASKED_AGAIN, {":seed": text(before.seed)}
         try:
             self._connection.call(
                 "put_item",
@@ -104,14 +130,17 @@ class Attempts:
                     "began_at": number(now_ms),
                     "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
                 },
-                ConditionExpression=_NOT_THERE_OR_FORGOTTEN,
-                ExpressionAttributeValues={":forgotten": number(now_ms - ATTEMPT_MS)},
+                ConditionExpression=condition,
+                ExpressionAttributeValues=values,
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ConditionFailed as failed:
-            # Also our own, where a retry after a timeout meets it.
-            if failed.there is not None:
-                return _from_item(failed.there)
+            # Our own, where a retry after a timeout meets it.
+            is_ours = failed.there is not None and failed.there["seed"] == text(attempt.seed)
+            begun = attempt if is_ours else None if before else self._known(key, now_ms)
+            if begun is None:
+                raise StoreUnavailable("The poll was repeated while it was at work.") from None
+            return begun
         return attempt
 
     def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
@@ -120,7 +149,7 @@ class Attempts:
                 "delete_item",
                 TableName=self._connection.table(TENANTS),
                 Key=key,
-                ConditionExpression="seed = :seed",
+                ConditionExpression=_NOBODY_ASKED_AGAIN,
                 ExpressionAttributeValues={":seed": text(attempt.seed)},
             )
 

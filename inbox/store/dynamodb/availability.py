@@ -43,21 +43,21 @@ class Availability:
 
     def to_claim(self, tenant_id: str, inbox: str, wanted: int, now_ms: int) -> Iterator[Entry]:
         """The same, without what this process has in hand. Writes down who has died."""
-        entries, doomed = self._look(tenant_id, inbox, Order.OLDEST, wanted, now_ms)
+        entries, doomed = self._look(tenant_id, inbox, Order.OLDEST, wanted, now_ms, anew=True)
         # Where that fails, the next poll does it.
         buried = self._spent.reserve(doomed[:_MOST_BURIED])
         self._changes.make([Change(entry, entry.died()) for entry in buried])
         return (entry for entry in entries if entry not in self._spent)
 
     def _look(
-        self, tenant_id: str, inbox: str, order: Order, wanted: int, now_ms: int
+        self, tenant_id: str, inbox: str, order: Order, wanted: int, now_ms: int, *, anew: bool = False
     ) -> tuple[Iterator[Entry], list[Entry]]:
         partitions = self._shards.of(tenant_id).all(inbox)
         ranges = [
             (back_by(now_ms), _MOST_BACK),
             (status_range(Status.UNDELIVERED), wanted // len(partitions) + _SPARE),
         ]
-        back_walks, walks = self._index.walks(partitions, inbox, ranges, order, now_ms)
+        back_walks, walks = self._index.walks(partitions, inbox, ranges, order, now_ms, anew)
         back = [self._sort_out(walk) for walk in back_walks]
         entries = in_order(order, walks, chain(*(each.alive for each in back)))
         return entries, list(chain(*(each.doomed for each in back)))

@@ -60,14 +60,17 @@ class Claiming:
         claim = Claim(tenant_id, inbox, uuid.uuid4().hex, now_ms, lease_until_ms)
         entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
         # From here on nothing may fail without what was recovered being handed out.
-        got = self._recovered(claim, size) if lease_until_ms is None else []
-        return fill(entries, size, AT_A_TIME, partial(self._take, claim), got)
+        places: dict[str, str] = {}
+        got = self._recovered(claim, size, places) if lease_until_ms is None else []
+        page = fill(entries, size, AT_A_TIME, partial(self._take, claim, places), got)
+        # What was recovered, or came late, may stand before what was found first.
+        return Page(sorted(page.events, key=lambda event: places[event.event_id]), page.more)
 
-    def _take(self, claim: Claim, entries: list[Entry], got: list[Event]) -> None:
+    def _take(self, claim: Claim, places: dict[str, str], entries: list[Entry], got: list[Event]) -> None:
         entries = self._spent.reserve(entries)
         outcomes = self._changes.make([claim.change(entry) for entry in entries])
         taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
-        got += [to_event(item, claim.now_ms, self._max_deliveries) for item in sorted(taken, key=place_of)]
+        got += self._events(claim, taken, places)
         in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
         self._spent.give_back(in_doubt)
         # A lease that nobody has heard of runs out by itself.
@@ -76,7 +79,7 @@ class Claiming:
             self._unanswered.remember((claim.tenant_id, claim.inbox), doubts)
         raise_fault(outcomes)
 
-    def _recovered(self, claim: Claim, size: PageSize) -> list[Event]:
+    def _recovered(self, claim: Claim, size: PageSize, places: dict[str, str]) -> list[Event]:
         """What earlier claims of this process marked delivered without ever hearing so."""
         whose = claim.tenant_id, claim.inbox
         doubts = self._unanswered.take(whose, size)
@@ -94,4 +97,10 @@ class Claiming:
             whose, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(claim.now_ms)]
         )
         ours = [item for doubt, item in items if item is not None and doubt.is_ours(item)]
-        return [to_event(item, claim.now_ms, self._max_deliveries) for item in sorted(ours, key=place_of)]
+        return self._events(claim, ours, places)
+
+    def _events(self, claim: Claim, items: list[Item], places: dict[str, str]) -> list[Event]:
+        """Notes each one's place, which an event does not have."""
+        events = [to_event(item, claim.now_ms, self._max_deliveries) for item in items]
+        places.update((event.event_id, place_of(item)) for event, item in zip(events, items, strict=True))
+        return events

@@ -31,8 +31,8 @@ PATIENCE = 8
 """How often part of a batch is sent again; the pauses add up to 4.5 seconds at most."""
 
 # Further queries are for an index with many entries that nobody can have any more, or that nobody asked for.
-_LATER_LIMIT = 1_000
-_MOST_QUERIES = 50
+LATER_LIMIT = 1_000
+MOST_QUERIES = 50
 
 # boto3 itself reads only the second; everything else from AWS, its container services too, sets the first.
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
@@ -111,13 +111,13 @@ class Connection:
     def walk(self, page: dict[str, Any] | None = None, /, **query: Any) -> Iterator[dict[str, Any]]:
         """What a query finds, fetched as it is asked for; `page` is the first of it where that is there already."""
         page = page or self.call("query", **query)
-        for _ in range(_MOST_QUERIES):
+        for _ in range(MOST_QUERIES):
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
-            later = query | {"Limit": _LATER_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
+            later = query | {"Limit": LATER_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
             page = self.call("query", **later)
-        raise StoreUnavailable("There is too much to look through in DynamoDB.")
+        raise too_much()
 
     def all_pages(self, operation: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         """Every item of a query or scan that an operator asked for; a request of a client never walks a table."""
@@ -137,6 +137,10 @@ class Connection:
         self._pool.shutdown()
         self.client.close()
         self._once.close()
+
+
+def too_much() -> StoreUnavailable:
+    return StoreUnavailable("There is too much to look through in DynamoDB.")
 
 
 def _config(sockets: int, attempts: int) -> Config:

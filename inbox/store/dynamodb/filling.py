@@ -1,5 +1,6 @@
 """Filling a page with events, a group of entries at a time."""
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 
@@ -10,17 +11,24 @@ from inbox.store.dynamodb.states import Entry
 
 Take = Callable[[list[Entry], list[Event]], None]
 
+# Consumers hang up after 30 seconds, Zapier among them, and would never hear of what is marked delivered.
+_MOST_SECONDS = 10
+
 _log = structlog.get_logger()
 
 
 def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, got: list[Event]) -> Page:
-    """Goes on until the page is full or the entries end. `take` adds to `got` what it gets of those it is given.
+    """Goes on until the page is full, the entries end or time is up.
 
+    `take` adds to `got` what it gets of those it is given.
     What was got is never given up for an error that comes later: it may be marked delivered already.
     """
+    deadline = time.monotonic() + _MOST_SECONDS
     try:
         while group := list(islice(fitting(entries, size, got), at_a_time)):
             take(group, got)
+            if time.monotonic() > deadline:
+                return Page(got, more=True)
         return Page(got, more=next(entries, None) is not None)
     except Exception as error:
         if not got:

@@ -13,7 +13,7 @@ from typing import Any
 from cachetools import TLRUCache
 
 from inbox.events import Order, Status
-from inbox.store.dynamodb.connection import Connection, groups_of
+from inbox.store.dynamodb.connection import LATER_LIMIT, MOST_QUERIES, Connection, groups_of, too_much
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, inbox_of, status_range, text
 from inbox.store.dynamodb.states import Entry
@@ -46,18 +46,26 @@ class StatusIndex:
         self._mutex = threading.Lock()
 
     def walks(
-        self, partitions: list[str], inbox: str, ranges: list[tuple[Range, int]], order: Order, now_ms: int
+        self,
+        partitions: list[str],
+        inbox: str,
+        ranges: list[tuple[Range, int]],
+        order: Order,
+        now_ms: int,
+        anew: bool = False,
     ) -> list[list[Iterator[Entry]]]:
         """For each range, given with how many entries will probably be asked for, a walk in each partition.
 
-        All first pages are fetched at once, the further ones as they are asked for.
+        All first pages are fetched at once, the further ones as they are asked for: from where the last one ended, or
+        `anew` from the beginning, without what was found before. An event that came meanwhile, at a place that was
+        passed already, is found then before those that were sent after it.
         """
         parts = [(partition, range_, limit) for range_, limit in ranges for partition in partitions]
         marks = [self._mark(partition, first, now_ms) for partition, (first, _), _ in parts]
         queries = [self._query(*part, mark, order) for part, mark in zip(parts, marks, strict=True)]
         first_pages = self._connection.at_once(lambda query: self._connection.call("query", **query), queries)
         walks = [
-            self._walk((partition, first), mark, inbox, query, page, now_ms)
+            self._walk((partition, first), mark, inbox, query, page, now_ms, anew)
             for (partition, (first, _), _), mark, query, page in zip(parts, marks, queries, first_pages, strict=True)
         ]
         return list(groups_of(len(partitions), walks))
@@ -87,16 +95,28 @@ class StatusIndex:
         query: dict[str, Any],
         page: dict[str, Any],
         now_ms: int,
+        anew: bool,
     ) -> Iterator[Entry]:
         # What is sorted by the end of a lease can get new entries anywhere.
         all_expired = query["ScanIndexForward"] and where[1] != status_range(Status.LEASED)[0]
-        for item in self._connection.walk(page, **query):
-            if inbox_of(item) != inbox:
-                continue
-            if not is_expired(item, now_ms):
-                all_expired = False
-                yield to_entry(item)
-            elif all_expired:
-                # Where there are too many of them, the next poll begins here.
-                with self._mutex:
-                    self._expired[where] = _Expired(item["gsi1sk"]["S"], now_ms, mark.since)
+        seen: set[str] = set()
+        is_beginning, has_shown, end = False, False, {}
+        for _ in range(MOST_QUERIES):
+            found = [item for item in page["Items"] if inbox_of(item) == inbox and item["gsi1sk"]["S"] not in seen]
+            seen.update(item["gsi1sk"]["S"] for item in found)
+            for item in found:
+                if not is_expired(item, now_ms):
+                    all_expired, has_shown = False, True
+                    yield to_entry(item)
+                elif all_expired:
+                    # Where there are too many of them, the next poll begins here.
+                    with self._mutex:
+                        self._expired[where] = _Expired(item["gsi1sk"]["S"], now_ms, mark.since)
+            if "LastEvaluatedKey" not in page:
+                return
+            # Where there was nothing new at the beginning, it goes on after all that is known.
+            if found or not is_beginning:
+                end = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+            is_beginning = anew and has_shown and bool(found)
+            page = self._connection.call("query", **query | {"Limit": LATER_LIMIT} | ({} if is_beginning else end))
+        raise too_much()
