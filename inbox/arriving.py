@@ -98,6 +98,7 @@ class ArrivingParser(RequestParser):  # type: ignore[misc]
 
     def __next__(self) -> Any:
         arrived, self._arrived = self._arrived, None
+        self.deadline, self._gave_up = None, False
         if isinstance(arrived, Exception):
             raise arrived
         return arrived

@@ -27,6 +27,8 @@ Room = OrderedDict[Any, float]
 class Lobby(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # It would block where a client reads nothing.
+        self.cfg.set("sendfile", False)
         # Half of the threads may be with long polls, so that a quarter is left.
         self._places = Places(max(1, self.cfg.threads // 4))
         # Nothing was sent yet; between two requests (gunicorn counts those); a request came in part; closing.
@@ -55,7 +57,14 @@ class Lobby(ThreadWorker):  # type: ignore[misc]
         self.enqueue_req(conn)
 
     def finish_request(self, conn: Any, future: Any) -> None:
-        outcome = False if future.cancelled() or future.exception() else future.result()
+        try:
+            self._go_on_with(conn, not future.cancelled() and future.result())
+        except Exception:
+            # One connection is no reason to lose all the others.
+            self.log.exception("A connection is given up")
+            self._close(conn)
+
+    def _go_on_with(self, conn: Any, outcome: Any) -> None:
         if outcome is LATER:
             self._wait_for_rest(conn)
         elif not outcome or not self.alive:
@@ -81,8 +90,8 @@ class Lobby(ThreadWorker):  # type: ignore[misc]
             self._wait_no_longer(min(self._late, key=self._late.__getitem__))
 
     def _wait_in(self, room: Room, conn: Any, deadline: float, on_readable: Callable[[Room, Any, Any], None]) -> None:
-        room[conn] = deadline
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(on_readable, room, conn))
+        room[conn] = deadline
 
     def _leave(self, room: Room, conn: Any) -> None:
         del room[conn]

@@ -11,12 +11,16 @@ from threading import Lock
 from typing import Any
 
 HEAD_SECONDS = 10.0
+# Who keeps this pace is never too slow, however much there is to send or read. A body may fall so far behind it.
+BYTES_PER_SECOND = 64 * 1024
 BODY_SECONDS = 30.0
-# A large body may take longer, as long as it comes at this pace.
-BODY_BYTES_PER_SECOND = 64 * 1024
 PAUSE_SECONDS = 10.0
 # Clients that are merely busy have pauses of this length, many of them at the same time.
 GRACE_SECONDS = 0.1
+# Who is quicker for a while may pause for longer afterwards.
+_MOST_AHEAD_SECONDS = 2.0
+# The system says that there is room only once a third of its buffer is free, and takes something long before.
+_TRY_AGAIN_SECONDS = 1.0
 
 
 class NotYet(Exception):
@@ -31,7 +35,7 @@ class TooSlow(ConnectionResetError):
 
 
 class Places:
-    """For so many threads that wait longer than the grace. Whoever has been slow for longest makes room for others."""
+    """For so many threads that wait longer than the grace. Whoever is furthest behind makes room for others."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -62,9 +66,10 @@ class PatientSocket(socket.socket):
         super().setblocking(False)
         self._places = places
         self._is_cut = False
-        # For each direction of the request under way, when it was first waited for.
+        # For each direction of the request under way: when it was first waited for, and later the more came since then.
         self._slow_since: dict[int, float] = {}
-        self._received = 0
+        # Since when nothing at all has come or gone.
+        self._stuck_since: dict[int, float] = {}
         # Who only gathers what is there waits so long and no longer.
         self._moment_ms: int | None = None
 
@@ -75,8 +80,8 @@ class PatientSocket(socket.socket):
         pass
 
     def begin_request(self) -> None:
-        self._received = 0
         self._slow_since.clear()
+        self._stuck_since.clear()
 
     def expect_no_more(self) -> None:
         """From now on whatever has not come is too slow."""
@@ -100,15 +105,19 @@ class PatientSocket(socket.socket):
                     raise
                 self._wait_for(select.POLLIN)
             else:
-                self._received += len(piece)
+                if not flags:
+                    self._catch_up(select.POLLIN, len(piece))
                 return piece
 
     def send(self, data: Any, flags: int = 0) -> int:
         while True:
             try:
-                return super().send(data, flags)
+                sent = super().send(data, flags)
             except BlockingIOError:
                 self._wait_for(select.POLLOUT)
+            else:
+                self._catch_up(select.POLLOUT, sent)
+                return sent
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         sent = self.send(data, flags)
@@ -124,7 +133,14 @@ class PatientSocket(socket.socket):
         with suppress(OSError):
             self.shutdown(socket.SHUT_RDWR if select.POLLOUT in self._slow_since else socket.SHUT_RD)
 
+    def _catch_up(self, event: int, size: int) -> None:
+        self._stuck_since.pop(event, None)
+        since = self._slow_since.get(event)
+        if since is not None:
+            self._slow_since[event] = min(since + size / BYTES_PER_SECOND, time.monotonic() + _MOST_AHEAD_SECONDS)
+
     def _wait_for(self, event: int) -> None:
+        """Until it is worth another try."""
         if self._moment_ms is not None:
             # Once: byte by byte it could go on like that for ever.
             moment_ms, self._moment_ms = self._moment_ms, 0
@@ -133,19 +149,19 @@ class PatientSocket(socket.socket):
             return
         now = time.monotonic()
         since = self._slow_since.setdefault(event, now)
+        give_up_at = self._stuck_since.setdefault(event, now) + PAUSE_SECONDS
         grace = since + GRACE_SECONDS - now
         if grace > 0:
             if self._has(event, grace * 1000):
                 return
             now += grace
-        left = PAUSE_SECONDS
         if event == select.POLLIN:
-            left = min(left, since + BODY_SECONDS + self._received / BODY_BYTES_PER_SECOND - now)
-        if left <= 0:
+            give_up_at = min(give_up_at, since + BODY_SECONDS)
+        if give_up_at <= now:
             raise TooSlow
         with self._places.one_for(self, since):
-            ready = self._has(event, left * 1000)
-        if self._is_cut or not ready:
+            self._has(event, min(give_up_at - now, _TRY_AGAIN_SECONDS) * 1000)
+        if self._is_cut:
             raise TooSlow
 
     def _has(self, event: int, milliseconds: float) -> bool:

@@ -78,8 +78,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "threads": self._settings.threads,
             "worker_class": InboxWorker,
             "worker_connections": _connections_of_a_worker(self._settings),
-            # It would block where a client reads nothing.
-            "sendfile": False,
             "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
             # Longer than a load balancer's 60 s, so that it is never we who close first.
             "keepalive": 75,

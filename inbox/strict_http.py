@@ -39,6 +39,8 @@ class StrictRequest(Request):  # type: ignore[misc]
         for name in _ONLY_ONCE:
             if names.count(name) > 1:
                 raise InvalidHeader(name)
+        if "HOST" not in names and self.version >= (1, 1):
+            raise InvalidHeader("HOST")
 
 
 def _check_lines(head: bytearray) -> None:

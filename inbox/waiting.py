@@ -11,7 +11,6 @@ from threading import BoundedSemaphore
 from inbox.events import Page
 
 _PAUSE_SECONDS = 0.2
-_NOTHING = Page([], more=False)
 
 
 class Waits:
@@ -25,12 +24,12 @@ class Waits:
         self._stopping = True
 
     def until_events(self, look: Callable[[], Page], seconds: int, hung_up: Callable[[], bool]) -> Page:
-        """What `look` finds, at the latest after so many seconds. It is not asked once the client has hung up.
+        """What `look` finds, at the latest after so many seconds. It is not asked again once the client has hung up.
 
         Where too many wait already the first answer is the last.
         """
         deadline = time.monotonic() + seconds
-        page = _NOTHING if hung_up() else look()
+        page = look()
         if page.events or not self._places.acquire(blocking=False):
             return page
         try:

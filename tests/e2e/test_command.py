@@ -207,7 +207,8 @@ def test_gunicorn_can_start_it_too(service: Service) -> None:
     assert b"inbox: INBOX_PORT is not valid" in refused.stderr
     assert b"Traceback" not in refused.stderr
     service.start_process(gunicorn, root)
-    assert requests.get(f"{service.url}/healthz", timeout=30).ok
+    script = requests.get(f"{service.url}/static/vendor/swagger-ui/swagger-ui-bundle.js", timeout=30)
+    assert len(script.content) == int(script.headers["Content-Length"]) > 100_000
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"5", b'{"error": 1}'])

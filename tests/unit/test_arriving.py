@@ -72,6 +72,21 @@ def test_a_body_that_is_given_up_cannot_be_read_and_the_connection_not_be_used_a
     assert request.should_close()
 
 
+def test_a_body_that_came_just_as_it_was_given_up_changes_nothing_for_the_next(ends: Ends) -> None:
+    parser, client = ends
+    client.send(HEAD + BODY[:5])
+    assert not parser.has_request(0)
+    parser.give_up()
+    client.send(BODY[5:])
+    assert parser.has_request(0)
+    request = next(parser)
+    assert request.body.read() == BODY
+    assert not request.should_close()
+    assert parser.deadline is None
+    client.send(HEAD)
+    assert not parser.has_request(0)
+
+
 def test_a_large_body_is_not_gathered(ends: Ends) -> None:
     parser, client = ends
     client.send(HEAD.replace(b"11", str(MOST_GATHERED_BYTES + 1).encode()))

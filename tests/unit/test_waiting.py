@@ -22,11 +22,14 @@ def here() -> bool:
 
 
 def test_a_client_that_hung_up_gets_nothing_more_claimed() -> None:
-    hung_up = iter([False, False, True])
+    hung_up = iter([False, True])
     looks: Iterator[Page] = iter([NOTHING, NOTHING])
     assert Waits(1).until_events(lambda: next(looks), 20, lambda: next(hung_up)) == NOTHING
     assert next(looks, None) is None
-    assert Waits(1).until_events(lambda: SOMETHING, 20, lambda: True) == NOTHING
+
+
+def test_a_client_that_has_only_ended_its_side_gets_what_is_there() -> None:
+    assert Waits(1).until_events(lambda: SOMETHING, 20, lambda: True) == SOMETHING
 
 
 def test_only_so_many_wait_at_a_time_and_the_others_are_answered_at_once() -> None:

@@ -6,6 +6,7 @@ import selectors
 import socket
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -24,7 +25,7 @@ THREADS = 4
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[InboxWorker]:
     # Without gunicorn's own beginnings, which need an arbiter.
     monkeypatch.setattr("inbox.lobby.ThreadWorker.__init__", lambda worker, cfg: setattr(worker, "cfg", cfg))
-    worker = InboxWorker(SimpleNamespace(threads=THREADS, keepalive=75))
+    worker = InboxWorker(SimpleNamespace(threads=THREADS, keepalive=75, set=lambda *_: None))
     worker.alive = True
     worker.nr_conns = 0
     worker.worker_connections = 100
@@ -186,6 +187,28 @@ def test_an_idle_connection_goes_where_there_are_as_many_as_there_may_be(
 
     worker.murder_pending()
     assert (first.sock.fileno() == -1, second.sock.fileno() == -1) == (True, False)
+
+
+def test_a_connection_that_cannot_be_waited_for_is_given_up_alone(
+    worker: InboxWorker,
+    connection: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    failed, full = Future[bool](), Future[bool]()
+    failed.set_exception(ValueError("in its thread"))
+    full.set_result(True)
+    connection.parser.req_count = 1
+    monkeypatch.setattr(worker.poller, "register", fail)
+    for future in (failed, full):
+        conn = Connection(sock=connection.sock.dup(), parser=connection.parser)
+        worker.nr_conns += 1
+        worker.finish_request(conn, future)
+        assert conn.sock.fileno() == -1
+    assert (worker.nr_conns, [*worker.keepalived_conns], len(caplog.records)) == (0, [], 2)
 
 
 def test_what_was_closed_in_the_same_turn_is_not_served(worker: InboxWorker, connection: SimpleNamespace) -> None:

@@ -28,6 +28,13 @@ def test_floods_are_cut_off(target: Target, victim: Tenant) -> None:
     assert victim.events() == []
 
 
+def test_a_request_needs_a_host(target: Target, victim: Tenant) -> None:
+    [answer] = target.tell(f"GET /inbox HTTP/1.1\r\n{victim.authorization}\r\n\r\n")
+    assert is_problem(answer, 400, "bad-request")
+    [answer] = target.tell(f"GET /inbox HTTP/1.0\r\n{victim.authorization}\r\n\r\n")
+    assert answer.status == 200
+
+
 @pytest.mark.parametrize(
     "line",
     [
