@@ -187,6 +187,18 @@ def test_a_database_that_cannot_be_written_is_no_reason_not_to_open_it(
     assert clock.now_ms() == agreed.now_ms() == machine.wall_ms()
 
 
+def test_what_was_agreed_holds_where_no_change_can_be_written(
+    database: Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreUnavailable("The database did not answer.")
+
+    first = process(database, machine)
+    machine.set_wall(FIVE_MINUTES)
+    monkeypatch.setattr(Database, "write", fail)
+    assert process(database, machine).now_ms() == first.now_ms() == START_MS
+
+
 def test_the_boot_has_the_same_id_for_everybody() -> None:
     # None where the system does not tell, as on macOS.
     assert boot_id() == boot_id() != ""

@@ -110,6 +110,28 @@ def test_an_empty_file_in_its_place_does_not_cost_the_log(store: SQLiteStore, pa
     store.close()
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("has_log", [True, False])
+def test_no_file_is_made_beside_what_belongs_to_another(path: Path, is_there: bool, has_log: bool) -> None:
+    first = SQLiteStore(path, MAX_DELIVERIES)
+    put(first)
+    if not has_log:
+        # Another start, after which nothing has been written.
+        first.close()
+        first = SQLiteStore(path, MAX_DELIVERIES, made=True)
+        assert count(first) == 1
+        assert Path(f"{path}-wal").stat().st_size == 0
+    path.rename(path.with_suffix(".away"))
+    if is_there:
+        path.touch()
+    with pytest.raises(StoreUnavailable, match="missing or empty"):
+        SQLiteStore(path, MAX_DELIVERIES)
+    assert path.exists() == is_there
+    path.with_suffix(".away").rename(path)
+    assert count(first) == 1
+    first.close()
+
+
 def test_a_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
     for _ in range(50):
         put(store)
@@ -126,3 +148,8 @@ def test_a_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
     sound = SQLiteStore(path, MAX_DELIVERIES, made=True)
     assert count(sound) == 50
     sound.close()
+
+
+def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="OSError"):
+        SQLiteStore(tmp_path / f"{'x' * 300}.db", MAX_DELIVERIES)

@@ -120,6 +120,8 @@ class SharedClock:
         if self._boot is None:
             return self._followed(self._course)
         course = _course(self._database.read(_READ, (self._boot,)))
+        # What the others go by. It holds as long as no change to it can be written.
+        self._course = course or self._course
         return course if self._followed(course) == course else self._database.write(self._agree)
 
     def _agree(self, connection: apsw.Connection) -> Course:

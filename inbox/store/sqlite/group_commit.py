@@ -102,7 +102,8 @@ class GroupCommit:
             with suppress(apsw.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                return
+                if self._source.is_in_place(connection):
+                    return
         self._connection = None
         self._source.discard(connection)
 
