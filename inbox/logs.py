@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import stat
 import sys
 from contextlib import suppress
 from typing import Any
@@ -25,13 +26,14 @@ def configure_logs(log_format: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    stderr = _Stderr()
     structlog.configure(
         processors=[*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=lambda *_: _Stderr(),
+        logger_factory=lambda *_: stderr,
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.processors.format_exc_info],
@@ -44,14 +46,39 @@ def configure_logs(log_format: str) -> None:
 
 
 class _Stderr:
-    """One call to the system for a line, and no lock that threads would wait for."""
+    """One call to the system for a line, and no lock that threads would wait for.
+
+    A log that nobody takes any more is no reason to keep an answer back: its events are delivered by now.
+    """
+
+    def __init__(self) -> None:
+        self._file = _unblocked(2)
+        self._broke_off = False
+
+    def write(self, text: str) -> None:
+        line = text.encode(errors="backslashreplace")
+        if self._broke_off:
+            line = b"\n" + line
+        with suppress(OSError):
+            # A pipe that is nearly full takes a part of a long line.
+            self._broke_off = os.write(self._file, line) < len(line)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
 
     def msg(self, line: str) -> None:
-        # A log that nobody takes any more is no reason to keep an answer back: its events are delivered by now.
-        with suppress(OSError):
-            os.write(2, f"{line}\n".encode(errors="backslashreplace"))
+        self.write(f"{line}\n")
 
     debug = info = warning = error = critical = msg
+
+
+def _unblocked(file: int) -> int:
+    """The same pipe, without waiting where it is full. Only as a file of its own: others may use the given one too."""
+    # Linux alone has it, and not for a pipe of another user's.
+    with suppress(OSError):
+        if stat.S_ISFIFO(os.fstat(file).st_mode):
+            return os.open(f"/proc/self/fd/{file}", os.O_WRONLY | os.O_NONBLOCK)
+    return file
 
 
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]
