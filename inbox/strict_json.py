@@ -26,7 +26,9 @@ def parse(body: bytes, max_depth: int = MAX_DEPTH) -> Any:
     try:
         document = _DECODER.decode(text)
     except JSONDecodeError as error:
-        raise NotJSON(f"{error.msg} (line {error.lineno}, column {error.colno}).") from None
+        if not text.strip():
+            raise NotJSON("The body is empty.") from None
+        raise NotJSON(f"It is not JSON from line {error.lineno}, column {error.colno} on.") from None
     except RecursionError:
         raise NotJSON(_too_deep(max_depth)) from None
     # The opening brackets bound the depth from above, which settles nearly every body with two quick counts.

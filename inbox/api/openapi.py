@@ -73,8 +73,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
 
     def refusals(self, *statuses: int) -> Decorator:
         """Documents the problems that a view can answer with. Wherever a key is needed there are limits too."""
-        statuses = (*statuses, 429) if 401 in statuses else statuses
-        return self.doc(responses={str(status): HTTPStatus(status).name for status in statuses})
+        # Any request may have an overlong path, or be no HTTP.
+        everywhere = {400, 429} if 401 in statuses else {400}
+        return self.doc(responses={str(status): HTTPStatus(status).name for status in sorted({*statuses} | everywhere)})
 
     def arguments(self, schema: Schema, *, location: str = "json") -> Decorator:
         """Documents a part of the request, and hands it to the view, loaded, as one more argument."""
