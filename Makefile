@@ -44,9 +44,9 @@ profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy nee
 cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/cost.md
 	$(BIN)/python -m bench.cost
 
-torture: engines ## the long crash, fault and concurrency runs; at its end a soak, alone on the machine
-	$(BIN)/pytest -n auto --dist worksteal --torture --all-engines --ignore tests/torture/test_soak.py \
-		tests/torture tests/contract/test_state_machine.py
+# One after the other: each of them takes all that the machine has.
+torture: engines ## the long crash, fault and concurrency runs; at its end a soak
+	$(BIN)/pytest --torture --all-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway

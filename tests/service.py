@@ -118,11 +118,11 @@ class Service:
         assert self._process is not None
         self._process.kill()
         self._process.wait(15)
-        self._process = None
         deadline = time.monotonic() + 30
         while any(Path(f"/proc/{pid}").exists() for pid in orphans):
             assert time.monotonic() < deadline, "the workers outlived their parent"
             time.sleep(0.02)
+        self._process = None
 
     def wait_until_ready(self) -> None:
         assert self._process is not None
@@ -136,9 +136,9 @@ class Service:
         assert self._process is not None
         self._process.send_signal(with_signal)
 
-    def wait_until_stopped(self) -> None:
+    def wait_until_stopped(self, seconds: float = 15) -> None:
         assert self._process is not None
-        self._process.wait(15)
+        self._process.wait(seconds)
         self._process = None
 
     def _end(self, with_signal: signal.Signals) -> None:
@@ -155,8 +155,9 @@ class Service:
             try:
                 if requests.get(f"{self.url}/readyz", timeout=5).ok:
                     return
-            except requests.ConnectionError:
-                time.sleep(0.02)
+            except requests.RequestException:
+                pass
+            time.sleep(0.02)
         raise AssertionError(f"The service did not start:\n{self.log.read_text()}")
 
 

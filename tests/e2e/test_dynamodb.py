@@ -10,14 +10,20 @@ from tests.engines.aws import aws_environment
 from tests.service import Service, bearer
 
 
-@pytest.fixture(params=["moto", "dynamodb_local"])
-def on_dynamodb(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -> Service:
+@pytest.fixture
+def engine() -> str:
+    return "dynamodb_local"
+
+
+@pytest.fixture
+def on_dynamodb(request: pytest.FixtureRequest, engine: str, new_service: Callable[[], Service]) -> Service:
     """Not started yet, and without tables."""
     service = new_service()
-    service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
+    service.keep_in_dynamodb(request.getfixturevalue(f"{engine}_url"))
     return service
 
 
+@pytest.mark.parametrize("engine", ["moto", "dynamodb_local"])
 def test_from_nothing_to_a_polled_event(on_dynamodb: Service) -> None:
     for _ in range(2):
         made = on_dynamodb.run("init")

@@ -4,7 +4,7 @@ Every producer and consumer keeps a book of its own; at the end the accountant l
 in exactly one class.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -62,6 +62,10 @@ class ConsumerBook:
     """Polls that may have marked events delivered, and whose answer never came."""
     unavailable: int = 0
     """Such polls that were answered with 503, which leaves it open as well."""
+    at_risk: int = 0
+    """So many events at most were in those answers."""
+    leases_lost: int = 0
+    """Events that somebody else had by the time that they were to be acknowledged."""
     in_order: bool = True
     """Whether it is promised that: where claims fail, one of several consumers may get later what another went for."""
 
@@ -79,6 +83,7 @@ class Account:
     accepted: int = 0
     answers_lost: int = 0
     unavailable: int = 0
+    leases_lost: int = 0
     unconfirmed: int = 0
     """Received, although their producer never got an answer. They are in their classes as well."""
     classes: dict[Class, list[str]] = field(default_factory=lambda: {each: [] for each in Class})
@@ -94,6 +99,7 @@ class Account:
             **{str(each): len(self.classes[each]) for each in Class},
             "unconfirmed": self.unconfirmed,
             "answers lost": self.answers_lost,
+            "leases lost": self.leases_lost,
             "503": self.unavailable,
         }
 
@@ -108,26 +114,36 @@ def close(
     account = Account(
         answers_lost=sum(book.unanswered for book in consumers),
         unavailable=sum(book.unavailable for book in producers) + sum(book.unavailable for book in consumers),
+        leases_lost=sum(book.leases_lost for book in consumers),
     )
     tried = {(book.tenant, book.producer): book.tried for book in producers}
     owners = {event_id: book.tenant for book in producers for event_id in book.accepted}
     account.accepted = len(owners)
 
     readings: dict[str, list[tuple[ConsumerBook, Origin]]] = defaultdict(list)
+    ids: dict[Origin, set[str]] = defaultdict(set)
     for book in consumers:
         for received in book.received:
             readings[received.event_id].append((book, received.origin))
+            ids[received.origin].add(received.event_id)
+    # Each is sent once, or under a key that stands for one event.
+    stored_twice = {event_id for several in ids.values() if len(several) > 1 for event_id in several}
     # Whoever got no answer and went on has sent both at the same time: only accepted events have a place in the order.
     late = owners.keys() & {event_id for book in consumers if book.in_order for event_id in _out_of_order(book)}
 
     for event_id, read in readings.items():
         account.unconfirmed += event_id not in owners
-        account.classes[_class_of_received(event_id, read, owners, tried, late)].append(event_id)
+        kind = _class_of_received(event_id, read, owners, tried, late)
+        is_copy = event_id in stored_twice and kind is not Class.FOREIGN
+        account.classes[Class.DUPLICATED if is_copy else kind].append(event_id)
+    at_risk: Counter[str] = Counter()
+    for book in consumers:
+        at_risk[book.tenant] += book.at_risk
     for event_id in owners.keys() - readings.keys():
         tenant = owners[event_id]
-        polls_failed = any(book.unanswered or book.unavailable for book in consumers if book.tenant == tenant)
         # Without an answer that got lost nobody can have it: whatever the service thinks, it is gone.
-        claimed = polls_failed and status_of(tenant, event_id) == "delivered"
+        claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
+        at_risk[tenant] -= claimed
         account.classes[Class.UNREAD if claimed else Class.LOST].append(event_id)
     return account
 

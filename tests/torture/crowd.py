@@ -27,16 +27,18 @@ class Crowd:
     def add_producers(self, count: int) -> None:
         """Shared out between the tenants; half of them send again where no answer came."""
         # docs/storage.md: a poll while a batch is being stored sees all of it or nothing, or 25 at a time.
-        together = 25 if self.services[0].is_on_dynamodb else 1
+        # Without pauses so much would come that DynamoDB Local is busy with for minutes after the end.
+        together, pace_seconds = (25, 0.3) if self.services[0].is_on_dynamodb else (1, 0)
         for producer in range(len(self.producers), len(self.producers) + count):
             tenant = self._tenant(producer)
             keyed = producer // len(self.keys) % 2 == 1
-            self.producers.append(Producer(self._line(tenant), ProducerBook(tenant, producer), keyed, together))
+            book = ProducerBook(tenant, producer)
+            self.producers.append(Producer(self._line(tenant), book, keyed, together, pace_seconds))
 
     def add_consumers(self, count: int, lease_seconds: int | None = None) -> None:
         """Likewise; of those that consume, half can repeat a poll."""
         # So many that ask without a pause would be all that DynamoDB Local is busy with, until calls run out of time.
-        pause_seconds = 0.2 if self.services[0].is_on_dynamodb else 0
+        pause_seconds = 0.5 if self.services[0].is_on_dynamodb else 0
         for consumer in range(len(self.consumers), len(self.consumers) + count):
             tenant = self._tenant(consumer)
             repeatable = lease_seconds is None and consumer // len(self.keys) % 2 == 1

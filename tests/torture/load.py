@@ -24,6 +24,8 @@ PATIENCE_SECONDS = 120
 class Answer(NamedTuple):
     status: int
     body: Any
+    more: bool
+    """Whether undelivered events remain."""
 
 
 class NotSent(Exception):
@@ -53,9 +55,10 @@ class Line:
             connection.request(method, path, body, self._headers | (headers or {}))
             with connection.getresponse() as response:
                 read = response.read()
+                more = response.getheader("Inbox-More") == "true"
                 self._connection = None if response.will_close else connection
             self._clock(time.monotonic() - began)
-            return Answer(response.status, orjson.loads(read) if read else None)
+            return Answer(response.status, orjson.loads(read) if read else None, more)
         except (OSError, HTTPException) as error:
             self._connection = None
             connection.close()
@@ -164,15 +167,16 @@ class Consumer:
             if last_round:
                 deadline = min(deadline, time.monotonic() + PATIENCE_SECONDS)
             time.sleep(self.pause_seconds)
-            events = self._poll()
-            if events:
-                self._keep(events)
-            elif events is None:
+            answer = self._poll()
+            if answer is None:
                 time.sleep(PAUSE_SECONDS)
-            elif last_round and time.monotonic() > self._leases_end:
+            elif answer.body:
+                self._keep(answer.body)
+                deadline = math.inf
+            elif last_round and not answer.more and time.monotonic() > self._leases_end:
                 return
 
-    def _poll(self) -> list[dict[str, Any]] | None:
+    def _poll(self) -> Answer | None:
         """None where no answer came."""
         path = f"/inbox?limit={self.limit}"
         if self.lease_seconds is not None:
@@ -185,25 +189,27 @@ class Consumer:
         except NotSent:
             return None
         except NoAnswer:
-            self.book.unanswered += self.lease_seconds is None
-            self._note_leases()
+            self.book.unanswered += self._note_what_it_may_have()
             return None
         if answer.status == 503:
-            self.book.unavailable += self.lease_seconds is None
-            self._note_leases()
+            self.book.unavailable += self._note_what_it_may_have()
             return None
         assert answer.status == 200, answer
-        events: list[dict[str, Any]] = answer.body
-        return events
+        return answer
 
-    def _note_leases(self) -> None:
-        """What may have been leased comes back by itself."""
-        self._leases_end = time.monotonic() + (self.lease_seconds or 0) + 1
+    def _note_what_it_may_have(self) -> bool:
+        """Whether that is gone. What may have been leased comes back by itself."""
+        if self.lease_seconds is not None:
+            self._leases_end = time.monotonic() + self.lease_seconds + 1
+            return False
+        self.book.at_risk += self.limit
+        return True
 
     def _keep(self, events: list[dict[str, Any]]) -> None:
         if self.lease_seconds is not None:
             answer = self.line.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
             assert answer.status == 200, answer
             ours = set(answer.body["acknowledged"])
+            self.book.leases_lost += len(answer.body["lost"])
             events = [event for event in events if event["id"] in ours]
         self.book.enter(events)

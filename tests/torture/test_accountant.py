@@ -36,29 +36,42 @@ def test_an_event_in_two_answers_is_duplicated_whoever_read_them() -> None:
     assert classes(producer, one, other) == {Class.DELIVERED_ONCE: 1, Class.DUPLICATED: 1}
 
 
+def test_an_event_under_two_ids_is_duplicated() -> None:
+    producer, consumer = books(2)
+    read(consumer, 0, 1)
+    consumer.received.append(Received("copy", Origin("acme", 1, 1, rank=1)))
+    assert classes(producer, consumer) == {Class.DELIVERED_ONCE: 1, Class.DUPLICATED: 2}
+
+
 def test_an_event_that_nobody_knows_is_lost() -> None:
     producer, consumer = books(2)
     read(consumer, 0)
-    consumer.unanswered = 1
+    consumer.at_risk = 1
     assert classes(producer, consumer) == {Class.DELIVERED_ONCE: 1, Class.LOST: 1}
 
 
 def test_an_event_that_stays_behind_in_an_empty_inbox_is_lost() -> None:
     producer, consumer = books(1)
-    consumer.unanswered = 1
+    consumer.at_risk = 1
     assert classes(producer, consumer, status="undelivered") == {Class.LOST: 1}
 
 
 def test_a_delivered_event_that_nobody_read_is_lost_unless_an_answer_was() -> None:
     producer, consumer = books(1)
     assert classes(producer, consumer, status="delivered") == {Class.LOST: 1}
-    consumer.unanswered = 1
+    consumer.at_risk = 1
     assert classes(producer, consumer, status="delivered") == {Class.UNREAD: 1}
+
+
+def test_an_answer_that_was_lost_excuses_no_more_than_it_can_have_held() -> None:
+    producer, consumer = books(5)
+    consumer.at_risk = 2
+    assert classes(producer, consumer, status="delivered") == {Class.UNREAD: 2, Class.LOST: 3}
 
 
 def test_an_answer_lost_to_another_tenant_excuses_nothing() -> None:
     producer, consumer = books(1)
-    assert classes(producer, consumer, ConsumerBook("globex", unanswered=1), status="delivered") == {Class.LOST: 1}
+    assert classes(producer, consumer, ConsumerBook("globex", at_risk=1), status="delivered") == {Class.LOST: 1}
 
 
 def test_another_tenants_event_is_foreign() -> None:

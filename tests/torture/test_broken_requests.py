@@ -56,8 +56,8 @@ def stored(service: Service, key: str) -> list[object]:
 
 def test_a_client_that_has_sent_everything_may_say_so_and_still_gets_its_answer(service: Service, key: str) -> None:
     assert statuses(exchange(service, post(key, EVENT))) == [201]
-    (polled,) = exchange(service, head("GET", "/inbox", key))
-    assert [event["payload"] for event in json.loads(polled.body)] == [{"a": 1}]
+    (polled,) = exchange(service, head("GET", "/inbox?wait=5", key))
+    assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
 
 def test_a_body_that_breaks_off_is_a_400_however_long_it_was_to_be(service: Service, key: str) -> None:

@@ -34,7 +34,7 @@ def test_each_event_comes_out_once_and_each_producers_in_order(
     assert account.accepted >= events
     # Where DynamoDB Local has not answered in time, on a machine that is busy with other things, that leaves it open.
     if not account.unavailable:
-        assert (account.unconfirmed, account.classes[Class.UNREAD]) == (0, [])
+        assert (account.unconfirmed, account.leases_lost, account.classes[Class.UNREAD]) == (0, 0, [])
 
 
 def test_one_producer_through_changing_workers_stays_in_order(on_each_engine: Service) -> None:

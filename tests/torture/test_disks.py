@@ -1,121 +1,41 @@
 """Disks that are full, locked or failing, and files that are taken away: 503 meanwhile, and nothing lost."""
 
-import os
 import resource
 import shutil
 import signal
 import subprocess
-import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import apsw
 import requests
 
 from tests.engines.small_disk import SmallDisk
-from tests.service import INBOX, Service, bearer
-
-PROBLEM = "application/problem+json"
-LIMIT = 5
-
-
-class Crowd:
-    """Producers and pollers, who write down what they were answered."""
-
-    def __init__(self, service: Service, key: str) -> None:
-        self._service, self._headers = service, bearer(key)
-        self._over = threading.Event()
-        self.accepted: set[str] = set()
-        self.taken: Counter[str] = Counter()
-        self.answers: Counter[tuple[str, int]] = Counter()
-        self.cut_off = 0
-        self.wrong: list[str] = []
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        jobs = [self.send] * 3 + [self.poll] * 2
-        threads = [threading.Thread(target=self._repeat, args=(job,)) for job in jobs]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._over.set()
-            for thread in threads:
-                thread.join()
-
-    def wait_for(self, method: str, status: int) -> None:
-        """Until a request that begins from now on is answered so."""
-        before = self.answers[method, status]
-        # Those under way at this moment may get one too.
-        until(lambda: self.answers[method, status] > before + 3)
-
-    def send(self) -> requests.Response | None:
-        answer = self._call("POST", "/events", json={"payload": {"text": "x" * 1000}})
-        if answer is not None and answer.status_code == 201:
-            self.accepted.add(answer.json()["id"])
-        return answer
-
-    def poll(self) -> requests.Response | None:
-        answer = self._call("GET", f"/inbox?limit={LIMIT}")
-        if answer is not None and answer.status_code == 200:
-            self.taken.update(event["id"] for event in answer.json())
-        return answer
-
-    def take_the_rest(self) -> None:
-        while (answer := self.poll()) is not None and answer.json():
-            assert answer.status_code == 200
-
-    def _repeat(self, job: Callable[[], object]) -> None:
-        while not self._over.is_set():
-            job()
-            time.sleep(0.01)
-
-    def _call(self, method: str, path: str, **content: Any) -> requests.Response | None:
-        try:
-            # A connection each, so that the workers take turns.
-            answer = requests.request(
-                method, f"{self._service.url}{path}", headers=self._headers, timeout=30, **content
-            )
-        except requests.RequestException:
-            self.cut_off += 1
-            return None
-        self.answers[method, answer.status_code] += 1
-        if answer.status_code == 503:
-            if (answer.headers["Content-Type"], answer.headers["Retry-After"]) != (PROBLEM, "1"):
-                self.wrong.append(f"{answer.headers} {answer.text}")
-        elif answer.status_code != {"POST": 201, "GET": 200}[method]:
-            self.wrong.append(answer.text)
-        return answer
-
-
-def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+from tests.service import INBOX, Service
+from tests.torture.witnesses import LIMIT, Witnesses, until
 
 
 def status_of(service: Service, path: str) -> int:
     return requests.get(f"{service.url}{path}", timeout=30).status_code
 
 
-def workers_of(service: Service) -> list[int]:
-    assert service._process is not None
-    parent = service._process.pid
-    return [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+@contextmanager
+def no_workers(service: Service) -> Iterator[None]:
+    """Killed, and others not made before it is over. Returns when those are there, whatever state they are in."""
+    old = service.workers
+    service.ask_to_stop(signal.SIGSTOP)
+    service.signal_workers(signal.SIGKILL, old)
+    try:
+        yield
+    finally:
+        service.ask_to_stop(signal.SIGCONT)
+    until(lambda: len(set(service.workers) - set(old)) == len(old))
 
 
 def kill_workers(service: Service) -> None:
-    """Returns when others are there, whatever state they are in."""
-    old = workers_of(service)
-    for pid in old:
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: len(set(workers_of(service)) - set(old)) == len(old))
+    with no_workers(service):
+        pass
 
 
 def start_on(disk: SmallDisk, service: Service) -> str:
@@ -141,139 +61,141 @@ def kept_in(file: Path, copies: Path) -> set[str]:
 
 def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: SmallDisk, torture: bool) -> None:
     key = start_on(disk, service)
-    crowd = Crowd(service, key)
-    with crowd.at_work():
+    witnesses = Witnesses(service, key)
+    with witnesses.at_work():
         for cycle in range(20 if torture else 1):
-            crowd.wait_for("POST", 201)
+            witnesses.wait_for("POST", 201)
             disk.fill()
-            crowd.wait_for("POST", 503)
+            witnesses.wait_for("POST", 503)
             # A checkpoint may have made room in the log meanwhile, which is nobody's fault.
             disk.fill()
             until(lambda: status_of(service, "/readyz") == 503)
             assert status_of(service, "/healthz") == 200
             if cycle % 2:
                 kill_workers(service)
-                crowd.wait_for("POST", 503)
+                witnesses.wait_for("POST", 503)
             disk.make_room()
-            crowd.wait_for("POST", 201)
-            crowd.wait_for("GET", 200)
+            witnesses.wait_for("POST", 201)
+            witnesses.wait_for("GET", 200)
             assert status_of(service, "/readyz") == 200
-    crowd.take_the_rest()
+    witnesses.take_the_rest()
     service.stop()
 
-    assert crowd.wrong == []
-    assert [event_id for event_id, times in crowd.taken.items() if times > 1] == []
+    assert witnesses.wrong == []
+    assert [event_id for event_id, times in witnesses.taken.items() if times > 1] == []
     kept = kept_in(disk.seen / "inbox.db", service.folder / "copies")
-    assert crowd.accepted <= kept
+    assert witnesses.accepted <= kept
     # What a poll of a killed worker took, nobody read; and who was cut off does not know what was kept.
-    assert len(kept - set(crowd.taken)) <= crowd.cut_off * LIMIT
-    assert len(kept - crowd.accepted) <= crowd.cut_off
+    assert len(kept - set(witnesses.taken)) <= witnesses.cut_off * LIMIT
+    assert len(kept - witnesses.accepted) <= witnesses.cut_off
 
 
 def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk: SmallDisk) -> None:
-    crowd = Crowd(service, start_on(disk, service))
-    crowd.send()
-    kill_workers(service)
-    # The new ones need it, and have no room for another.
-    (disk.seen / "inbox.db-shm").unlink()
-    disk.fill()
+    witnesses = Witnesses(service, start_on(disk, service))
+    witnesses.send()
+    with no_workers(service):
+        # The new ones need it, and have no room for another.
+        (disk.seen / "inbox.db-shm").unlink()
+        disk.fill()
     assert status_of(service, "/healthz") == 200
     assert status_of(service, "/readyz") == 503
-    crowd.send()
+    witnesses.send()
     disk.make_room()
-    crowd.send()
-    crowd.take_the_rest()
+    witnesses.send()
+    witnesses.take_the_rest()
     # And where nobody but the probe wants to write.
     disk.fill()
     assert status_of(service, "/readyz") == 503
     disk.make_room()
     assert status_of(service, "/readyz") == 200
-    assert crowd.wrong == []
-    assert (crowd.answers["POST", 201], crowd.answers["POST", 503], crowd.cut_off) == (2, 1, 0)
-    assert set(crowd.taken) == crowd.accepted
+    assert witnesses.wrong == []
+    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.cut_off) == (2, 1, 0)
+    assert set(witnesses.taken) == witnesses.accepted
 
 
 def test_a_disk_that_is_locked_answers_503_and_recovers_by_itself(service: Service, disk: SmallDisk) -> None:
-    crowd = Crowd(service, start_on(disk, service))
-    crowd.send()
+    # One, of which we know which files it has open.
+    service.variables["INBOX_WORKERS"] = "1"
+    witnesses = Witnesses(service, start_on(disk, service))
+    witnesses.send()
     disk.lock()
     # Files that are open stay writable, and so does what has them open.
-    crowd.send()
+    witnesses.send()
     kill_workers(service)
-    for _ in range(4):  # through both workers
-        crowd.send()
-        crowd.poll()
+    for _ in range(4):
+        witnesses.send()
+        witnesses.poll()
         assert status_of(service, "/readyz") == 503
         assert status_of(service, "/healthz") == 200
     disk.unlock()
     for _ in range(4):
-        crowd.send()
-    crowd.take_the_rest()
-    assert crowd.wrong == []
-    assert (crowd.answers["POST", 201], crowd.answers["POST", 503], crowd.answers["GET", 503]) == (6, 4, 4)
-    assert set(crowd.taken) == crowd.accepted
+        witnesses.send()
+    witnesses.take_the_rest()
+    assert witnesses.wrong == []
+    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.answers["GET", 503]) == (6, 4, 4)
+    assert set(witnesses.taken) == witnesses.accepted
 
 
 def test_a_disk_that_fails_every_write_answers_503_and_recovers_by_itself(service: Service) -> None:
-    crowd = Crowd(service, service.create_key("acme"))
+    witnesses = Witnesses(service, service.create_key("acme"))
     service.start()
-    with crowd.at_work():
-        crowd.wait_for("POST", 201)
+    with witnesses.at_work():
+        witnesses.wait_for("POST", 201)
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-        for pid in workers_of(service):
+        for pid in service.workers:
             # Not a byte to any file, open or not.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, most))
-        crowd.wait_for("POST", 503)
+        witnesses.wait_for("POST", 503)
         assert status_of(service, "/readyz") == 503
         assert status_of(service, "/healthz") == 200
-        for pid in workers_of(service):
+        for pid in service.workers:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
-        crowd.wait_for("POST", 201)
-        crowd.wait_for("GET", 200)
-    crowd.take_the_rest()
+        witnesses.wait_for("POST", 201)
+        witnesses.wait_for("GET", 200)
+    witnesses.take_the_rest()
     service.stop()
-    assert crowd.wrong == []
-    assert set(crowd.taken) == crowd.accepted == kept_in(service.folder / "inbox.db", service.folder / "copies")
-    assert max(crowd.taken.values()) == 1
+    assert witnesses.wrong == []
+    assert set(witnesses.taken) == witnesses.accepted == kept_in(service.folder / "inbox.db", service.folder / "copies")
+    assert max(witnesses.taken.values()) == 1
 
 
 def test_a_file_that_is_taken_away_is_missed_and_not_replaced(service: Service) -> None:
-    crowd = Crowd(service, service.create_key("acme"))
+    witnesses = Witnesses(service, service.create_key("acme"))
     service.start()
-    crowd.send()
+    witnesses.send()
     file, elsewhere = service.folder / "inbox.db", service.folder / "elsewhere.db"
     file.rename(elsewhere)
     for _ in range(4):  # through both workers
-        crowd.send()
-        crowd.poll()
+        witnesses.send()
+        witnesses.poll()
     kill_workers(service)
     assert status_of(service, "/readyz") == 503
     assert not file.exists()
     # Nor is anything made in an empty one.
     file.touch()
-    crowd.send()
-    crowd.poll()
+    witnesses.send()
+    witnesses.poll()
     assert file.stat().st_size == 0
     elsewhere.rename(file)
-    crowd.send()
-    crowd.take_the_rest()
-    assert crowd.wrong == []
-    assert (crowd.answers["POST", 201], crowd.answers["POST", 503], crowd.answers["GET", 503]) == (2, 5, 5)
-    assert crowd.accepted <= set(crowd.taken)
+    witnesses.send()
+    witnesses.take_the_rest()
+    assert witnesses.wrong == []
+    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.answers["GET", 503]) == (2, 5, 5)
+    assert witnesses.accepted <= set(witnesses.taken)
 
 
 def test_a_log_on_a_full_disk_keeps_nothing_back(service: Service, disk: SmallDisk) -> None:
-    crowd = Crowd(service, service.create_key("acme"))
+    witnesses = Witnesses(service, service.create_key("acme"))
     service.log = disk.seen / "log"
     disk.fill()
     service.start()
-    crowd.send()
+    witnesses.send()
     kill_workers(service)
-    crowd.send()
-    crowd.take_the_rest()
-    assert crowd.wrong == []
-    assert set(crowd.taken) == crowd.accepted
-    assert len(crowd.accepted) == 2
+    witnesses.send()
+    witnesses.take_the_rest()
+    assert witnesses.wrong == []
+    assert set(witnesses.taken) == witnesses.accepted
+    assert len(witnesses.accepted) == 2
     service.stop()
     assert service.log.stat().st_size == 0
 

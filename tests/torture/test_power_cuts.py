@@ -1,6 +1,7 @@
 """The power goes at any moment: what was put is there, and what was handed out is not handed out again."""
 
 import random
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,19 @@ from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import LATER, NOW, ids, numbered, page_of
 from tests.torture.power_cut import PLAIN_DISK, forgetful_disk
 
+CUTS = 10
+
 
 def test_a_power_cut_takes_nothing_back(tmp_path: Path, torture: bool) -> None:
-    cuts = 200 if torture else 10
+    # What is looked through after each cut grows all the time, so there is a new store every now and then.
+    for life in range(20 if torture else 1):
+        folder = tmp_path / str(life)
+        folder.mkdir()
+        _live(folder)
+        shutil.rmtree(folder)
+
+
+def _live(folder: Path) -> None:
     stop = threading.Event()
     put: list[str] = []
     taken: list[str] = []
@@ -35,25 +46,25 @@ def test_a_power_cut_takes_nothing_back(tmp_path: Path, torture: bool) -> None:
 
     with (
         forgetful_disk() as disk,
-        closing(SQLiteStore(tmp_path / "inbox.db", 10)) as store,
+        closing(SQLiteStore(folder / "inbox.db", 10)) as store,
         ThreadPoolExecutor(5) as pool,
     ):
         working = [pool.submit(act, store.events) for act in (produce, produce, produce, consume, consume)]
         try:
-            for number in range(cuts):
+            for number in range(CUTS):
                 time.sleep(random.uniform(0.02, 0.3))
                 # In this order: what is answered while the files are copied proves nothing.
                 was_put, was_taken = [*put], [*taken]
-                folder = tmp_path / f"cut-{number}"
-                folder.mkdir()
-                disk.cut(folder)
-                _check(folder, was_put, was_taken)
+                after = folder / f"cut-{number}"
+                after.mkdir()
+                disk.cut(after)
+                _check(after, was_put, was_taken)
         finally:
             stop.set()
         for each in working:
             each.result()
-    assert len(put) > cuts
-    assert len(taken) > cuts
+    assert len(put) > CUTS
+    assert len(taken) > CUTS
 
 
 def _check(folder: Path, was_put: list[str], was_taken: list[str]) -> None:
