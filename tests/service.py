@@ -75,8 +75,12 @@ class Service:
         return created.stdout.strip()
 
     def start(self, command: str = "serve") -> None:
-        """Returns when it answers."""
+        """Returns when it answers and all of its workers are there."""
         self.start_process([INBOX, command], self.folder)
+        deadline = time.monotonic() + 30
+        while len(self.workers) < int(self.environment["INBOX_WORKERS"]):
+            assert time.monotonic() < deadline, "the workers do not come"
+            time.sleep(0.02)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
         with self.log.open("ab") as log:

@@ -53,21 +53,28 @@ class Received(NamedTuple):
     deliveries: int = 1
 
 
+Source = tuple[str, int, int]
+"""Tenant, producer, and the number that it gave the event."""
+
+
 @dataclass
 class ConsumerBook:
     tenant: str
     received: list[Received] = field(default_factory=list)
     """In the order in which they were read; where events are leased, those whose acknowledgement was confirmed."""
     unanswered: int = 0
-    """Polls that may have marked events delivered, and whose answer never came."""
+    """Polls whose answer never came."""
     unavailable: int = 0
-    """Such polls that were answered with 503, which leaves it open as well."""
+    """Polls that were answered with 503."""
     at_risk: int = 0
-    """So many events at most were in those answers."""
+    """So many events at most were in the answers that it may have lost."""
     leases_lost: int = 0
     """Events that somebody else had by the time that they were to be acknowledged."""
     in_order: bool = True
     """Whether it is promised that: where claims fail, one of several consumers may get later what another went for."""
+
+    def is_own(self, event: dict[str, Any]) -> bool:
+        return bool(event["payload"]["tenant"] == self.tenant)
 
     def enter(self, events: Iterable[dict[str, Any]]) -> None:
         for event in events:
@@ -84,6 +91,8 @@ class Account:
     answers_lost: int = 0
     unavailable: int = 0
     leases_lost: int = 0
+    came_again: int = 0
+    """Received, and not at the first try to hand them out."""
     unconfirmed: int = 0
     """Received, although their producer never got an answer. They are in their classes as well."""
     classes: dict[Class, list[str]] = field(default_factory=lambda: {each: [] for each in Class})
@@ -100,6 +109,7 @@ class Account:
             "unconfirmed": self.unconfirmed,
             "answers lost": self.answers_lost,
             "leases lost": self.leases_lost,
+            "came again": self.came_again,
             "503": self.unavailable,
         }
 
@@ -115,10 +125,15 @@ def close(
         answers_lost=sum(book.unanswered for book in consumers),
         unavailable=sum(book.unavailable for book in producers) + sum(book.unavailable for book in consumers),
         leases_lost=sum(book.leases_lost for book in consumers),
+        came_again=sum(received.deliveries > 1 for book in consumers for received in book.received),
     )
     tried = {(book.tenant, book.producer): book.tried for book in producers}
-    owners = {event_id: book.tenant for book in producers for event_id in book.accepted}
-    account.accepted = len(owners)
+    owners: dict[str, Source] = {
+        event_id: (book.tenant, book.producer, number)
+        for book in producers
+        for event_id, number in book.accepted.items()
+    }
+    account.accepted = sum(len(book.accepted) for book in producers)
 
     readings: dict[str, list[tuple[ConsumerBook, Origin]]] = defaultdict(list)
     ids: dict[Origin, set[str]] = defaultdict(set)
@@ -140,7 +155,7 @@ def close(
     for book in consumers:
         at_risk[book.tenant] += book.at_risk
     for event_id in owners.keys() - readings.keys():
-        tenant = owners[event_id]
+        tenant, _, _ = owners[event_id]
         # Without an answer that got lost nobody can have it: whatever the service thinks, it is gone.
         claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
         at_risk[tenant] -= claimed
@@ -151,13 +166,14 @@ def close(
 def _class_of_received(
     event_id: str,
     read: list[tuple[ConsumerBook, Origin]],
-    owners: dict[str, str],
+    owners: dict[str, Source],
     tried: dict[tuple[str, int], int],
     late: set[str],
 ) -> Class:
     for book, origin in read:
         never_sent = origin.number >= tried.get((origin.tenant, origin.producer), 0)
-        if never_sent or book.tenant != origin.tenant or owners.get(event_id, origin.tenant) != origin.tenant:
+        source = origin.tenant, origin.producer, origin.number
+        if never_sent or book.tenant != origin.tenant or owners.get(event_id, source) != source:
             return Class.FOREIGN
     if len(read) > 1:
         return Class.DUPLICATED

@@ -36,15 +36,22 @@ class Crowd:
             self.producers.append(Producer(self._line(tenant), book, keyed, together, pace_seconds))
 
     def add_consumers(self, count: int, lease_seconds: int | None = None) -> None:
-        """Likewise; of those that consume, half can repeat a poll."""
+        """Likewise. All that consume for the last tenant repeat their polls, so none of its events has an excuse."""
         # So many that ask without a pause would be all that DynamoDB Local is busy with, until calls run out of time.
         pause_seconds = 0.5 if self.services[0].is_on_dynamodb else 0
         for consumer in range(len(self.consumers), len(self.consumers) + count):
             tenant = self._tenant(consumer)
-            repeatable = lease_seconds is None and consumer // len(self.keys) % 2 == 1
-            limit = _LIMITS[consumer % len(_LIMITS)]
-            book = ConsumerBook(tenant)
-            self.consumers.append(Consumer(self._line(tenant), book, limit, lease_seconds, repeatable, pause_seconds))
+            self.consumers.append(
+                Consumer(
+                    self._line(tenant),
+                    ConsumerBook(tenant),
+                    _LIMITS[consumer % len(_LIMITS)],
+                    lease_seconds,
+                    repeatable=lease_seconds is None and tenant == [*self.keys][-1],
+                    pause_seconds=pause_seconds,
+                    may_lose_by_503=self.services[0].is_on_dynamodb,
+                )
+            )
 
     def timings(self) -> list[float]:
         """What the answers took since the last time this was asked."""
@@ -55,6 +62,10 @@ class Crowd:
     def requests(self) -> int:
         """How many its producers have made."""
         return sum(producer.requests for producer in self.producers)
+
+    @property
+    def unanswered(self) -> int:
+        return sum(line.unanswered for line in self._lines)
 
     @property
     def accepted(self) -> int:

@@ -46,6 +46,8 @@ class Line:
         self._turn = random.randrange(len(services))
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
+        self.unanswered = 0
+        """Requests that were sent."""
 
     def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
         body = None if document is None else orjson.dumps(document)
@@ -62,6 +64,7 @@ class Line:
         except (OSError, HTTPException) as error:
             self._connection = None
             connection.close()
+            self.unanswered += 1
             raise NoAnswer from error
 
     def close(self) -> None:
@@ -142,7 +145,10 @@ class Producer:
     def _enter(self, answer: Answer, numbers: range) -> None:
         assert answer.status in (200, 201), answer
         stored = answer.body if isinstance(answer.body, list) else [answer.body]
-        self.book.accepted.update(zip((each["id"] for each in stored), numbers, strict=True))
+        accepted = dict(zip((each["id"] for each in stored), numbers, strict=True))
+        assert len(accepted) == len(numbers), "two events have the same id"
+        assert self.book.accepted.keys().isdisjoint(accepted), "an event has the id of an earlier one"
+        self.book.accepted |= accepted
 
 
 @dataclass
@@ -155,6 +161,8 @@ class Consumer:
     """Polls with an Inbox-Attempt, and again with the same one where no answer came."""
     pause_seconds: float = 0
     """Between its polls."""
+    may_lose_by_503: bool = False
+    """Whether such an answer leaves it open what was taken, as on DynamoDB."""
     _leases_end: float = 0
     """Until then events may be leased to it that it knows nothing of."""
 
@@ -189,27 +197,31 @@ class Consumer:
         except NotSent:
             return None
         except NoAnswer:
-            self.book.unanswered += self._note_what_it_may_have()
+            self.book.unanswered += 1
+            self._note_what_it_may_have()
             return None
         if answer.status == 503:
-            self.book.unavailable += self._note_what_it_may_have()
+            self.book.unavailable += 1
+            if self.may_lose_by_503:
+                self._note_what_it_may_have()
             return None
         assert answer.status == 200, answer
         return answer
 
-    def _note_what_it_may_have(self) -> bool:
-        """Whether that is gone. What may have been leased comes back by itself."""
-        if self.lease_seconds is not None:
+    def _note_what_it_may_have(self) -> None:
+        if self.lease_seconds is None:
+            self.book.at_risk += self.limit
+        else:
+            # It comes back by itself.
             self._leases_end = time.monotonic() + self.lease_seconds + 1
-            return False
-        self.book.at_risk += self.limit
-        return True
 
     def _keep(self, events: list[dict[str, Any]]) -> None:
         if self.lease_seconds is not None:
             answer = self.line.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
             assert answer.status == 200, answer
-            ours = set(answer.body["acknowledged"])
-            self.book.leases_lost += len(answer.body["lost"])
-            events = [event for event in events if event["id"] in ours]
+            ours, lost = set(answer.body["acknowledged"]), answer.body["lost"]
+            assert len(ours) + len(lost) == len(events), answer
+            self.book.leases_lost += len(lost)
+            # Another tenant's is wrong, whether it could be acknowledged or not.
+            events = [event for event in events if event["id"] in ours or not self.book.is_own(event)]
         self.book.enter(events)

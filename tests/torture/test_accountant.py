@@ -94,6 +94,12 @@ def test_an_event_under_the_id_of_another_tenants_is_foreign() -> None:
     assert account.wrong == {"foreign": ["e0"]}
 
 
+def test_an_event_with_the_payload_of_another_is_foreign() -> None:
+    producer, consumer = books(2)
+    consumer.received += [Received("e0", Origin("acme", 1, 1, rank=1)), Received("e1", Origin("acme", 1, 0, rank=0))]
+    assert classes(producer, consumer) == {Class.FOREIGN: 2}
+
+
 def test_an_event_behind_a_later_one_of_its_producer_is_out_of_order() -> None:
     producer, consumer = books(3)
     read(consumer, 0, 2, 1)

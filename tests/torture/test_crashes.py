@@ -31,10 +31,13 @@ def test_no_crash_loses_or_doubles_what_was_accepted(
         consumer.book.in_order = not service.is_on_dynamodb
 
     def crash() -> None:
-        for _ in range(cycles):
+        kinds = (_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_everybody)
+        # In any order, and each as often as the others.
+        turns = [kind for _ in range(0, cycles, len(kinds)) for kind in random.sample(kinds, len(kinds))]
+        for kill in turns[:cycles]:
             crowd.wait_for(events // cycles)
             time.sleep(random.uniform(0, 0.5))
-            random.choice([_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_everybody])(service)
+            kill(service)
             if not service.is_on_dynamodb:
                 _check_integrity(service.folder / "inbox.db")
 

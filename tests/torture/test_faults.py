@@ -74,7 +74,7 @@ def test_no_fault_on_the_way_loses_or_doubles_what_was_accepted(
     account = crowd.work(during=lambda: crowd.wait_for(50))
 
     hand_in(account)
-    assert account.answers_lost == during.answers_lost
+    assert (account.answers_lost, account.unavailable) == (during.answers_lost, during.unavailable)
     assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
     unread = account.classes[Class.UNREAD]
     assert sorted(crowd.recover(unread)) == sorted(unread)
@@ -92,6 +92,7 @@ def test_a_lone_consumer_that_repeats_its_polls_gets_every_event_once_and_in_ord
     account = crowd.work(during=lambda: suffer(proxy, 60 if torture else 2))
 
     hand_in(account)
+    assert account.accepted
     assert account.classes[Class.UNREAD] == []
 
 

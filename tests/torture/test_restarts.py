@@ -38,8 +38,8 @@ def test_a_rolling_restart_loses_and_doubles_nothing(
 
     hand_in(account)
     # A request that got no answer was never taken up, unless DynamoDB Local was too slow for it.
-    if not account.unavailable:
-        assert (account.unconfirmed, account.classes[Class.UNREAD]) == (0, [])
+    if not (one.is_on_dynamodb and account.unavailable):
+        assert (account.unavailable, account.unconfirmed, account.classes[Class.UNREAD]) == (0, 0, [])
     assert account.accepted >= 20 * len(turns)
 
 

@@ -189,7 +189,7 @@ def test_an_answer_that_nobody_reads_is_broken_off(service: Service, key: str, t
     assert client.call("POST", "/events/batch", json=events).status_code == 201
     with Connection(service) as deaf:
         deaf.send(head("GET", "/inbox?mode=peek", key))
-        time.sleep(12 if torture else 2)
+        time.sleep(15 if torture else 4)
         read = 0
         while piece := deaf.socket.recv(1_000_000):
             read += len(piece)

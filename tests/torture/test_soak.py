@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.service import Service
-from tests.torture.accountant import Account
+from tests.torture.accountant import Account, Class
 from tests.torture.crowd import Crowd
 from tests.torture.plots import drawn
 from tests.torture.vitals import Vitals, grown, vitals
@@ -22,6 +22,7 @@ def test_nothing_grows_at_half_the_peak(
     hand_in: Callable[[Account], None],
     crowd_of: Callable[..., Crowd],
     tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     peak_seconds, soak_seconds, every_seconds = (30, 900, 5) if torture else (1, 4, 0.2)
     crowd = crowd_of(service)
@@ -32,18 +33,22 @@ def test_nothing_grows_at_half_the_peak(
         consumer.limit, consumer.pause_seconds = 500, 0.1
     seconds: list[float] = []
     seen: list[Vitals] = []
+    peak = half = 0.0
 
     def soak() -> None:
+        nonlocal peak, half
         time.sleep(peak_seconds)
         peak = crowd.requests / peak_seconds
         for producer in crowd.producers:
             producer.pace_seconds = PRODUCERS / (peak / 2)
         crowd.timings()
+        before = crowd.requests
         began = time.monotonic()
         while time.monotonic() < began + soak_seconds:
             time.sleep(every_seconds)
             seconds.append(time.monotonic() - began)
             seen.append(vitals(service, crowd.timings()))
+        half = (crowd.requests - before) / soak_seconds
 
     account = crowd.work(during=soak)
 
@@ -53,7 +58,10 @@ def test_nothing_grows_at_half_the_peak(
     plot.write_text(drawn("Half the peak: what the service holds, and how it answers", seconds, series))
     assert plot.read_text().count("<polyline") == len(series)
     hand_in(account)
+    record_property("requests a second", f"{peak:.0f} at the peak, {half:.0f} in the soak")
+    assert (crowd.unanswered, account.unavailable, account.classes[Class.UNREAD]) == (0, 0, [])
     if torture:
+        assert half > 0.4 * peak
         assert grown(seen) == {}
 
 

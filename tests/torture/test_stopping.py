@@ -22,8 +22,8 @@ A_MOMENT_SECONDS = 0.5
 LIMIT_SECONDS = 12
 
 
-def wait_until_stopped(*services: Service) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
+def wait_until_stopped(*services: Service, asked_at: float) -> None:
+    deadline = asked_at + LIMIT_SECONDS
     for service in services:
         service.wait_until_stopped(deadline - time.monotonic())
 
@@ -50,6 +50,7 @@ def test_what_has_begun_is_finished(service: Service, signals: list[signal.Signa
         slow.send(post(key, b'{"n":', length=7))
         waiting.send(head("GET", "/inbox?wait=20", key))
         time.sleep(A_MOMENT_SECONDS)
+        asked_at = time.monotonic()
         for each in signals:
             service.ask_to_stop(each)
             time.sleep(A_MOMENT_SECONDS)
@@ -57,7 +58,7 @@ def test_what_has_begun_is_finished(service: Service, signals: list[signal.Signa
         assert [each.status for each in slow.answers()] == [201]
         assert [each.json() for each in waiting.answers()] == [[]]
         assert idle.answers() == []
-        wait_until_stopped(service)
+        wait_until_stopped(service, asked_at=asked_at)
     assert payloads_in(service) == ['{"n":1}']
 
 
@@ -93,11 +94,12 @@ def test_a_write_that_waits_for_a_lock_is_answered(service: Service) -> None:
     with Connection(service) as blocked:
         blocked.send(post(key, b'{"n":1}'))
         time.sleep(A_MOMENT_SECONDS)
+        asked_at = time.monotonic()
         service.ask_to_stop()
         time.sleep(A_MOMENT_SECONDS)
         other.close()
         assert [each.status for each in blocked.answers()] == [201]
-        wait_until_stopped(service)
+        wait_until_stopped(service, asked_at=asked_at)
     assert payloads_in(service) == ['{"n":1}']
 
 
@@ -122,9 +124,10 @@ def test_what_hangs_is_cut_off(new_service: Callable[[], Service], moto_url: str
             unread.send(head("GET", "/inbox?limit=500", key))
             unfinished.send(post(key, b'{"n":', length=7))
             time.sleep(A_MOMENT_SECONDS)
+            asked_at = time.monotonic()
             for service in (on_file, on_dynamodb):
                 service.ask_to_stop()
-            wait_until_stopped(on_file, on_dynamodb)
+            wait_until_stopped(on_file, on_dynamodb, asked_at=asked_at)
             # Whoever sees no answer, or half of one, knows that nothing was promised.
             assert [each.status for each in unanswered.answers()] in ([], [503])
             assert unfinished.answers() == []

@@ -25,7 +25,7 @@ _MOST = Vitals(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50
 def vitals(service: Service, seconds: Sequence[float]) -> Vitals:
     """Of all its processes together; `seconds` is what answers took lately."""
     processes = [Path(f"/proc/{pid}") for pid in service.processes]
-    centiles = quantiles(seconds, n=100) if len(seconds) > 1 else [0.0] * 99
+    centiles = quantiles(seconds, n=100)
     return Vitals(
         memory_mb=sum(_number(process, "VmRSS:") for process in processes) / 1024,
         file_descriptors=sum(len(list((process / "fd").iterdir())) for process in processes),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
@@ -10,6 +11,9 @@ from tests.torture.hostile.target import SECRET, Target, Tenant
 
 @pytest.fixture(scope="session", params=["c", "python"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    if request.param == "c" and not find_spec("gunicorn_h1c"):
+        missing = pytest.fail if request.config.getoption("--all-engines") else pytest.skip
+        missing("gunicorn's parser in C could not be built: is there a C compiler?")
     target = Target(tmp_path_factory.mktemp("hostile"), parser=request.param)
     yield target
     target.stop()
