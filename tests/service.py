@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import requests
@@ -77,10 +77,7 @@ class Service:
     def start(self, command: str = "serve") -> None:
         """Returns when it answers and all of its workers are there."""
         self.start_process([INBOX, command], self.folder)
-        deadline = time.monotonic() + 30
-        while len(self.workers) < int(self.environment["INBOX_WORKERS"]):
-            assert time.monotonic() < deadline, "the workers do not come"
-            time.sleep(0.02)
+        until(lambda: len(self.workers) >= int(self.environment["INBOX_WORKERS"]), 30)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
         with self.log.open("ab") as log:
@@ -122,10 +119,7 @@ class Service:
         assert self._process is not None
         self._process.kill()
         self._process.wait(15)
-        deadline = time.monotonic() + 30
-        while any(Path(f"/proc/{pid}").exists() for pid in orphans):
-            assert time.monotonic() < deadline, "the workers outlived their parent"
-            time.sleep(0.02)
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 30)
         self._process = None
 
     def wait_until_ready(self) -> None:
@@ -163,6 +157,13 @@ class Service:
                 pass
             time.sleep(0.02)
         raise AssertionError(f"The service did not start:\n{self.log.read_text()}")
+
+
+def until(happens: Callable[[], bool], within_seconds: float = 20) -> None:
+    deadline = time.monotonic() + within_seconds
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def bearer(key: str) -> dict[str, str]:

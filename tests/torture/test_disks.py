@@ -12,8 +12,8 @@ import apsw
 import requests
 
 from tests.engines.small_disk import SmallDisk
-from tests.service import INBOX, Service
-from tests.torture.witnesses import LIMIT, Witnesses, until
+from tests.service import INBOX, Service, until
+from tests.torture.witnesses import LIMIT, Witnesses
 
 
 def status_of(service: Service, path: str) -> int:

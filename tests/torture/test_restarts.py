@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import Callable
 
-from tests.service import Service
+from tests.service import Service, until
 from tests.torture.accountant import Account, Class
 from tests.torture.crowd import Crowd
 
@@ -54,7 +54,4 @@ def _renew_workers(service: Service) -> None:
     before = set(service.workers)
     service.ask_to_stop(signal.SIGHUP)
     # A call that DynamoDB leaves unanswered takes its time, and a worker that nobody kills waits for it.
-    deadline = time.monotonic() + 60
-    while before & set(service.workers):
-        assert time.monotonic() < deadline, "the old workers do not leave"
-        time.sleep(0.05)
+    until(lambda: not before & set(service.workers), 60)

@@ -12,9 +12,8 @@ import apsw
 import pytest
 import requests
 
-from tests.service import Service, bearer
+from tests.service import Service, bearer, until
 from tests.torture.raw import Connection, head, many, post
-from tests.torture.witnesses import until
 
 # Long enough for a request to reach its place.
 A_MOMENT_SECONDS = 0.5

@@ -9,7 +9,7 @@ from typing import Any
 
 import requests
 
-from tests.service import Service, bearer
+from tests.service import Service, bearer, until
 
 PROBLEM = "application/problem+json"
 LIMIT = 5
@@ -83,10 +83,3 @@ class Witnesses:
         elif answer.status_code != {"POST": 201, "GET": 200}[method]:
             self.wrong.append(answer.text)
         return answer
-
-
-def until(happens: Callable[[], bool], within_seconds: float = 20) -> None:
-    deadline = time.monotonic() + within_seconds
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

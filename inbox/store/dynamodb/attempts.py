@@ -136,11 +136,12 @@ class Attempts:
             )
         except ConditionFailed as failed:
             # Our own, where a retry after a timeout meets it.
-            is_ours = failed.there is not None and failed.there["seed"] == text(attempt.seed)
-            begun = attempt if is_ours else None if before else self._known(key, now_ms)
-            if begun is None:
+            if failed.there is not None and failed.there["seed"] == text(attempt.seed):
+                return attempt
+            theirs = self._known(key, now_ms) if before is None else None
+            if theirs is None:
                 raise StoreUnavailable("The poll was repeated while it was at work.") from None
-            return begun
+            return theirs
         return attempt
 
     def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:

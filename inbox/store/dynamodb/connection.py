@@ -108,9 +108,9 @@ class Connection:
                 raise StoreUnavailable("DynamoDB did not answer (UnprocessedKeys).")
         return found
 
-    def walk(self, page: dict[str, Any] | None = None, /, **query: Any) -> Iterator[dict[str, Any]]:
-        """What a query finds, fetched as it is asked for; `page` is the first of it where that is there already."""
-        page = page or self.call("query", **query)
+    def walk(self, **query: Any) -> Iterator[dict[str, Any]]:
+        """What a query finds, fetched as it is asked for."""
+        page = self.call("query", **query)
         for _ in range(MOST_QUERIES):
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
