@@ -23,8 +23,8 @@ test: engines ## the whole suite, on every engine, on every core
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
-engines: $(VENV)/.dev ## fetch DynamoDB Local, which the tests run on
-	@$(BIN)/python -m tests.engines.dynamodb_local || true
+engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code
+	@for engine in dynamodb_local zapier; do $(BIN)/python -m tests.engines.$$engine || true; done
 
 check: $(VENV)/.dev ## lint, format, types, import rules, bandit, known vulnerabilities of what is pinned
 	$(BIN)/ruff check .
@@ -59,7 +59,7 @@ lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
 
 clean: ## remove what was built; data/ stays
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
+	rm -rf $(VENV) build dist zapier/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

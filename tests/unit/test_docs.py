@@ -122,7 +122,12 @@ def test_every_attack_of_the_threat_model_names_a_test_that_is_there() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for file in [*ROOT.glob("*.md"), ROOT / "deploy" / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for file in [
+        *ROOT.glob("*.md"),
+        ROOT / "deploy" / "README.md",
+        ROOT / "zapier" / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+    ]:
         for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
             assert (file.parent / target).exists(), f"{file.name}: {target}"
 

@@ -1,0 +1,54 @@
+'use strict';
+
+// Events as Zapier gets them.
+
+/**
+ * Zapier drops what it has seen by `id`. So an event has one id for each time that it is handed out: the same before,
+ * when it is only looked at, and after, but another one once it is replayed.
+ */
+const record = (event) => {
+  const time = event.status === 'delivered' ? event.deliveries : event.deliveries + 1;
+  return {
+    id: `${event.id}:${time}`,
+    event_id: event.id,
+    event_type: event.event_type,
+    created_at: event.created_at,
+    timestamp: event.timestamp,
+    status: event.status,
+    payload: event.payload,
+  };
+};
+
+/** The event's own id, in what may be either. */
+const eventIdIn = (id) => id.trim().split(':')[0];
+
+/** Whether one of the patterns fits, in which `*` stands for any characters; without patterns every event does. */
+const matcher = (patterns) => {
+  const forms = patterns.map((pattern) => {
+    const pieces = pattern.trim().split('*').map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    return new RegExp(`^${pieces.join('.*')}$`);
+  });
+  return ({ event_type: type }) => forms.length === 0 || (type !== null && forms.some((form) => form.test(type)));
+};
+
+const outputFields = [
+  { key: 'id', label: 'ID of This Delivery', type: 'string', primary: true },
+  { key: 'event_id', label: 'Event ID', type: 'string' },
+  { key: 'event_type', label: 'Event Type', type: 'string' },
+  { key: 'created_at', label: 'Created At', type: 'datetime' },
+  { key: 'timestamp', label: 'Timestamp (Milliseconds)', type: 'integer' },
+  { key: 'status', label: 'Status', type: 'string' },
+];
+
+/** For an inbox that has nothing to show yet. */
+const sample = record({
+  id: 'd3aac242-ddcb-4545-8ef5-df261c6bebfa',
+  event_type: 'order.created',
+  created_at: '2026-11-16T01:56:44.539Z',
+  timestamp: 1794794204539,
+  status: 'delivered',
+  deliveries: 1,
+  payload: { order: 1001, customer: { name: 'Ada', email: 'ada@example.com' } },
+});
+
+module.exports = { record, eventIdIn, matcher, outputFields, sample };

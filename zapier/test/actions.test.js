@@ -1,0 +1,113 @@
+'use strict';
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const { startBadLine, startPage } = require('./stand_ins');
+const { ask, authData, newInbox, send, slowKey } = require('./service');
+const { App, Zap, appTester } = require('./zap');
+
+const authenticate = (given) => appTester(App.authentication.test, { authData: { ...authData, ...given } });
+const sendEvent = (inputData, given = authData) =>
+  appTester(App.creates.send_event.operation.perform, { authData: given, inputData });
+const findEvent = (inputData) => appTester(App.searches.find_event.operation.perform, { authData, inputData });
+const payloadOf = async ({ id }) => (await ask('GET', `/events/${id}`)).payload;
+
+test('a connection is named after its tenant', async () => {
+  const me = await authenticate();
+  assert.deepEqual(me, await ask('GET', '/me'));
+  assert.equal(await appTester(App.authentication.connectionLabel, { authData, inputData: me }), me.tenant_name);
+});
+
+test('a key that is not valid has expired, as Zapier sees it', async () => {
+  await assert.rejects(authenticate({ api_key: 'ibx_no' }), { name: 'ExpiredAuthError' });
+});
+
+test('a tenant that calls too often is throttled for as long as the service says', async () => {
+  const calls = Array.from({ length: 8 }, () => authenticate({ api_key: slowKey }));
+  const refused = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected');
+  assert.ok(refused.length > 0);
+  for (const { reason } of refused) {
+    assert.equal(reason.name, 'ThrottledError');
+    assert.equal(JSON.parse(reason.message).delay, 1);
+  }
+});
+
+test('an address that is none, or of something else, is told apart from a wrong key', async (t) => {
+  await assert.rejects(authenticate({ url: 'inbox.example.com' }), /has to begin with https/);
+  const page = await startPage('<html>Welcome</html>');
+  t.after(page.close);
+  await assert.rejects(authenticate({ url: page.url }), /is not a Polling Inbox/);
+});
+
+test('a service that cannot answer is left in peace for a while', async (t) => {
+  const busy = await startPage('{"detail": "busy"}', 503, { 'Retry-After': '7' });
+  t.after(busy.close);
+  await assert.rejects(authenticate({ url: busy.url }), (error) => {
+    assert.equal(error.name, 'ThrottledError');
+    assert.equal(JSON.parse(error.message).delay, 7);
+    return true;
+  });
+  assert.equal(busy.calls, 4);
+});
+
+test('an event is sent with its members, its JSON, or both', async () => {
+  const stored = await sendEvent({ event_type: 'order.created', data: { a: '1' }, json: '{"a": 0, "b": {"c": [1.5]}}' });
+  assert.equal(stored.event_type, 'order.created');
+  assert.deepEqual(await payloadOf(stored), { a: '1', b: { c: [1.5] } });
+  assert.deepEqual(await payloadOf(await sendEvent({ data: { text: 'Zürich {{bundle.authData.api_key}} 🙂' } })), {
+    text: 'Zürich {{bundle.authData.api_key}} 🙂',
+  });
+  assert.deepEqual(await payloadOf(await sendEvent({})), {});
+});
+
+test('what is no JSON object is not sent', async () => {
+  for (const json of ['{"a": ', '[1]', 'null', '"text"']) await assert.rejects(sendEvent({ json }), /"JSON\\?"/);
+});
+
+test('an event with an idempotency key is stored once', async () => {
+  const sendOnce = (order) => sendEvent({ json: JSON.stringify({ order }), idempotency_key: 'order 1001 – Zürich' });
+  assert.deepEqual(await sendOnce(1001), await sendOnce(1001));
+  await assert.rejects(sendOnce(1002), /idempotency key/);
+});
+
+test('an event whose answer got lost is stored once all the same', async (t) => {
+  const line = await startBadLine(authData.url);
+  t.after(line.close);
+  const event_type = `lost.${Date.now()}`;
+  line.lose(1);
+  const stored = await sendEvent({ event_type, data: { n: '1' } }, { ...authData, url: line.url });
+  assert.equal(line.lost, 1);
+  const events = await ask('GET', `/events?event_type=${event_type}`);
+  assert.deepEqual(events.map(({ id }) => id), [stored.id]);
+});
+
+test('a refusal reaches the user in the words of the service', async () => {
+  await assert.rejects(sendEvent({ event_type: 'not allowed' }), /event_type: Has to be 1 to 128 of/);
+  await assert.rejects(new Zap(authData, { name: 'missing' }).poll(), /"status":404/);
+});
+
+test('an event is found by its id, and by the id that a trigger gave', async () => {
+  const zap = new Zap(authData, await newInbox());
+  const [id] = await zap.inbox.send(1);
+  const [triggered] = await zap.poll();
+  for (const event_id of [id, triggered.id, ` ${id} `]) {
+    const [found] = await findEvent({ event_id, inbox: zap.inputData.inbox });
+    assert.deepEqual(found, triggered);
+  }
+});
+
+test('what is not there is not found, and no error', async () => {
+  for (const event_id of ['9c1f0e0a-4a9b-4b56-b6b5-000000000000', 'no such id', '../inbox']) {
+    assert.deepEqual(await findEvent({ event_id }), []);
+  }
+  assert.deepEqual(await findEvent({ event_type: 'never.sent' }), []);
+});
+
+test('events are found by type and status, the newest first', async () => {
+  const type = `found.${Date.now()}`;
+  const sent = await send(2, type);
+  const found = await findEvent({ event_type: type, status: 'undelivered' });
+  assert.deepEqual(found.map(({ event_id }) => event_id), sent.reverse());
+  assert.deepEqual(await findEvent({ event_type: type, status: 'dead' }), []);
+});
