@@ -5,8 +5,9 @@ import sys
 import click
 
 from inbox import strict_json
-from inbox.cli.calling import Service, calls_service, inbox_name
+from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.following import follow as follow_inbox
+from inbox.client import Client
 from inbox.events import DEFAULT_INBOX
 
 
@@ -14,16 +15,14 @@ from inbox.events import DEFAULT_INBOX
 @click.argument("payload", metavar="JSON|-")
 @click.option("--type", "event_type", help="The event's type, such as order.created.")
 @calls_service
-def send(service: Service, payload: str, event_type: str | None) -> None:
+def send(client: Client, payload: str, event_type: str | None) -> None:
     """Send one event and print the answer. The argument is its payload, a JSON object; - reads it from stdin."""
     text = sys.stdin.buffer.read() if payload == "-" else payload.encode(errors="surrogateescape")
     try:
         document = strict_json.parse(text)
     except strict_json.NotJSON as error:
         raise click.UsageError(f"The payload is not JSON: {error}") from None
-    envelope = {"payload": document} | ({} if event_type is None else {"event_type": event_type})
-    headers = {"Content-Type": "application/json"}
-    click.echo(service.call("POST", "/events", data=strict_json.dump(envelope), headers=headers), nl=False)
+    click.echo(strict_json.dump(client.send(document, event_type)))
 
 
 @click.command()
@@ -32,13 +31,12 @@ def send(service: Service, payload: str, event_type: str | None) -> None:
 @click.option("--peek", is_flag=True, help="Only look; the events stay undelivered.")
 @click.option("--follow", is_flag=True, help="Go on until Ctrl-C; an event is acknowledged once it is printed.")
 @calls_service
-def poll(service: Service, inbox: str, limit: int, peek: bool, follow: bool) -> None:
+def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> None:
     """Take the undelivered events and print them, one JSON object a line."""
     if follow and peek:
         raise click.UsageError("--follow takes the events, and --peek leaves them where they are.")
     if follow:
-        follow_inbox(service, f"/inbox/{inbox}", limit)
+        follow_inbox(client, inbox, limit)
         return
-    parameters = {"limit": limit, "mode": "peek" if peek else "consume"}
-    for event in service.ask("GET", f"/inbox/{inbox}", list, params=parameters):
+    for event in (client.peek if peek else client.poll)(inbox, limit=limit):
         click.echo(strict_json.dump(event))

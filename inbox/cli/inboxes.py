@@ -4,9 +4,10 @@ import time
 
 import click
 
-from inbox.cli.calling import CallFailed, Service, calls_service, inbox_name
+from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
+from inbox.client import CallFailed, Client
 
 _COLUMNS = ("name", "event_types", "created_at")
 _MOST_CALLS = 60
@@ -20,37 +21,38 @@ def inboxes() -> None:
 @inboxes.command("list")
 @as_json_option
 @calls_service
-def list_inboxes(service: Service, *, as_json: bool) -> None:
+def list_inboxes(client: Client, *, as_json: bool) -> None:
     """Every named inbox."""
-    print_rows(service.ask("GET", "/inboxes", list), _COLUMNS, as_json=as_json)
+    print_rows(client.ask("GET", "/inboxes", list), _COLUMNS, as_json=as_json)
 
 
 @inboxes.command()
 @click.argument("name", callback=inbox_name)
 @click.option("--event-type", "event_types", multiple=True, help="What it takes, such as order.*; may be repeated.")
 @calls_service
-def create(service: Service, name: str, event_types: tuple[str, ...]) -> None:
+def create(client: Client, name: str, event_types: tuple[str, ...]) -> None:
     """Make an inbox that gets a copy of every event that matches, or change what it takes."""
     body = {"event_types": list(event_types) or None}
-    click.echo(service.call("PUT", f"/inboxes/{name}", json=body), nl=False)
+    click.echo(client.call("PUT", f"/inboxes/{name}", body), nl=False)
 
 
 @inboxes.command()
 @click.argument("name", callback=inbox_name)
 @calls_service
-def show(service: Service, name: str) -> None:
+def show(client: Client, name: str) -> None:
     """One inbox, as JSON."""
-    click.echo(service.call("GET", f"/inboxes/{name}"), nl=False)
+    click.echo(client.call("GET", f"/inboxes/{name}"), nl=False)
 
 
 @inboxes.command()
 @click.argument("name", callback=inbox_name)
 @calls_service
-def delete(service: Service, name: str) -> None:
+def delete(client: Client, name: str) -> None:
     """Delete an inbox with its copies of events."""
+    client.retries = 0
     for call in range(1, _MOST_CALLS + 1):
         try:
-            service.call("DELETE", f"/inboxes/{name}")
+            client.call("DELETE", f"/inboxes/{name}")
         except CallFailed as failure:
             if call > 1 and failure.status == 404:
                 break

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import click
 
-from inbox.cli.calling import Service, calls_service, inbox_name
+from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.moments import Moment
+from inbox.client import Client
 from inbox.events import DEFAULT_INBOX, Status
 from inbox.strict_json import whole_number
 
@@ -25,17 +26,17 @@ _MOST_CALLS = 1000
 @click.option("--inbox", default=DEFAULT_INBOX, callback=inbox_name, help="A named inbox.")
 @click.option("--all", "everything", is_flag=True, help="Every event that is delivered or dead.")
 @calls_service
-def replay(service: Service, event_id: UUID | None, inbox: str, everything: bool, **filters: Any) -> None:
+def replay(client: Client, event_id: UUID | None, inbox: str, everything: bool, **filters: Any) -> None:
     """Make one event, or all that match, undelivered again, and print how many."""
     given = {name: value for name, value in filters.items() if value is not None}
     if sum((event_id is not None, bool(given), everything)) != 1:
         raise click.UsageError("It takes the id of one event, or at least one of the filters, or --all.")
     if event_id is not None:
-        service.call("POST", f"/events/{event_id}/replay", params={"inbox": inbox})
+        client.replay(str(event_id), inbox)
         click.echo(1)
         return
     with click.progressbar(
-        _replay_all(service, given | {"inbox": inbox}),
+        _replay_all(client, inbox, given),
         label="Replaying events",
         file=sys.stderr,
         hidden=not sys.stderr.isatty(),
@@ -44,10 +45,11 @@ def replay(service: Service, event_id: UUID | None, inbox: str, everything: bool
     click.echo(replayed)
 
 
-def _replay_all(service: Service, selection: dict[str, Any]) -> Iterator[int]:
+def _replay_all(client: Client, inbox: str, filters: dict[str, Any]) -> Iterator[int]:
     for _ in range(_MOST_CALLS):
-        answer = service.ask("POST", "/events/replay", dict, json=selection)
-        yield whole_number(answer.get("replayed")) or 0
-        if not answer.get("more"):
+        answer = client.replay_matching(inbox, **filters)
+        # As everything that the commands read, it is the text of a number.
+        yield whole_number(answer["replayed"]) or 0
+        if not answer["more"]:
             return
     click.echo("There are more: either very many, or a consumer takes them meanwhile.", err=True)

@@ -50,7 +50,7 @@ def test_following_a_named_inbox_leaves_the_others_alone(service: Service) -> No
     assert [event["id"] for event in client.get("/inbox?mode=peek")] == [sent]
 
 
-def test_what_could_not_be_printed_is_not_acknowledged(service: Service) -> None:
+def test_what_could_not_be_printed_is_given_back(service: Service) -> None:
     key = service.create_key("acme")
     client = Client(service, key)
     service.start()
@@ -59,7 +59,7 @@ def test_what_could_not_be_printed_is_not_acknowledged(service: Service) -> None
         consumer.stdout.close()
         client.send({"n": 1})
         assert consumer.wait(30) == 1
-    assert [event["status"] for event in client.get("/events")] == ["leased"]
+    assert [event["status"] for event in client.get("/events")] == ["undelivered"]
 
 
 def test_following_outlives_a_service_that_is_away(service: Service) -> None:

@@ -1,0 +1,167 @@
+"""A client for programs that send and consume.
+
+    with Client("http://127.0.0.1:8080", key) as inbox:
+        inbox.send({"order": 1001}, "order.created")
+        with inbox.lease(wait=20) as lease:
+            for event in lease.events:
+                handle(event["payload"])
+
+What may pass (no connection, a lost answer, 429, 5xx) is tried again. A call that changes something carries an id, the
+same through all of its tries, so that a repeat stores nothing twice and takes no further events.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Literal, NotRequired, TypedDict
+from urllib.parse import quote
+
+from inbox.calls import Caller, CallFailed
+
+__all__ = ["CallFailed", "Client", "Event", "Lease", "NewEvent", "Replayed", "StoredEvent"]
+
+_BATCH = 500
+
+
+class NewEvent(TypedDict):
+    payload: Mapping[str, Any]
+    event_type: NotRequired[str | None]
+    idempotency_key: NotRequired[str]
+
+
+class StoredEvent(TypedDict):
+    id: str
+    event_type: str | None
+    timestamp: int
+    created_at: str
+    status: Literal["undelivered", "leased", "delivered", "dead"]
+    deliveries: int
+
+
+class Event(StoredEvent):
+    payload: dict[str, Any]
+    delivered_at: NotRequired[str]
+    receipt: NotRequired[str]
+    lease_expires_at: NotRequired[str]
+
+
+class Replayed(TypedDict):
+    replayed: int
+    more: bool
+
+
+class Lease:
+    """Events that are in nobody else's hands for a while."""
+
+    def __init__(self, caller: Caller, events: list[Event]) -> None:
+        self.events = events
+        self.lost: list[Event] = []
+        """Those whose lease was over before they were acknowledged or released: somebody else may have them too."""
+        self._caller = caller
+        self._held = {event["receipt"]: event for event in events}
+
+    def acknowledge(self, *events: Event) -> None:
+        """These are done; where none is given, all that are still held."""
+        self._settle("/inbox/ack", events)
+
+    def release(self, *events: Event, delay_seconds: int = 0, repeatable: bool = True) -> None:
+        """These come again, in so many seconds at the earliest; where none is given, all that are still held."""
+        self._settle("/inbox/release", events, repeatable, delay_seconds=delay_seconds)
+
+    def extend(self, lease_seconds: int) -> None:
+        """All that are still held are needed for so many seconds from now on."""
+        if self._held:
+            body = {"receipts": list(self._held), "lease_seconds": lease_seconds}
+            self._let_go(self._caller.ask("POST", "/inbox/extend", dict, body)["lost"])
+
+    def _settle(self, path: str, events: Sequence[Event], repeatable: bool = True, **more: int) -> None:
+        given = [event["receipt"] for event in events] or self._held
+        receipts = [receipt for receipt in given if receipt in self._held]
+        if receipts:
+            settled = self._caller.ask("POST", path, dict, {"receipts": receipts, **more}, repeatable=repeatable)
+            self._let_go(settled["lost"])
+            for receipt in receipts:
+                self._held.pop(receipt, None)
+
+    def _let_go(self, lost: list[str]) -> None:
+        self.lost += [self._held.pop(receipt) for receipt in lost]
+
+
+class Client(Caller):
+    def send(
+        self, payload: Mapping[str, Any], event_type: str | None = None, *, idempotency_key: str | None = None
+    ) -> StoredEvent:
+        """Returns when the event is on disk. A key of the caller's own makes it the only one of its kind."""
+        envelope = {"payload": payload, "event_type": event_type, "idempotency_key": idempotency_key or _new_id()}
+        stored: StoredEvent = self.ask("POST", "/events", dict, envelope)
+        return stored
+
+    def send_many(self, events: Sequence[NewEvent]) -> list[StoredEvent]:
+        """In this order, 500 to a call. Where a later call fails, what the ones before it sent is stored."""
+        stored: list[StoredEvent] = []
+        for first in range(0, len(events), _BATCH):
+            batch, key = events[first : first + _BATCH], {"Idempotency-Key": _new_id()}
+            stored += self.ask("POST", "/events/batch", list, batch, headers=key)
+        return stored
+
+    def poll(self, inbox: str = "default", *, limit: int = 100, wait: int = 0) -> list[Event]:
+        """Undelivered events, the oldest first; from now on they are delivered."""
+        return self._take(inbox, mode="consume", limit=limit, wait=wait)
+
+    def peek(
+        self, inbox: str = "default", *, limit: int = 100, order: Literal["oldest", "newest"] = "oldest"
+    ) -> list[Event]:
+        """Undelivered events; changes nothing."""
+        parameters = {"mode": "peek", "limit": limit, "order": order}
+        events: list[Event] = self.ask("GET", _inbox_path(inbox), list, parameters=parameters)
+        return events
+
+    @contextmanager
+    def lease(
+        self,
+        inbox: str = "default",
+        *,
+        limit: int = 100,
+        wait: int = 0,
+        lease_seconds: int | None = None,
+        delay_seconds: int = 0,
+    ) -> Iterator[Lease]:
+        """Undelivered events, for a while. At the end of the block they are acknowledged. Where it raises, those that
+        were not are released, to come again in `delay_seconds`."""
+        parameters = {"limit": limit, "wait": wait, "lease_seconds": lease_seconds}
+        lease = Lease(self, self._take(inbox, mode="lease", **parameters))
+        try:
+            yield lease
+        except BaseException:
+            # One try will do: what cannot be released comes again when its lease is over.
+            with suppress(CallFailed):
+                lease.release(delay_seconds=delay_seconds, repeatable=False)
+            raise
+        lease.acknowledge()
+
+    def replay(self, event_id: str, inbox: str = "default") -> Event:
+        """Makes a delivered or dead event undelivered again. It is not repeated where the answer was lost: a consumer
+        may have had the event again by then."""
+        path = f"/events/{quote(event_id, safe='')}/replay"
+        event: Event = self.ask("POST", path, dict, parameters={"inbox": inbox}, repeatable=False)
+        return event
+
+    def replay_matching(self, inbox: str = "default", **filters: Any) -> Replayed:
+        """The same for all that match `since`, `until`, `event_type` and `status`, up to 1,000 of them. As long as
+        there are `more`, call again."""
+        selection = {"inbox": inbox, **filters}
+        replayed: Replayed = self.ask("POST", "/events/replay", dict, selection, repeatable=False)
+        return replayed
+
+    def _take(self, inbox: str, **parameters: Any) -> list[Event]:
+        attempt = {"Inbox-Attempt": _new_id()}
+        events: list[Event] = self.ask("GET", _inbox_path(inbox), list, parameters=parameters, headers=attempt)
+        return events
+
+
+def _inbox_path(inbox: str) -> str:
+    return f"/inbox/{quote(inbox, safe='')}"
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex

@@ -1,0 +1,214 @@
+"""inbox.client: what a program in Python sends and consumes with."""
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from authorizer import apikey
+from inbox.client import CallFailed, Client
+from tests.service import Service
+
+
+class BadLine(HTTPAdapter):
+    """The service does its part, and the answers to the next calls get lost, or are others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.to_lose = 0
+        self.statuses: list[int] = []
+
+    def send(self, *arguments: Any, **options: Any) -> requests.Response:
+        answer = super().send(*arguments, **options)
+        if self.to_lose:
+            self.to_lose -= 1
+            answer.close()
+            raise requests.ConnectionError
+        if self.statuses:
+            answer.status_code = self.statuses.pop(0)
+            answer.headers["Retry-After"] = "7"
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Those that a client makes, in seconds; they take no time."""
+    made: list[int] = []
+    monkeypatch.setattr("inbox.calls.sleep", made.append)
+    return made
+
+
+@pytest.fixture
+def line() -> BadLine:
+    return BadLine()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("service"))
+    service.run("init")
+    service.start()
+    yield service
+    service.kill()
+
+
+@pytest.fixture
+def client(service: Service, line: BadLine) -> Iterator[Client]:
+    """With a tenant of its own."""
+    key = service.create_key(f"t-{secrets.token_hex(8)}")
+    with Client(f"{service.url}/", key) as client:
+        client._session.mount(service.url, line)
+        yield client
+
+
+def numbers(events: list[Any]) -> list[int]:
+    return [event["payload"]["n"] for event in events]
+
+
+def send(client: Client, count: int) -> None:
+    client.send_many([{"payload": {"n": n}} for n in range(1, count + 1)])
+
+
+def test_what_is_sent_is_polled(client: Client) -> None:
+    stored = client.send({"n": 1, "text": "Zürich", "part": 1.5}, "order.created")
+    assert (stored["event_type"], stored["status"]) == ("order.created", "undelivered")
+    assert client.peek() == client.peek()
+    (event,) = client.poll()
+    assert (event["id"], event["payload"]) == (stored["id"], {"n": 1, "text": "Zürich", "part": 1.5})
+    assert client.poll() == []
+
+
+def test_only_a_key_of_ones_own_makes_an_event_the_only_one(client: Client) -> None:
+    assert client.send({"n": 1})["id"] != client.send({"n": 1})["id"]
+    assert client.send({"n": 2}, idempotency_key="2") == client.send({"n": 2}, idempotency_key="2")
+    assert numbers(client.poll()) == [1, 1, 2]
+
+
+def test_many_are_sent_in_their_order_however_many(client: Client) -> None:
+    events = [{"payload": {"n": n}, "event_type": f"t{n}"} for n in range(1, 502)]
+    stored = client.send_many(events)  # type: ignore[arg-type]
+    assert [event["event_type"] for event in stored] == [f"t{n}" for n in range(1, 502)]
+    assert numbers(client.poll(limit=500) + client.poll()) == list(range(1, 502))
+    assert client.send_many([]) == []
+
+
+def test_what_a_block_has_leased_is_acknowledged_at_its_end(client: Client) -> None:
+    send(client, 3)
+    with client.lease(limit=2) as lease:
+        assert numbers(lease.events) == [1, 2]
+        assert numbers(client.peek()) == [3]
+    assert lease.lost == []
+    assert numbers(client.ask("GET", "/events", list, parameters={"status": "delivered"})) == [2, 1]
+    assert numbers(client.poll()) == [3]
+
+
+def test_a_block_that_raises_gives_back_what_it_has_not_acknowledged(client: Client) -> None:
+    send(client, 3)
+    with pytest.raises(ZeroDivisionError), client.lease() as lease:  # noqa: PT012
+        lease.acknowledge(lease.events[0])
+        raise ZeroDivisionError
+    assert numbers(client.peek()) == [2, 3]
+    with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60):
+        raise ZeroDivisionError
+    assert client.peek() == []
+
+
+def test_a_lease_is_released_and_extended_by_hand(client: Client) -> None:
+    send(client, 2)
+    with client.lease(lease_seconds=5) as lease:
+        before = lease.events[1]["lease_expires_at"]
+        lease.release(lease.events[0])
+        lease.release(lease.events[0])
+        lease.extend(600)
+        assert numbers(client.poll()) == [1]
+        (held,) = client.ask("GET", "/events", list, parameters={"status": "leased"})
+        assert held["lease_expires_at"] > before
+    assert client.poll() == []
+
+
+def test_events_whose_lease_was_over_are_named(client: Client) -> None:
+    send(client, 2)
+    with client.lease() as lease:
+        first, second = lease.events
+        client.ask("POST", "/inbox/release", dict, {"receipts": [first["receipt"]]})
+        lease.extend(60)
+        assert lease.lost == [first]
+        client.ask("POST", "/inbox/release", dict, {"receipts": [second["receipt"]]})
+    assert lease.lost == [first, second]
+    assert numbers(client.poll()) == [1, 2]
+
+
+def test_a_lost_answer_costs_nothing(client: Client, line: BadLine, pauses: list[int]) -> None:
+    line.to_lose = 3
+    send(client, 2)
+    line.to_lose = 1
+    client.send({"n": 3})
+    line.to_lose = 2
+    assert numbers(client.poll(limit=1)) == [1]
+    line.to_lose = 2
+    with client.lease() as lease:
+        assert numbers(lease.events) == [2, 3]
+        line.to_lose = 1
+    assert lease.lost == []
+    assert client.poll() == []
+    assert pauses == [1, 2, 4, 1, 1, 2, 1, 2, 1]
+
+
+def test_a_busy_service_is_given_the_time_that_it_asks_for(client: Client, line: BadLine, pauses: list[int]) -> None:
+    line.statuses = [503, 429, 500]
+    client.send({"n": 1})
+    assert pauses == [7, 7, 7]
+    assert numbers(client.poll()) == [1]
+
+
+def test_patience_has_an_end(client: Client, line: BadLine, pauses: list[int]) -> None:
+    line.to_lose = 4
+    with pytest.raises(CallFailed, match="could not be called") as failed:
+        client.send({"n": 1})
+    assert (failed.value.status, failed.value.may_pass, pauses) == (None, True, [1, 2, 4])
+
+
+def test_what_was_replayed_comes_again(client: Client, line: BadLine) -> None:
+    send(client, 2)
+    first, _ = client.poll()
+    assert client.replay(first["id"])["status"] == "undelivered"
+    assert numbers(client.poll()) == [1]
+    assert client.replay_matching(status="delivered") == {"replayed": 2, "more": False}
+    line.statuses = [429]
+    assert client.replay_matching() == {"replayed": 0, "more": False}
+    assert numbers(client.poll()) == [1, 2]
+
+
+def test_a_replay_whose_answer_was_lost_is_not_repeated(client: Client, line: BadLine, pauses: list[int]) -> None:
+    stored = client.send({"n": 1})
+    client.poll()
+    line.to_lose = 1
+    with pytest.raises(CallFailed):
+        client.replay(stored["id"])
+    assert pauses == []
+
+
+def test_a_refusal_is_raised_at_once_with_what_is_wrong(client: Client, service: Service, pauses: list[int]) -> None:
+    with pytest.raises(CallFailed, match="/event_type: Has to be") as refused:
+        client.send({}, "not a type")
+    assert (refused.value.status, refused.value.problem["type"]) == (422, "/problems/invalid-request")
+    for inbox in ("none", "../me", "a?b"):
+        with pytest.raises(CallFailed) as refused:
+            client.poll(inbox)
+        assert refused.value.status == 404
+    with pytest.raises(CallFailed, match="401"), Client(service.url, apikey.mint()) as stranger:
+        stranger.poll()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        client.send({"n": float("nan")})
+    for url in ("inbox.example", "http://", "http://127.0.0.1:99999"):
+        with pytest.raises(CallFailed, match="could not be called"), Client(url, "key") as lost:
+            lost.poll()
+    assert pauses == []
+
+
+def test_a_page_of_something_else_is_no_answer(client: Client) -> None:
+    with pytest.raises(CallFailed, match="not a Polling Inbox"):
+        client.ask("GET", "/docs", list)
