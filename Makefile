@@ -23,8 +23,8 @@ test: engines ## the whole suite, on every engine, on every core
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
-engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code
-	@for engine in dynamodb_local zapier; do $(BIN)/python -m tests.engines.$$engine || true; done
+engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code, programs of recipes
+	@for engine in dynamodb_local zapier programs; do $(BIN)/python -m tests.engines.$$engine || true; done
 
 check: $(VENV)/.dev ## lint, format, types, import rules, bandit, known vulnerabilities of what is pinned
 	$(BIN)/ruff check .

@@ -6,14 +6,14 @@ from types import ModuleType
 
 import pytest
 
-from tests.engines import dynamodb_local, moto_server, small_disk, zapier
+from tests.engines import dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
 from tests.engines.small_disk import SmallDisk
 from tests.service import Service
 from tests.torture import report
 
-_MAY_BE_MISSING = (dynamodb_local, small_disk, zapier)
+_MAY_BE_MISSING = (dynamodb_local, programs, small_disk, zapier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,6 +70,12 @@ def zapier_folder(request: pytest.FixtureRequest) -> Path:
     return zapier.FOLDER
 
 
+@pytest.fixture(scope="session")
+def recipe_programs(request: pytest.FixtureRequest) -> None:
+    """What recipes are written for; without it they are not tried."""
+    _need(programs, request)
+
+
 @pytest.fixture
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in aws_environment(moto_url).items():
@@ -94,6 +100,17 @@ def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
 
     yield create
     for service in services:
+        service.kill()
+
+
+@pytest.fixture(scope="session")
+def running_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One for many tests, each with a tenant of its own."""
+    service = Service(tmp_path_factory.mktemp("service"))
+    try:
+        service.start()
+        yield service
+    finally:
         service.kill()
 
 

@@ -126,9 +126,9 @@ def test_links_between_pages_lead_somewhere() -> None:
         *ROOT.glob("*.md"),
         ROOT / "deploy" / "README.md",
         ROOT / "zapier" / "README.md",
-        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
     ]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", file.read_text()):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read_text()):
             assert (file.parent / target).exists(), f"{file.name}: {target}"
 
 

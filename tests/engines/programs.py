@@ -1,0 +1,33 @@
+"""Programs that the recipes in docs/recipes are written for.
+
+`python -m tests.engines.programs` installs those that the machine does not have, and says in one line where it cannot.
+"""
+
+import shutil
+import subprocess
+import sys
+
+from tests.engines import system_packages
+
+# The command → the package that has it.
+_PACKAGES = {"curl": "curl", "jq": "jq", "flock": "util-linux", "node": "nodejs"}
+
+NAMES = frozenset(_PACKAGES)
+MISSING = "Recipes DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
+
+
+def is_there() -> bool:
+    return all(shutil.which(name) is not None for name in NAMES)
+
+
+def fetch() -> None:
+    """Raises where one cannot be had."""
+    for name, package in _PACKAGES.items():
+        system_packages.need(name, package)
+
+
+if __name__ == "__main__":
+    try:
+        fetch()
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        sys.exit(f"Recipes cannot be tried here: {error}.")

@@ -1,0 +1,19 @@
+"""A tenant of its own for each recipe."""
+
+import uuid
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from tests.service import Service
+
+
+@pytest.fixture
+def new_key(running_service: Service) -> Callable[[Sequence[str]], str]:
+    """A key with those scopes, of a tenant that has nothing yet."""
+
+    def create(scopes: Sequence[str]) -> str:
+        options = [word for scope in scopes for word in ("--scope", scope)]
+        return running_service.create_key(f"recipe-{uuid.uuid4().hex[:8]}", *options)
+
+    return create

@@ -1,0 +1,78 @@
+"""A recipe as its page has it: files to save and commands to run, in order, each with the output that is shown."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "docs" / "recipes"
+INDEX = FOLDER / "README.md"
+_SCOPES = re.compile("`(events:write|inbox:read|tenant:manage)`")
+_BLOCK = re.compile(r"^```(.*)\n((?s:.*?))^```$", re.MULTILINE)
+
+
+class NotARecipe(Exception):
+    """The page has not the form that can be tried; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    line: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    name: str
+    scopes: tuple[str, ...]
+    steps: tuple[File | Command, ...]
+
+    def file(self, name: str) -> str:
+        (text,) = [step.text for step in self.steps if isinstance(step, File) and step.name == name]
+        return text
+
+
+def names() -> list[str]:
+    return sorted(file.name for file in FOLDER.glob("*.md") if file != INDEX)
+
+
+def read(name: str) -> Page:
+    return parse(name, (FOLDER / name).read_text())
+
+
+def parse(name: str, text: str) -> Page:
+    head = text.partition("\n```")[0].partition("\n## ")[0]
+    scopes = tuple(_SCOPES.findall(head))
+    if not ("`INBOX_URL`" in head and "`INBOX_API_KEY`" in head and scopes):
+        raise NotARecipe(f"{name} does not begin with INBOX_URL, INBOX_API_KEY and the scopes that the key needs")
+    steps: list[File | Command] = []
+    for words, content in _BLOCK.findall(text):
+        match words.split():
+            case ["console"]:
+                steps += _commands(name, content)
+            case ["text"]:
+                pass
+            case [_, file]:
+                steps.append(File(file, content))
+            case _:
+                raise NotARecipe(f"{name} has a block ```{words} that is neither console, nor text, nor a named file")
+    if not any(isinstance(step, Command) for step in steps):
+        raise NotARecipe(f"{name} runs no command, so nothing on it is tried")
+    return Page(name, scopes, tuple(steps))
+
+
+def _commands(name: str, content: str) -> list[Command]:
+    before, *parts = re.split(r"^\$ ", content, flags=re.MULTILINE)
+    if before or not parts:
+        raise NotARecipe(f"{name} has a block ```console that does not begin with a command")
+    commands = []
+    for part in parts:
+        # A command goes on in the next line where the line ends in a backslash.
+        line, shown = re.fullmatch(r"((?:.*\\\n)*.*\n)((?s:.*))", part).groups()  # type: ignore[union-attr]
+        commands.append(Command(line.strip(), shown))
+    return commands

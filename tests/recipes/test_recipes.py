@@ -1,0 +1,24 @@
+"""Every recipe does what its page says, command for command."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.recipes import pages, session
+from tests.service import Service
+
+
+@pytest.mark.usefixtures("recipe_programs")
+@pytest.mark.parametrize("name", pages.names())
+def test_a_recipe_works_as_it_is_written(
+    name: str, running_service: Service, new_key: Callable[[Sequence[str]], str], tmp_path: Path
+) -> None:
+    page = pages.read(name)
+    key = new_key(page.scopes)
+    session.follow(page, tmp_path, session.environment(running_service.url, key, tmp_path))
+
+
+def test_the_index_lists_every_recipe() -> None:
+    index = pages.INDEX.read_text()
+    assert [name for name in pages.names() if f"]({name})" not in index] == []
