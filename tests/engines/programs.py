@@ -10,7 +10,7 @@ import sys
 from tests.engines import system_packages
 
 # The command → the package that has it.
-_PACKAGES = {"curl": "curl", "jq": "jq", "flock": "util-linux", "node": "nodejs"}
+_PACKAGES = {"curl": "curl", "jq": "jq", "flock": "util-linux", "node": "nodejs", "nginx": "nginx-light"}
 
 NAMES = frozenset(_PACKAGES)
 MISSING = "Recipes DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
