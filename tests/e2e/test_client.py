@@ -46,21 +46,12 @@ def line() -> BadLine:
     return BadLine()
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(tmp_path_factory.mktemp("service"))
-    service.run("init")
-    service.start()
-    yield service
-    service.kill()
-
-
 @pytest.fixture
-def client(service: Service, line: BadLine) -> Iterator[Client]:
+def client(running_service: Service, line: BadLine) -> Iterator[Client]:
     """With a tenant of its own."""
-    key = service.create_key(f"t-{secrets.token_hex(8)}")
-    with Client(f"{service.url}/", key) as client:
-        client._session.mount(service.url, line)
+    key = running_service.create_key(f"t-{secrets.token_hex(8)}")
+    with Client(f"{running_service.url}/", key) as client:
+        client._session.mount(running_service.url, line)
         yield client
 
 
@@ -191,7 +182,9 @@ def test_a_replay_whose_answer_was_lost_is_not_repeated(client: Client, line: Ba
     assert pauses == []
 
 
-def test_a_refusal_is_raised_at_once_with_what_is_wrong(client: Client, service: Service, pauses: list[int]) -> None:
+def test_a_refusal_is_raised_at_once_with_what_is_wrong(
+    client: Client, running_service: Service, pauses: list[int]
+) -> None:
     with pytest.raises(CallFailed, match="/event_type: Has to be") as refused:
         client.send({}, "not a type")
     assert (refused.value.status, refused.value.problem["type"]) == (422, "/problems/invalid-request")
@@ -199,7 +192,7 @@ def test_a_refusal_is_raised_at_once_with_what_is_wrong(client: Client, service:
         with pytest.raises(CallFailed) as refused:
             client.poll(inbox)
         assert refused.value.status == 404
-    with pytest.raises(CallFailed, match="401"), Client(service.url, apikey.mint()) as stranger:
+    with pytest.raises(CallFailed, match="401"), Client(running_service.url, apikey.mint()) as stranger:
         stranger.poll()
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.send({"n": float("nan")})

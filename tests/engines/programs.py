@@ -12,12 +12,11 @@ from tests.engines import system_packages
 # The command → the package that has it.
 _PACKAGES = {"curl": "curl", "jq": "jq", "flock": "util-linux", "node": "nodejs", "nginx": "nginx-light"}
 
-NAMES = frozenset(_PACKAGES)
 MISSING = "Recipes DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
 
 
 def is_there() -> bool:
-    return all(shutil.which(name) is not None for name in NAMES)
+    return all(shutil.which(name) is not None for name in _PACKAGES)
 
 
 def fetch() -> None:

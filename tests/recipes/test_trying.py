@@ -7,6 +7,7 @@ import pytest
 from tests.recipes import session
 from tests.recipes.pages import NotARecipe, parse
 from tests.recipes.session import NotAsShown, environment, follow
+from tests.service import until
 
 HEAD = "# A recipe\n\nNeeds `INBOX_URL` and `INBOX_API_KEY`, a key with `inbox:read`.\n\n"
 
@@ -63,7 +64,9 @@ def test_a_command_that_fails_is_found_out(tmp_path: Path, line: str) -> None:
 def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "COMMAND_SECONDS", 0.5)
     with pytest.raises(NotAsShown, match="did not end"):
-        tried(tmp_path, "console\n$ sleep 60 | cat")
+        tried(tmp_path, "console\n$ sleep 60 & echo $! >sleeper; wait")
+    sleeper = Path("/proc") / (tmp_path / "sleeper").read_text().strip()
+    until(lambda: not sleeper.exists())
 
 
 def test_files_are_saved_before_the_commands_behind_them(tmp_path: Path) -> None:
