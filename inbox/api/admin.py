@@ -4,13 +4,14 @@ from typing import Any
 
 from flask import Response
 
+from inbox.api.answer_headers import LOCATION, NEXT
 from inbox.api.answers import empty_answer, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.key_schemas import CreatedKey, KeyBody
 from inbox.api.keys import new_key, shown_once
-from inbox.api.openapi import LOCATION, Blueprint
-from inbox.api.paging import NEXT, next_page
+from inbox.api.openapi import Blueprint
+from inbox.api.paging import next_page
 from inbox.api.services import services
 from inbox.api.tenant_schemas import (
     AuditDocument,
@@ -78,7 +79,10 @@ def get_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.response(200, RegisteredTenant)
 @blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
 def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
-    """Change what a tenant is called, where it is written to, and how much it may do"""
+    """Change a tenant
+
+    What it is called, where it is written to, and how much it may do: what is given is changed, `null` takes it away.
+    """
     return json_answer(tenant_document(services().registry.update(tenant_id, principal().key_id, **body)))
 
 
@@ -88,8 +92,11 @@ def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: 
 @blueprint.arguments(StatusBody())
 @blueprint.response(200, RegisteredTenant)
 @blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
-def set_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
-    """Go a step on in a tenant's life, or force any other"""
+def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
+    """Go a step on in a tenant's life, or force any other
+
+    UNVALIDATED, VALIDATED, REGISTERED, and from there to SUSPENDED and back.
+    """
     return json_answer(tenant_document(services().registry.set_status(tenant_id, principal().key_id, **body)))
 
 
@@ -119,7 +126,7 @@ def restore_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.arguments(AuditParameters(), location="query")
 @blueprint.response(200, AuditDocument(many=True), description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 404, 422, 503)
-def list_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
+def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
     """See who changed a tenant, and when and how"""
     entries, more = services().registry.audit(tenant_id, parameters["page_size"], parameters.get("start_at"))
     headers = next_page("startAt", str(entries[-1].number) if more else None)
@@ -129,7 +136,6 @@ def list_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.route("/admin/tenants/<tenant_id>/keys", methods=["POST"])
 @requires(Scope.ADMIN, afresh=True)
 @blueprint.arguments(NoParameters(), location="query")
-@blueprint.doc(requestBody={"required": False})
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
 @blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)

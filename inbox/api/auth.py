@@ -38,6 +38,8 @@ def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]],
             _check(caller, scopes)
             return view(*args, **kwargs)
 
+        # For the description.
+        guarded.scopes = scopes  # type: ignore[attr-defined]
         return guarded
 
     return decorate

@@ -2,10 +2,12 @@
 
 from flask import Response
 
+from inbox.api.answer_headers import LOCATION, REPLAYED
 from inbox.api.answers import json_answer, stored_document
 from inbox.api.auth import principal, requires
-from inbox.api.openapi import LOCATION, Blueprint
-from inbox.api.schemas import MAX_BATCH, RAW_EVENT, Envelope, SendHeaders, SendParameters, StoredEvent
+from inbox.api.examples import example_of, named
+from inbox.api.openapi import Blueprint
+from inbox.api.schemas import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
 from inbox.ingest import Submission
@@ -14,14 +16,16 @@ from inbox.tenants import Scope
 blueprint = Blueprint("events", __name__, description="Events go in.")
 
 _REPLAYED = {"Idempotency-Replayed": "true"}
-_SAYS_REPLAYED = {"Idempotency-Replayed": {"required": True, "schema": {"type": "boolean", "enum": [True]}}}
-_EVENT = {"anyOf": [Envelope, RAW_EVENT]}
+_EVENT = {"anyOf": [Envelope, {"$ref": "#/components/schemas/RawEvent"}]}
 _ONE = {"content": {"application/json": {"schema": _EVENT}}}
 _MANY = {
     "content": {
         "application/json": {"schema": {"type": "array", "minItems": 1, "maxItems": MAX_BATCH, "items": _EVENT}}
     }
 }
+_ENVELOPE = example_of(Envelope())
+_REPEATABLE = example_of(Envelope(), idempotency_key="order-1001")
+_WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not start"}}
 _REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
 
 
@@ -30,17 +34,23 @@ _REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
 @blueprint.doc(requestBody=_ONE)
 @blueprint.arguments(SendHeaders(), location="headers")
 @blueprint.arguments(SendParameters(), location="query")
-@blueprint.arguments(Envelope())
+@blueprint.arguments(Envelope(), examples=named(envelope=_ENVELOPE, repeatable=_REPEATABLE, webhook=_WEBHOOK))
 @blueprint.response(201, StoredEvent, description="Stored: it is on disk.", headers=LOCATION)
 @blueprint.response(
     200,
     StoredEvent,
     description="It was stored before under this idempotency key.",
-    headers=LOCATION | _SAYS_REPLAYED,
+    headers=LOCATION | REPLAYED,
 )
 @blueprint.refusals(*_REFUSED)
 def send_event(headers: dict[str, str], parameters: dict[str, str], submission: Submission) -> Response:
-    """Send one event"""
+    """Send one event
+
+    A body with a member `payload` is an envelope. An object without `payload` is taken whole as the payload, so that a
+    webhook can point straight here. The answer comes after the event is on disk.
+
+    The same idempotency key with the same event gets the first answer again, with 200; with another event it is a 409.
+    """
     submission = _keyed(_typed(submission, parameters), headers.get("idempotency_key"))
     stored = services().ingest.send(principal().tenant_id, submission)
     location = {"Location": f"/events/{stored.event_id}"}
@@ -54,12 +64,16 @@ def send_event(headers: dict[str, str], parameters: dict[str, str], submission: 
 @blueprint.doc(requestBody=_MANY)
 @blueprint.arguments(SendHeaders(), location="headers")
 @blueprint.arguments(SendParameters(), location="query")
-@blueprint.arguments(Envelope(many=True))
+@blueprint.arguments(Envelope(many=True), examples=named(envelopes=[_ENVELOPE, _ENVELOPE], webhooks=[_WEBHOOK]))
 @blueprint.response(201, StoredEvent(many=True), description="Stored, all of them, in the same order.")
-@blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.", headers=_SAYS_REPLAYED)
+@blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.", headers=REPLAYED)
 @blueprint.refusals(*_REFUSED)
 def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions: list[Submission]) -> Response:
-    """Send up to 500 events, stored all or refused all"""
+    """Send up to 500 events, stored all or refused all
+
+    The answer has them in the same order. One bad event refuses the whole batch, with a pointer to it. The header
+    `Idempotency-Key` makes the batch as a whole repeatable, an event's own `idempotency_key` that event.
+    """
     typed = [_typed(submission, parameters) for submission in submissions]
     stored = services().ingest.send_batch(principal().tenant_id, typed, headers.get("idempotency_key"))
     documents = [stored_document(each) for each in stored]

@@ -8,12 +8,11 @@ from marshmallow.fields import Field, Integer, String
 from marshmallow.validate import Length, Range, Regexp
 
 from inbox import strict_json
+from inbox.api.examples import EVENT_TYPE, STORED_AT
 from inbox.events import DEFAULT_INBOX
 from inbox.moments import moment_ms, within_reach
 from inbox.tenants import INBOX_NAME, MAX_NAME
 
-TYPE_EXAMPLE = "order.created"
-TIME_EXAMPLE = "2024-11-20T22:04:09.123Z"
 # As far as every language's patterns go; Unicode knows more that cannot be printed.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 LEASE_SECONDS = Range(1, 43_200)
@@ -48,7 +47,8 @@ class EventType(FormedText):
         super().__init__(
             self.FORM,
             "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - and nothing else.",
-            **{"metadata": {"example": TYPE_EXAMPLE}} | options,
+            metadata={"examples": [EVENT_TYPE]} | options.pop("metadata", {}),
+            **options,
         )
 
 
@@ -57,7 +57,7 @@ class EventTypePattern(FormedText):
         super().__init__(
             "[A-Za-z0-9._:/*-]{1,128}",
             "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - * and nothing else.",
-            metadata={"example": "order.*"},
+            metadata={"examples": ["order.*"]},
         )
 
 
@@ -67,7 +67,7 @@ class InboxName(FormedText):
             INBOX_NAME,
             "Is not the name of an inbox.",
             load_default=DEFAULT_INBOX,
-            metadata={"description": "Which inbox's copy.", "example": "crm"},
+            metadata={"description": "Which inbox's copy.", "examples": [DEFAULT_INBOX, "crm"]},
         )
 
 
@@ -103,7 +103,7 @@ class JSONWholeNumber(Integer):
 class Moment(Field[int]):
     """Epoch milliseconds or ISO 8601, as parameter or member."""
 
-    def __init__(self, description: str, example: str = TIME_EXAMPLE, **options: Any) -> None:
+    def __init__(self, description: str, example: str = STORED_AT, **options: Any) -> None:
         either = [
             {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999},
             {"type": "string", "pattern": "^[0-9]{1,15}$"},
@@ -111,7 +111,7 @@ class Moment(Field[int]):
             {"type": "string", "format": "date"},
             *([{"type": "null"}] if options.get("allow_none") else []),
         ]
-        super().__init__(metadata={"description": description, "anyOf": either, "example": example}, **options)
+        super().__init__(metadata={"description": description, "anyOf": either, "examples": [example]}, **options)
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         if isinstance(value, str):

@@ -4,12 +4,13 @@ from typing import Any
 
 from flask import Response
 
+from inbox.api.answer_headers import NEXT
 from inbox.api.answers import empty_answer, event_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.history_schemas import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.openapi import Blueprint
-from inbox.api.paging import NEXT, next_page
+from inbox.api.paging import next_page
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.events import Selection
@@ -24,7 +25,11 @@ blueprint = Blueprint("history", __name__, description="Events are looked at aga
 @blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 404, 422, 503)
 def list_events(parameters: dict[str, Any]) -> Response:
-    """List events in whatever status"""
+    """List events in whatever status
+
+    Changes nothing. The header `Link` leads through everything once, whatever is sent meanwhile; an answer that has it
+    may have fewer events than asked for, even none. A cursor belongs to its filters and its order.
+    """
     order, limit, cursor = parameters.pop("order"), parameters.pop("limit"), parameters.pop("cursor", None)
     found = services().history.list(principal().tenant_id, Selection(**parameters), order, limit, cursor)
     documents = [event_document(event) for event in found.events]
@@ -48,7 +53,10 @@ def get_event(parameters: dict[str, str], event_id: Any) -> Response:
 @blueprint.response(200, PolledEvent)
 @blueprint.refusals(401, 403, 404, 409, 422, 503)
 def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
-    """Make one event undelivered again"""
+    """Make one event undelivered again
+
+    A delivered or dead one, at its old place. An undelivered one stays as it is; a leased one is a 409.
+    """
     event = services().history.replay(principal().tenant_id, parameters["inbox"], str(event_id))
     return json_answer(event_document(event))
 
@@ -60,7 +68,11 @@ def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
 @blueprint.response(200, ReplayedAnswer)
 @blueprint.refusals(400, 401, 403, 404, 413, 415, 422, 503)
 def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response:
-    """Make delivered and dead events undelivered again, up to 1,000 a call, the oldest first"""
+    """Make delivered and dead events undelivered again
+
+    Up to 1,000 a call, the oldest first: repeat it while there are `more`. Leased events are left alone. An empty
+    object stands for everything in the inbox `default`.
+    """
     replayed = services().history.replay_all(principal().tenant_id, selection)
     return json_answer({"replayed": replayed.count, "more": replayed.more})
 
@@ -71,6 +83,9 @@ def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response
 @blueprint.response(204, description="Erased, in every inbox.")
 @blueprint.refusals(401, 403, 404, 422, 503)
 def erase_event(_parameters: dict[str, Any], event_id: Any) -> Response:
-    """Erase one event everywhere"""
+    """Erase one event everywhere
+
+    In every inbox. A receipt for it is lost, and its idempotency key is free again.
+    """
     services().history.erase(principal().tenant_id, str(event_id))
     return empty_answer()

@@ -6,6 +6,7 @@ from marshmallow import Schema, post_load
 from marshmallow.fields import Boolean, Enum, Integer, String
 from marshmallow.validate import OneOf, Range
 
+from inbox.api.examples import CURSOR, HANDED_OUT_AT
 from inbox.api.fields import EventType, InboxName, Moment, SmallBody, WholeNumber
 from inbox.events import Order, Selection, Status
 
@@ -22,18 +23,18 @@ class _Selecting(Schema):
     inbox = InboxName()
     event_type = EventType()
     since_ms = Moment("From this time on.", data_key="since")
-    until_ms = Moment("Before this time.", data_key="until")
+    until_ms = Moment("Before this time.", HANDED_OUT_AT, data_key="until")
 
 
 class ListParameters(_Selecting):
-    status = Enum(Status, by_value=True)
-    order = Enum(Order, by_value=True, load_default=Order.NEWEST)
-    limit = WholeNumber(load_default=DEFAULT_LISTED, validate=Range(1, MAX_LISTED), metadata={"example": 100})
-    cursor = String(metadata={"description": "Out of the header Link of the answer before."})
+    status = Enum(Status, by_value=String)
+    order = Enum(Order, by_value=String, load_default=Order.NEWEST)
+    limit = WholeNumber(load_default=DEFAULT_LISTED, validate=Range(1, MAX_LISTED), metadata={"examples": [100]})
+    cursor = String(metadata={"description": "Out of the header Link of the answer before.", "examples": [CURSOR]})
 
 
 class ReplayBody(SmallBody, _Selecting):
-    status = String(validate=OneOf(_REPLAYABLE))
+    status = String(validate=OneOf(_REPLAYABLE), metadata={"examples": [str(Status.DELIVERED)]})
 
     @post_load
     def _selection(self, data: dict[str, Any], **_: Any) -> Selection:
@@ -42,5 +43,9 @@ class ReplayBody(SmallBody, _Selecting):
 
 
 class ReplayedAnswer(Schema):
-    replayed = Integer(required=True, metadata={"description": "How many events are undelivered again."})
-    more = Boolean(required=True, metadata={"description": "Whether there are more: repeat the call."})
+    replayed = Integer(
+        required=True, metadata={"description": "How many events are undelivered again.", "examples": [1000]}
+    )
+    more = Boolean(
+        required=True, metadata={"description": "Whether there are more: repeat the call.", "examples": [True]}
+    )

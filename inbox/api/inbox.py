@@ -7,8 +7,10 @@ from typing import Any
 
 from flask import Flask, Response, request
 
+from inbox.api.answer_headers import MORE
 from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import check_again, principal, requires
+from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
 from inbox.api.polling_schemas import (
@@ -26,18 +28,18 @@ from inbox.api.problems import Refusal
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
-from inbox.events import DEFAULT_INBOX, Order, Page
+from inbox.events import DEFAULT_INBOX, Order, Page, Status
 from inbox.tenants import Scope
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 
-_MORE = {
-    "Inbox-More": {
-        "description": "Whether undelivered events remain.",
-        "required": True,
-        "schema": {"type": "boolean"},
-    }
-}
+_EVENTS = PolledEvent(many=True)
+_POLLED = named(
+    consume=example_of(_EVENTS, status=Status.DELIVERED, deliveries=1, delivered_at=HANDED_OUT_AT),
+    lease=example_of(_EVENTS, status=Status.LEASED, deliveries=1, receipt=RECEIPT, lease_expires_at=LEASED_UNTIL),
+    peek=example_of(_EVENTS),
+    empty=[],
+)
 _PURPOSES = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
@@ -66,10 +68,15 @@ def refuse_head(app: Flask) -> None:
 @requires(Scope.INBOX_READ)
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
-@blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
+@blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
 @blueprint.refusals(400, 401, 403, 422, 503)
 def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
-    """Take the undelivered events, lease them, or peek at them"""
+    """Take the undelivered events, lease them, or peek at them
+
+    It changes things although it is a GET: `mode=consume` marks what it hands out delivered. A consumer that must not
+    lose anything takes `mode=lease` and acknowledges what it has done; the rest comes again when the lease is over.
+    `HEAD`, prefetches and polls with a body are refused.
+    """
     return _poll(DEFAULT_INBOX, headers, parameters)
 
 
@@ -77,10 +84,13 @@ def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
 @requires(Scope.INBOX_READ)
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
-@blueprint.response(200, PolledEvent(many=True), description="Oldest first.", headers=_MORE)
+@blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
 @blueprint.refusals(400, 401, 403, 404, 422, 503)
 def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -> Response:
-    """The same for a named inbox"""
+    """Take, lease or peek at what a named inbox has
+
+    As `GET /inbox`, which is `/inbox/default`.
+    """
     return _poll(name, headers, parameters)
 
 
@@ -91,7 +101,11 @@ def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -
 @blueprint.response(200, Acknowledged)
 @blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
 def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Mark leased events delivered; safe to repeat"""
+    """Mark leased events delivered; safe to repeat
+
+    A receipt is lost once its lease is over or was released, and its event may be in other hands. One that was never a
+    receipt, or another tenant's, is lost too, and no error.
+    """
     settled = services().polling.acknowledge(principal().tenant_id, body["receipts"])
     return json_answer({"acknowledged": settled.event_ids, "lost": settled.lost})
 
@@ -103,7 +117,10 @@ def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.response(200, Released)
 @blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
 def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Give leased events back"""
+    """Give leased events back, each at its old place
+
+    For `delay_seconds` nobody gets them. It never makes an event dead.
+    """
     settled = services().polling.release(principal().tenant_id, body["receipts"], body["delay_seconds"])
     return json_answer({"released": settled.event_ids, "lost": settled.lost})
 

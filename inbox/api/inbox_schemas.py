@@ -4,7 +4,8 @@ from marshmallow import Schema
 from marshmallow.fields import DateTime, List, String
 from marshmallow.validate import Length
 
-from inbox.api.fields import TIME_EXAMPLE, EventTypePattern, SmallBody
+from inbox.api.examples import STORED_AT
+from inbox.api.fields import EventTypePattern, SmallBody
 
 MAX_PATTERNS = 50
 
@@ -19,12 +20,12 @@ class InboxBody(SmallBody):
         validate=Length(1, MAX_PATTERNS),
         metadata={
             "description": "Patterns, in which `*` stands for any characters; without them it takes every event.",
-            "example": ["order.*"],
+            "examples": [["order.*"]],
         },
     )
 
 
 class NamedInbox(Schema):
-    name = String(required=True, metadata={"example": "crm"})
-    event_types = List(String(), required=True, allow_none=True, metadata={"example": ["order.*"]})
-    created_at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
+    name = String(required=True, metadata={"examples": ["crm"]})
+    event_types = List(String(), required=True, allow_none=True, metadata={"examples": [["order.*"]]})
+    created_at = DateTime(required=True, metadata={"examples": [STORED_AT]})

@@ -4,11 +4,12 @@ from typing import Any
 
 from flask import Response
 
+from inbox.api.answer_headers import LOCATION
 from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.inbox_schemas import InboxBody, NamedInbox
-from inbox.api.openapi import LOCATION, Blueprint
+from inbox.api.openapi import Blueprint
 from inbox.api.services import services
 from inbox.tenants import Scope
 
@@ -38,7 +39,6 @@ def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
 @blueprint.route("/inboxes/<name>", methods=["PUT"])
 @requires(Scope.TENANT_MANAGE)
 @blueprint.arguments(NoParameters(), location="query")
-@blueprint.doc(requestBody={"required": False})
 @blueprint.arguments(InboxBody())
 @blueprint.response(
     201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
@@ -46,7 +46,11 @@ def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
 @blueprint.response(200, NamedInbox, description="It was there, and takes these events from now on.")
 @blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
 def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
-    """Make a named inbox, or change what it takes"""
+    """Make a named inbox, or change what it takes
+
+    From now on it gets a copy of every event of a type that matches, and of every event at all where no patterns are
+    given. A tenant can have 50. The inbox `default` takes everything, and cannot be changed.
+    """
     inbox, new = services().inboxes.save(principal().tenant_id, name, body["event_types"])
     if new:
         return json_answer(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
@@ -59,6 +63,9 @@ def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> 
 @blueprint.response(204, description="Removed, with its copies.")
 @blueprint.refusals(401, 403, 404, 422, 503)
 def remove_inbox(_parameters: dict[str, Any], name: str) -> Response:
-    """Remove a named inbox and its copies; a 503 says that there are more of them, and repeating it goes on"""
+    """Remove a named inbox and its copies
+
+    From the first call on nobody sees it. A 503 says that there are more copies, and repeating the call goes on.
+    """
     services().inboxes.remove(principal().tenant_id, name)
     return empty_answer()

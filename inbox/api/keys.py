@@ -31,7 +31,6 @@ def list_keys(_parameters: dict[str, Any]) -> Response:
 @blueprint.route("/keys", methods=["POST"])
 @requires(Scope.TENANT_MANAGE, afresh=True)
 @blueprint.arguments(NoParameters(), location="query")
-@blueprint.doc(requestBody={"required": False})
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
 @blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
@@ -55,12 +54,15 @@ def revoke_key(_parameters: dict[str, Any], key_id: str) -> Response:
 @blueprint.route("/keys/<key_id>/rotate", methods=["POST"])
 @requires(Scope.TENANT_MANAGE, afresh=True)
 @blueprint.arguments(NoParameters(), location="query")
-@blueprint.doc(requestBody={"required": False})
 @blueprint.arguments(RotateBody())
 @blueprint.response(201, CreatedKey, description="A key like the old one, which works for a while longer.")
 @blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
 def rotate_key(_parameters: dict[str, Any], body: dict[str, Any], key_id: str) -> Response:
-    """Make a key in the place of another"""
+    """Make a key in the place of another
+
+    With the same name, scopes and length of life. The old one goes on working for `overlap_seconds`, and no longer than
+    it would have anyway.
+    """
     _require_power_over(key_id)
     return shown_once(services().keys.rotate(key_id, body["overlap_seconds"]))
 

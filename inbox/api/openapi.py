@@ -5,16 +5,19 @@ from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
 from importlib.metadata import version
+from inspect import getdoc
 from typing import Any, Protocol, TypeVar, cast
 
 import flask_smorest
 from flask import Flask, request
 from marshmallow import Schema
 
+from inbox.api import examples
+from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, OF_PROBLEM, Refs
+from inbox.api.problem_catalogue import PROBLEMS
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
-from inbox.api.request_trail import REQUEST_ID
-from inbox.api.schemas import ProblemDocument
+from inbox.api.schemas import RAW_EVENT, ProblemDocument
 from inbox.tenants import INBOX_NAME, KEY_ID, TENANT_ID
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -29,24 +32,19 @@ _SECURITY_SCHEMES = {
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
     "basic": {"type": "http", "scheme": "basic", "description": "The key as user name or as password."},
 }
-_IN_PATHS = {
-    "name": {"pattern": f"^{INBOX_NAME}$", "example": "crm"},
-    "tenant_id": {"pattern": f"^{TENANT_ID}$", "example": "acme"},
-    "key_id": {"pattern": f"^{KEY_ID}$", "example": "key_187ac454abf1e7d6"},
+# With an example of their own, which *Try it out* begins with. Of other parameters it takes the default, and the
+# examples in their schemas are only shown: together they would be filters that find nothing.
+_IN_PATHS: dict[str, tuple[str, dict[str, str]]] = {
+    "event_id": (examples.EVENT_ID, {"format": "uuid"}),
+    "name": ("crm", {"pattern": f"^{INBOX_NAME}$"}),
+    "tenant_id": ("acme", {"pattern": f"^{TENANT_ID}$"}),
+    "key_id": (examples.KEY_ID, {"pattern": f"^{KEY_ID}$"}),
 }
 _REQUEST_ID = "X-Request-Id"
 _GIVEN_ID = {
     "description": "1 to 128 of `A-Z a-z 0-9 . _ : -` come back in the answer and stand in the log; all else does not.",
-    "schema": {"type": "string"},
+    "schema": {"type": "string", "examples": [examples.REQUEST_ID]},
 }
-_HEADERS = {
-    _REQUEST_ID: {"required": True, "schema": {"type": "string", "pattern": f"^{REQUEST_ID}$"}},
-    "Location": {"required": True, "schema": {"type": "string", "pattern": "^/"}},
-    "Retry-After": {"required": True, "schema": {"type": "integer", "minimum": 1}},
-    "WWW-Authenticate": {"required": True, "schema": {"type": "string", "pattern": "^Bearer "}},
-}
-_OF_PROBLEM = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
-LOCATION = {"Location": "Location"}
 
 
 class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
@@ -56,20 +54,29 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
     """
 
     def route(self, rule: str, **options: Any) -> Decorator:
-        in_path = [
-            {"in": "path", "name": name, "required": True, "schema": {"type": "string", **_IN_PATHS[name]}}
-            for name in re.findall(r"<(\w+)>", rule)
-        ]
-        return cast(Decorator, super().route(rule, parameters=[*in_path, _REQUEST_ID], **options))
+        in_path = [_path_parameter(name) for name in re.findall(r"<(?:uuid:)?(\w+)>", rule)]
+        register = super().route(rule, parameters=[*in_path, _REQUEST_ID], **options)
+
+        def decorate(view: View) -> View:
+            return cast(View, register(self.doc(**_told_by(view))(view)))
+
+        return decorate
 
     def doc(self, **parts: Any) -> Decorator:
         return _describe_with(super().doc(**parts))
 
     def response(
-        self, status: int, schema: Any = None, *, headers: dict[str, Any] | None = None, **options: Any
+        self,
+        status: int,
+        schema: type[Schema] | Schema | None = None,
+        *,
+        headers: Refs | None = None,
+        examples: dict[str, Any] | None = None,
+        **options: Any,
     ) -> Decorator:
-        headers = {_REQUEST_ID: _REQUEST_ID} | (headers or {})
-        return _describe_with(super().response(status, schema, headers=headers, **options))
+        schema = schema() if isinstance(schema, type) else schema
+        options |= _examples(schema, examples)
+        return _describe_with(super().response(status, schema, headers=EVERYWHERE | (headers or {}), **options))
 
     def refusals(self, *statuses: int) -> Decorator:
         """Documents the problems that a view can answer with. Wherever a key is needed there are limits too."""
@@ -77,9 +84,11 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         everywhere = {400, 429} if 401 in statuses else {400}
         return self.doc(responses={str(status): HTTPStatus(status).name for status in sorted({*statuses} | everywhere)})
 
-    def arguments(self, schema: Schema, *, location: str = "json") -> Decorator:
+    def arguments(self, schema: Schema, *, location: str = "json", examples: dict[str, Any] | None = None) -> Decorator:
         """Documents a part of the request, and hands it to the view, loaded, as one more argument."""
-        describe = _describe_with(super().arguments(schema, location=location))
+        of_body = _examples(schema, examples) if location == "json" else {}
+        required = not getattr(schema, "may_be_missing", False)
+        describe = _describe_with(super().arguments(schema, location=location, required=required, **of_body))
         read = reader(schema, location)
 
         def decorate(view: View) -> View:
@@ -90,6 +99,29 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             return describe(cast(View, reading))
 
         return decorate
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    example, form = _IN_PATHS[name]
+    return {"in": "path", "name": name, "required": True, "example": example, "schema": {"type": "string", **form}}
+
+
+def _told_by(view: Callable[..., Any]) -> dict[str, Any]:
+    """What its name, its words and its guard say."""
+    parts: dict[str, Any] = {"operationId": view.__name__, "description": (getdoc(view) or "").partition("\n\n")[2]}
+    scopes = getattr(view, "scopes", None)
+    if scopes is None:
+        return parts | {"security": []}
+    needs = " or ".join(f"`{scope}`" for scope in scopes)
+    parts["description"] += f"\n\nNeeds a key with the scope {needs}." if needs else "\n\nTakes every valid key."
+    parts["responses"] = {status: {"headers": LIMITS} for status in view._apidoc["success_status_codes"]}  # type: ignore[attr-defined]
+    return parts
+
+
+def _examples(schema: Schema | None, several: dict[str, Any] | None) -> dict[str, Any]:
+    if several is not None:
+        return {"examples": several}
+    return {} if schema is None else {"example": examples.example_of(schema)}
 
 
 def _describe_with(decorate: Callable[[Any], Any]) -> Decorator:
@@ -106,8 +138,11 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 
     def _register_responses(self) -> None:
         # The library documents errors as application/json; here they are problem documents.
-        for status in HTTPStatus:
-            self.spec.components.response(status.name, _problem_response(status), lazy=True)
+        for status in {problem.status for problem in PROBLEMS.values()}:
+            self.spec.components.response(HTTPStatus(status).name, _problem_response(HTTPStatus(status)))
+
+    def _register_pagination_header(self) -> None:
+        """Nothing here has the library's, and its schema would be in the description nevertheless."""
 
 
 def create_api(app: Flask) -> Api:
@@ -127,12 +162,14 @@ def create_api(app: Flask) -> Api:
     )
     for name, scheme in _SECURITY_SCHEMES.items():
         api.spec.components.security_scheme(name, scheme)
-    for name, header in _HEADERS.items():
+    for name, header in HEADERS.items():
         api.spec.components.header(name, header)
+    api.spec.components.schema("RawEvent", RAW_EVENT)
     api.spec.components.parameter(_REQUEST_ID, "header", _GIVEN_ID)
     return api
 
 
 def _problem_response(status: HTTPStatus) -> dict[str, Any]:
-    headers = {name: name for name in (_REQUEST_ID, _OF_PROBLEM.get(status)) if name}
-    return {"description": status.phrase, "headers": headers, "content": {CONTENT_TYPE: {"schema": ProblemDocument}}}
+    headers = EVERYWHERE | LIMITS | OF_PROBLEM.get(status, {})
+    content = {"schema": ProblemDocument, "examples": examples.problems_of(status)}
+    return {"description": status.phrase, "headers": headers, "content": {CONTENT_TYPE: content}}

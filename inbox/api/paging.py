@@ -1,13 +1,8 @@
 """How an answer says where the next page is."""
 
-from typing import Any
 from urllib.parse import urlencode
 
 from flask import request
-
-NEXT: dict[str, Any] = {
-    "Link": {"description": 'Where there is more: `<…>; rel="next"`.', "schema": {"type": "string"}}
-}
 
 
 def next_page(parameter: str, value: str | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length, OneOf, Range
 
+from inbox.api.examples import EVENT_ID, RECEIPT
 from inbox.api.fields import DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, SmallBody, WholeNumber
 from inbox.events import Order
 
@@ -14,6 +15,7 @@ DEFAULT_POLL = 100
 MAX_WAIT = 20
 MAX_RECEIPTS = 500
 _LONGEST_RECEIPT = 300
+_OF_AN_EVENT = {"examples": [EVENT_ID]}
 _LEASE_DEFAULT = "INBOX_LEASE_SECONDS where it is not given"
 
 
@@ -26,21 +28,22 @@ class PollParameters(Schema):
             "receipt, `peek` changes nothing."
         },
     )
-    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata={"example": 100})
+    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata={"examples": [100]})
     order = String(
         load_default=Order.OLDEST,
         validate=OneOf([str(order) for order in Order]),
         metadata={"description": "`newest` turns the order round, with `mode=peek` only."},
     )
     lease_seconds = WholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"With `mode=lease` only; {_LEASE_DEFAULT}.", "example": 60}
+        validate=LEASE_SECONDS, metadata={"description": f"With `mode=lease` only; {_LEASE_DEFAULT}.", "examples": [60]}
     )
     wait = WholeNumber(
         load_default=0,
         validate=Range(0, MAX_WAIT),
         metadata={
             "description": "Holds an empty answer back until an event comes or the seconds are over. "
-            "Where too many wait already, the answer comes at once."
+            "Where too many wait already, the answer comes at once.",
+            "examples": [20],
         },
     )
 
@@ -57,37 +60,45 @@ class PollHeaders(Schema):
     attempt = HeaderText(
         data_key="Inbox-Attempt",
         validate=Length(1, 128),
-        metadata={"description": "The same again within 5 minutes gets the same events again. Not with `mode=peek`."},
+        metadata={
+            "description": "The same again within 5 minutes gets the same events again. Not with `mode=peek`.",
+            "examples": ["6f1e0f0c-5d6b-4a53-9a0e-2f6f0b1c7d11"],
+        },
     )
 
 
 class ReceiptsBody(SmallBody):
-    receipts = List(String(validate=Length(max=_LONGEST_RECEIPT)), required=True, validate=Length(1, MAX_RECEIPTS))
+    receipts = List(
+        String(validate=Length(max=_LONGEST_RECEIPT)),
+        required=True,
+        validate=Length(1, MAX_RECEIPTS),
+        metadata={"examples": [[RECEIPT]]},
+    )
 
 
 class ReleaseBody(ReceiptsBody):
     delay_seconds = JSONWholeNumber(
-        load_default=0, validate=DELAY_SECONDS, metadata={"description": "How long nobody gets them."}
+        load_default=0, validate=DELAY_SECONDS, metadata={"description": "How long nobody gets them.", "examples": [30]}
     )
 
 
 class ExtendBody(ReceiptsBody):
     lease_seconds = JSONWholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"From now on; {_LEASE_DEFAULT}.", "example": 60}
+        validate=LEASE_SECONDS, metadata={"description": f"From now on; {_LEASE_DEFAULT}.", "examples": [60]}
     )
 
 
 class _Settled(Schema):
-    lost = List(String(), required=True, metadata={"description": "Receipts that hold no more."})
+    lost = List(String(), required=True, metadata={"description": "Receipts that hold no more.", "examples": [[]]})
 
 
 class Acknowledged(_Settled):
-    acknowledged = List(UUID(), required=True)
+    acknowledged = List(UUID(metadata=_OF_AN_EVENT), required=True)
 
 
 class Released(_Settled):
-    released = List(UUID(), required=True)
+    released = List(UUID(metadata=_OF_AN_EVENT), required=True)
 
 
 class Extended(_Settled):
-    extended = List(UUID(), required=True)
+    extended = List(UUID(metadata=_OF_AN_EVENT), required=True)

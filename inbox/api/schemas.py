@@ -7,10 +7,11 @@ from marshmallow import Schema, ValidationError, post_load, pre_load
 from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
 from marshmallow.validate import Length, OneOf
 
-from inbox.api.fields import TIME_EXAMPLE, TYPE_EXAMPLE, EventType, HeaderText
+from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
+from inbox.api.fields import EventType, HeaderText
 from inbox.events import Status
 from inbox.ingest import Submission
-from inbox.tenants import Scope
+from inbox.tenants import DEFAULT_SCOPES, Scope
 
 MAX_BATCH = 500
 MAX_IDEMPOTENCY_KEY = 255
@@ -21,7 +22,7 @@ _is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
 
 class Envelope(Schema):
     event_type = EventType(allow_none=True)
-    payload = Dict(required=True, metadata={"description": "Any JSON object.", "example": {"order": 1001}})
+    payload = Dict(required=True, metadata={"description": "Any JSON object.", "examples": [PAYLOAD]})
     idempotency_key = String(
         validate=Length(1, MAX_IDEMPOTENCY_KEY), metadata={"description": "Makes a repeat of this event harmless."}
     )
@@ -68,7 +69,7 @@ def _plain(data: Any) -> Submission | None:
     return Submission(payload, event_type, key) if is_key else None
 
 
-# What a sender may put in the place of an envelope: see Envelope._take_whole.
+# What a sender may put in the place of an envelope, under the name RawEvent: see Envelope._take_whole.
 RAW_EVENT = {
     "type": "object",
     "description": "An object without the member `payload` is taken whole as the payload.",
@@ -77,57 +78,68 @@ RAW_EVENT = {
 
 
 class SendParameters(Schema):
-    event_type = EventType(
-        metadata={"description": "The type of events that bring none themselves.", "example": TYPE_EXAMPLE}
-    )
+    event_type = EventType(metadata={"description": "The type of events that bring none themselves."})
 
 
 class SendHeaders(Schema):
     idempotency_key = HeaderText(
         data_key="Idempotency-Key",
         validate=Length(1, MAX_IDEMPOTENCY_KEY),
-        metadata={"description": "Does what the member `idempotency_key` does; on a batch, for all of it."},
+        metadata={
+            "description": "Does what the member `idempotency_key` does; on a batch, for all of it.",
+            "examples": ["order-1001"],
+        },
     )
 
 
 class StoredEvent(Schema):
     """An event without its payload."""
 
-    id = UUID(required=True)
-    event_type = String(required=True, allow_none=True, metadata={"example": TYPE_EXAMPLE})
-    timestamp = Integer(required=True, metadata={"description": "Epoch milliseconds.", "example": 1732140249123})
-    created_at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
-    status = String(required=True, validate=OneOf([str(status) for status in Status]))
-    deliveries = Integer(required=True, metadata={"description": "How often it was handed out."})
+    id = UUID(required=True, metadata={"examples": [EVENT_ID]})
+    event_type = String(required=True, allow_none=True, metadata={"examples": [EVENT_TYPE]})
+    timestamp = Integer(required=True, metadata={"description": "Epoch milliseconds.", "examples": [STORED_MS]})
+    created_at = DateTime(required=True, metadata={"examples": [STORED_AT]})
+    status = String(
+        required=True,
+        validate=OneOf([str(status) for status in Status]),
+        metadata={"examples": [str(Status.UNDELIVERED)]},
+    )
+    deliveries = Integer(required=True, metadata={"description": "How often it was handed out.", "examples": [0]})
 
 
 class PolledEvent(StoredEvent):
-    payload = Dict(required=True, metadata={"example": {"order": 1001}})
+    payload = Dict(required=True, metadata={"examples": [PAYLOAD]})
     delivered_at = DateTime(metadata={"description": "Only once it is delivered."})
     receipt = String(metadata={"description": "Only while it is leased: what acknowledges, releases or extends it."})
     lease_expires_at = DateTime(metadata={"description": "Only while it is leased."})
 
 
 class Caller(Schema):
-    tenant_id = String(required=True)
-    tenant_name = String(required=True)
-    key_id = String(required=True)
-    scopes = List(String(validate=OneOf([str(scope) for scope in Scope])), required=True)
+    tenant_id = String(required=True, metadata={"examples": ["acme"]})
+    tenant_name = String(required=True, metadata={"examples": ["Acme Corp."]})
+    key_id = String(required=True, metadata={"examples": [KEY_ID]})
+    scopes = List(
+        String(validate=OneOf([str(scope) for scope in Scope])),
+        required=True,
+        metadata={"examples": [sorted(DEFAULT_SCOPES)]},
+    )
 
 
 class Health(Schema):
-    status = String(required=True, metadata={"example": "ok"})
+    status = String(required=True, metadata={"examples": ["ok"]})
 
 
 class ProblemFault(Schema):
-    pointer = String(required=True, metadata={"example": "/3/payload"})
+    pointer = String(required=True, metadata={"examples": ["/3/payload"]})
     detail = String(required=True)
 
 
 class ProblemDocument(Schema):
     """RFC 9457."""
 
-    type = String(required=True, metadata={"description": "A page that explains it.", "example": "/problems/not-json"})
+    type = String(
+        required=True, metadata={"description": "A page that explains it.", "examples": ["/problems/not-json"]}
+    )
     title = String(required=True)
     status = Integer(required=True)
     detail = String(required=True)

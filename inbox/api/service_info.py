@@ -33,7 +33,6 @@ def me(_parameters: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/healthz", methods=["GET"])
-@blueprint.doc(security=[])
 @blueprint.response(200, Health)
 def healthz() -> Response:
     """Whether the process is alive"""
@@ -41,7 +40,6 @@ def healthz() -> Response:
 
 
 @blueprint.route("/readyz", methods=["GET"])
-@blueprint.doc(security=[])
 @blueprint.response(200, Health)
 @blueprint.refusals(503)
 def readyz() -> Response:

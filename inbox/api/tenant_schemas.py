@@ -7,7 +7,8 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nested, String
 from marshmallow.validate import OneOf, Range
 
-from inbox.api.fields import TIME_EXAMPLE, FormedText, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
+from inbox.api.fields import FormedText, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
 from inbox.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
@@ -21,13 +22,16 @@ from inbox.tenants import (
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
+_NAME = "Acme Corp."
+_EMAIL = "ops@acme.example"
+_PLACED = f"{STORED_MS}.acme"
 _STATUSES = [str(status) for status in TenantStatus]
 
 
 class Email(String):
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            metadata={"pattern": f"^{EMAIL}$", "example": "ops@acme.example"},
+            metadata={"pattern": f"^{EMAIL}$", "examples": [_EMAIL]},
             validate=_check_email,
             **options,
         )
@@ -54,7 +58,7 @@ class JSONFlag(Boolean):
 
 class _Page(Schema):
     page_size = WholeNumber(
-        data_key="pageSize", load_default=DEFAULT_PAGE, validate=Range(1, MAX_PAGE), metadata={"example": 50}
+        data_key="pageSize", load_default=DEFAULT_PAGE, validate=Range(1, MAX_PAGE), metadata={"examples": [50]}
     )
 
 
@@ -78,11 +82,15 @@ def place_text(place: TenantPlace) -> str:
 class TenantListParameters(_Page):
     start_at = Place(
         data_key="startAt",
-        metadata={"description": "The `startAt` of the answer before.", "pattern": f"^{_PLACE}$"},
+        metadata={
+            "description": "The `startAt` of the answer before.",
+            "pattern": f"^{_PLACE}$",
+            "examples": [_PLACED],
+        },
     )
-    status = Enum(TenantStatus, by_value=True)
+    status = Enum(TenantStatus, by_value=String)
     since_ms = Moment("Created from this time on.", data_key="since")
-    until_ms = Moment("Created before this time.", data_key="until")
+    until_ms = Moment("Created before this time.", HANDED_OUT_AT, data_key="until")
     include_inactive = Flag(
         data_key="includeInactive", load_default=False, metadata={"description": "Deleted ones too."}
     )
@@ -97,17 +105,17 @@ class AuditParameters(_Page):
     start_at = WholeNumber(
         data_key="startAt",
         validate=Range(0, 999_999_999),
-        metadata={"description": "Only entries with numbers below this."},
+        metadata={"description": "Only entries with numbers below this.", "examples": [2]},
     )
 
 
 class _TenantMembers(SmallBody):
-    organization_name = Name(least=1, allow_none=True, metadata={"example": "Acme Corp."})
+    organization_name = Name(least=1, allow_none=True, metadata={"examples": [_NAME]})
     destination_email = Email(allow_none=True)
     rate_limit = JSONWholeNumber(
         allow_none=True,
         validate=Range(0, MAX_RATE_LIMIT),
-        metadata={"description": "Requests a second; 0 is no limit, null the service's own."},
+        metadata={"description": "Requests a second; 0 is no limit, null the service's own.", "examples": [100]},
     )
 
 
@@ -116,7 +124,7 @@ class NewTenantBody(_TenantMembers):
         TENANT_ID,
         "Has to be 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit.",
         allow_none=True,
-        metadata={"description": "Without it the tenant gets one.", "example": "acme"},
+        metadata={"description": "Without it the tenant gets one.", "examples": ["acme"]},
     )
     email = Email(required=True)
 
@@ -126,35 +134,44 @@ class TenantBody(_TenantMembers):
 
 
 class StatusBody(SmallBody):
-    status = Enum(TenantStatus, by_value=True, required=True)
+    status = Enum(TenantStatus, by_value=String, required=True, metadata={"examples": [str(TenantStatus.VALIDATED)]})
     force = JSONFlag(load_default=False, metadata={"description": "Also where it is not the next step."})
 
 
 class RegisteredTenant(Schema):
-    tenant_id = String(required=True, metadata={"example": "acme"})
-    organization_name = String(required=True, allow_none=True)
-    email = String(required=True, allow_none=True)
-    destination_email = String(required=True, allow_none=True)
-    rate_limit = Integer(required=True, allow_none=True)
-    status = String(required=True, validate=OneOf(_STATUSES))
-    active = Boolean(required=True, metadata={"description": "False while it is deleted."})
-    date_created = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
-    date_last_updated = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
-    last_updated_by = String(required=True, metadata={"example": "key_187ac454abf1e7d6"})
+    tenant_id = String(required=True, metadata={"examples": ["acme"]})
+    organization_name = String(required=True, allow_none=True, metadata={"examples": [_NAME]})
+    email = String(required=True, allow_none=True, metadata={"examples": [_EMAIL]})
+    destination_email = String(required=True, allow_none=True, metadata={"examples": [_EMAIL]})
+    rate_limit = Integer(required=True, allow_none=True, metadata={"examples": [100]})
+    status = String(required=True, validate=OneOf(_STATUSES), metadata={"examples": [str(TenantStatus.UNVALIDATED)]})
+    active = Boolean(required=True, metadata={"description": "False while it is deleted.", "examples": [True]})
+    date_created = DateTime(required=True, metadata={"examples": [STORED_AT]})
+    date_last_updated = DateTime(required=True, metadata={"examples": [HANDED_OUT_AT]})
+    last_updated_by = String(required=True, metadata={"examples": [KEY_ID]})
 
 
 class TenantPage(Schema):
     tenants = List(Nested(RegisteredTenant), required=True)
-    more_available = Boolean(data_key="moreAvailable", required=True)
+    more_available = Boolean(data_key="moreAvailable", required=True, metadata={"examples": [True]})
     start_at = String(
-        data_key="startAt", required=True, allow_none=True, metadata={"description": "For the next page, if any."}
+        data_key="startAt",
+        required=True,
+        allow_none=True,
+        metadata={"description": "For the next page, if any.", "examples": [_PLACED]},
     )
 
 
 class AuditDocument(Schema):
-    number = Integer(required=True)
-    at = DateTime(required=True, metadata={"example": TIME_EXAMPLE})
-    by = String(required=True, metadata={"description": "The id of a key, `cli` or `migration`."})
-    action = String(required=True, validate=OneOf([str(action) for action in AuditAction]))
-    forced = Boolean(required=True, metadata={"description": "A step that a tenant's life does not have."})
-    changes = Dict(required=True, metadata={"example": {"status": {"from": "REGISTERED", "to": "SUSPENDED"}}})
+    number = Integer(required=True, metadata={"examples": [2]})
+    at = DateTime(required=True, metadata={"examples": [HANDED_OUT_AT]})
+    by = String(required=True, metadata={"description": "The id of a key, `cli` or `migration`.", "examples": [KEY_ID]})
+    action = String(
+        required=True,
+        validate=OneOf([str(action) for action in AuditAction]),
+        metadata={"examples": [str(AuditAction.STATUS_CHANGED)]},
+    )
+    forced = Boolean(
+        required=True, metadata={"description": "A step that a tenant's life does not have.", "examples": [False]}
+    )
+    changes = Dict(required=True, metadata={"examples": [{"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}]})

@@ -1,0 +1,82 @@
+"""What the description shows: whole documents, put together from the `examples` that stand beside each member."""
+
+from typing import Any
+
+import orjson
+from marshmallow import Schema
+from marshmallow.fields import Field, List, Nested
+
+from inbox.api.problem_catalogue import INVALID_REQUEST, PROBLEMS, Problem
+from inbox.api.problems import problem_document
+from inbox.errors import Fault
+
+# One event and one key in all of them, at times that fit together.
+EVENT_ID = "d3aac242-ddcb-4545-8ef5-df261c6bebfa"
+EVENT_TYPE = "order.created"
+PAYLOAD = {"order": 1001, "customer": {"name": "Ada"}}
+RECEIPT = "06rCQt3LRUWO9d8mHGvr-lwfCp47fUYojy6QxNGms1dkZWZhdWx0"
+STORED_MS, STORED_AT = 1_794_794_204_539, "2026-11-16T01:56:44.539Z"
+HANDED_OUT_AT = "2026-11-16T01:57:03.101Z"
+LEASED_UNTIL = "2026-11-16T01:58:03.101Z"
+CURSOR = "yr2SdZ_nRCEsXXkxNzk0Nzk0MjA0NTM5"
+KEY_ID = "key_187ac454abf1e7d6"
+REQUEST_ID = "722cdd4e3df84a52869ccf216fc13da5"
+
+# What answers say of a problem where that is more than what it means.
+_DETAILS = {
+    "bad-request": "The body is shorter than its Content-Length.",
+    "not-json": "It is not JSON from line 1, column 12 on.",
+    "unauthorized": "This call needs a valid API key.",
+    "missing-scope": "This call needs a key with the scope inbox:read.",
+    "tenant-inactive": "The tenant of this key is not active.",
+    "prefetch-refused": "A prefetch would take events that nobody reads.",
+    "not-found": "There is no event of that id.",
+    "idempotency-conflict": "The idempotency key was used for a different event before. Nothing was stored.",
+    "event-leased": "The event is leased. It can be replayed once the lease is over.",
+    "too-many-inboxes": "A tenant has at most 50 inboxes.",
+    "too-many-keys": "The tenant has 100 keys that work.",
+    "already-exists": "There is a tenant acme already.",
+    "email-taken": "The e-mail belongs to another tenant.",
+    "wrong-step": "The tenant is UNVALIDATED: from there the only step is VALIDATED.",
+    "not-allowed": "A key that no longer works cannot be rotated: make a new one.",
+    "too-large": "The body is larger than 262144 bytes.",
+    "unsupported-media-type": "The Content-Type has to be application/json.",
+    "invalid-request": "The request does not have the form that this call takes.",
+    "rate-limited": "The tenant may make 10 requests a second.",
+    "too-many-failures": "Too many calls without a valid API key came from this address.",
+}
+
+
+def example_of(schema: Schema, **members: Any) -> Any:
+    """A document of that form: every member that has an example, and these."""
+    document = {
+        field.data_key or name: example for name, field in schema.fields.items() for example in _first_example(field)
+    }
+    return [document | members] if schema.many else document | members
+
+
+def named(**documents: Any) -> dict[str, Any]:
+    """Several examples of one thing."""
+    return {name: {"value": document} for name, document in documents.items()}
+
+
+def problems_of(status: int) -> dict[str, Any]:
+    """An example of every problem with that status."""
+    return named(**{slug: _example_of_problem(each) for slug, each in PROBLEMS.items() if each.status == status})
+
+
+def _first_example(field: Field[Any]) -> list[Any]:
+    """One, or none."""
+    if "examples" in field.metadata:
+        return [field.metadata["examples"][0]]
+    if isinstance(field, Nested):
+        return [example_of(field.schema)]
+    if isinstance(field, List):
+        return [inner] if (inner := _first_example(field.inner)) else []
+    return []
+
+
+def _example_of_problem(problem: Problem) -> Any:
+    faults = [Fault("/3/payload", "Not a valid mapping type.")] if problem is INVALID_REQUEST else []
+    detail = _DETAILS.get(problem.slug, problem.meaning)
+    return orjson.loads(problem_document(problem, detail, REQUEST_ID, faults))
