@@ -126,6 +126,13 @@ def client(app: Flask) -> FlaskClient:
     return app.test_client()
 
 
+@pytest.fixture
+def spec(client: FlaskClient) -> dict[str, Any]:
+    """What /openapi.json says."""
+    document: dict[str, Any] = client.get("/openapi.json").get_json()
+    return document
+
+
 @dataclass(frozen=True)
 class Tenancy:
     """Makes tenants and callers with keys of theirs."""

@@ -5,7 +5,6 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from inbox.api.problem_catalogue import PROBLEMS
@@ -27,12 +26,6 @@ NAMES = {
 # It has to come out of an answer to the same question.
 CANNOT_BE_MADE_UP = {"cursor"}
 GOES_WITH = {"lease_seconds": {"mode": "lease"}}
-
-
-@pytest.fixture
-def spec(client: FlaskClient) -> Spec:
-    document: Spec = client.get("/openapi.json").get_json()
-    return document
 
 
 @pytest.fixture
@@ -165,34 +158,3 @@ def test_every_example_of_a_request_is_taken(spec: Spec, anybody: Caller) -> Non
             headers = anybody.headers | request.pop("headers", {})
             answer = anybody.client.open(path.format(**places), method=method, headers=headers, **request)
             assert answer.status_code in {200, 201, 204, 404, 409}, (method, path, request, answer.text)
-
-
-GENERAL = {"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options"}
-
-
-def test_every_header_of_an_answer_is_described(spec: Spec, tenancy: Tenancy, acme: Caller) -> None:
-    manager = tenancy.caller("acme", Scope.TENANT_MANAGE)
-    tenancy.registry.update("acme", "test", rate_limit=9)
-    nobody = Caller(acme.client, "nobody")
-    body = {"payload": {}, "idempotency_key": "k"}
-    answers = [
-        ("/events", acme.post("/events", json=body)),
-        ("/events", acme.post("/events", json=body)),
-        ("/events/batch", acme.post("/events/batch", json=[body])),
-        ("/events/batch", acme.post("/events/batch", json=[{}, {}])),
-        ("/inbox", acme.get("/inbox?mode=peek")),
-        ("/events", acme.get("/events?limit=1")),
-        ("/inboxes/{name}", manager.put("/inboxes/crm")),
-        ("/inbox", acme.get("/inbox?limit=0")),
-        ("/me", nobody.get("/me")),
-        *(("/me", acme.get("/me")) for _ in range(3)),
-        ("/healthz", acme.get("/healthz")),
-    ]
-    seen = set()
-    for path, answer in answers:
-        operation = spec["paths"][path][answer.request.method.lower()]
-        described = resolved(spec, operation["responses"][str(answer.status_code)])["headers"]
-        required = {name for name, header in described.items() if resolved(spec, header)["required"]}
-        assert required <= {*answer.headers.keys()} - GENERAL <= described.keys(), (path, answer.status)
-        seen |= {*answer.headers.keys()}
-    assert seen - GENERAL == spec["components"]["headers"].keys() - {"Allow"}

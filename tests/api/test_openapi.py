@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
@@ -12,12 +11,6 @@ from tests.api.conftest import Caller
 
 EVENTS: list[Any] = [{}, {"a": 1}, {"payload": {}}, {"payload": 1}, {"payload": {}, "x": 1}, {"event_type": 7}, 7]
 PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
-
-
-@pytest.fixture
-def spec(client: FlaskClient) -> dict[str, Any]:
-    document: dict[str, Any] = client.get("/openapi.json").get_json()
-    return document
 
 
 def test_it_is_valid_openapi_31(spec: dict[str, Any]) -> None:

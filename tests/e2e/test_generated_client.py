@@ -1,0 +1,66 @@
+"""What others make out of /openapi.json works."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.service import Service
+
+BIN = Path(sys.executable).parent
+USER = Path(__file__).with_name("generated_client_user.py")
+NESTED = {"order": 1001, "lines": [{"sku": "a", "tags": ["new", None]}, {"sku": "b", "price": {"amount": 1.5}}]}
+
+
+def generate(url: str, folder: Path) -> None:
+    """A client for what is described there. Fails where a part of the description had to be skipped."""
+    command: list[str | Path] = [BIN / "openapi-python-client", "generate", "--url", url, "--meta", "none"]
+    command += ["--output-path", folder / "generated_inbox", "--fail-on-warning"]
+    # It tidies up what it has written by ruff.
+    environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    made = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert made.returncode == 0, f"{made.stdout}\n{made.stderr}"
+
+
+def use(service: Service, folder: Path, key: str) -> dict[str, Any]:
+    environment = service.environment | {"PYTHONPATH": str(folder), "INBOX_KEY": key}
+    run = subprocess.run(
+        [sys.executable, USER, json.dumps(NESTED)],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    documents: dict[str, Any] = json.loads(run.stdout)
+    return documents
+
+
+def test_a_generated_client_sends_and_polls_and_understands_problems(service: Service, tmp_path: Path) -> None:
+    key = service.create_key("acme")
+    service.start()
+    generate(f"{service.url}/openapi.json", tmp_path)
+    came = use(service, tmp_path, key)
+
+    ids = [event["id"] for event in came["sent"]]
+    assert [(event["event_type"], event["status"]) for event in came["sent"]] == [
+        ("order.created", "undelivered"),
+        ("order.created", "undelivered"),
+        (None, "undelivered"),
+    ]
+    assert [(event["id"], event["payload"]) for event in came["peeked"]] == list(
+        zip(ids, [NESTED, {"n": 2}, {"n": 3}], strict=True)
+    )
+    assert [(event["id"], event["status"], event["payload"]) for event in came["leased"]] == [
+        (ids[0], "leased", NESTED)
+    ]
+    assert came["settled"] == {"acknowledged": ids[:1], "lost": []}
+    assert [(event["id"], event["status"]) for event in came["polled"]] == [(each, "delivered") for each in ids[1:]]
+    assert came["more"] == "false"
+    assert (came["refused"]["type"], came["refused"]["errors"][0]["pointer"]) == ("/problems/invalid-request", "/limit")
+    assert (came["turned_away"]["type"], came["turned_away"]["status"]) == ("/problems/unauthorized", 401)
+    assert came["kinds"] == ["Acknowledged", "PolledEvent", "ProblemDocument", "StoredEvent"]
