@@ -40,5 +40,13 @@ REPLAYED = _refs("Idempotency-Replayed")
 MORE = _refs("Inbox-More")
 NEXT = _refs("Link")
 LIMITS = _refs("RateLimit-Policy", "RateLimit")
-# Of problems, by their status.
-OF_PROBLEM = {401: _refs("WWW-Authenticate"), 405: _refs("Allow"), 429: _refs("Retry-After"), 503: _refs("Retry-After")}
+_OF_STATUS = {
+    401: _refs("WWW-Authenticate"),
+    405: _refs("Allow"),
+    429: _refs("Retry-After") | LIMITS,
+    503: _refs("Retry-After") | LIMITS,
+}
+
+
+def of_problem(status: int) -> Refs:
+    return EVERYWHERE | _OF_STATUS.get(status, LIMITS)

@@ -15,6 +15,7 @@ from inbox.tenants import INBOX_NAME, MAX_NAME
 
 # As far as every language's patterns go; Unicode knows more that cannot be printed.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+AT_MOST = {"description": "At most so many; fewer come where they are large.", "examples": [100]}
 LEASE_SECONDS = Range(1, 43_200)
 DELAY_SECONDS = Range(0, 43_200)
 
@@ -111,6 +112,7 @@ class Moment(Field[int]):
             {"type": "string", "format": "date"},
             *([{"type": "null"}] if options.get("allow_none") else []),
         ]
+        description += " Epoch milliseconds or ISO 8601."
         super().__init__(metadata={"description": description, "anyOf": either, "examples": [example]}, **options)
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:

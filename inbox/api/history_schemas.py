@@ -7,7 +7,7 @@ from marshmallow.fields import Boolean, Enum, Integer, String
 from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import CURSOR, HANDED_OUT_AT
-from inbox.api.fields import EventType, InboxName, Moment, SmallBody, WholeNumber
+from inbox.api.fields import AT_MOST, EventType, InboxName, Moment, SmallBody, WholeNumber
 from inbox.events import Order, Selection, Status
 
 MAX_LISTED = 500
@@ -21,15 +21,15 @@ class InboxParameter(Schema):
 
 class _Selecting(Schema):
     inbox = InboxName()
-    event_type = EventType()
+    event_type = EventType(metadata={"description": "Exactly this type."})
     since_ms = Moment("From this time on.", data_key="since")
     until_ms = Moment("Before this time.", HANDED_OUT_AT, data_key="until")
 
 
 class ListParameters(_Selecting):
-    status = Enum(Status, by_value=String)
+    status = Enum(Status, by_value=String, metadata={"description": "Those in it now."})
     order = Enum(Order, by_value=String, load_default=Order.NEWEST)
-    limit = WholeNumber(load_default=DEFAULT_LISTED, validate=Range(1, MAX_LISTED), metadata={"examples": [100]})
+    limit = WholeNumber(load_default=DEFAULT_LISTED, validate=Range(1, MAX_LISTED), metadata=AT_MOST)
     cursor = String(metadata={"description": "Out of the header Link of the answer before.", "examples": [CURSOR]})
 
 

@@ -13,7 +13,7 @@ from flask import Flask, request
 from marshmallow import Schema
 
 from inbox.api import examples
-from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, OF_PROBLEM, Refs
+from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_problem
 from inbox.api.problem_catalogue import PROBLEMS
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
@@ -170,6 +170,5 @@ def create_api(app: Flask) -> Api:
 
 
 def _problem_response(status: HTTPStatus) -> dict[str, Any]:
-    headers = EVERYWHERE | LIMITS | OF_PROBLEM.get(status, {})
     content = {"schema": ProblemDocument, "examples": examples.problems_of(status)}
-    return {"description": status.phrase, "headers": headers, "content": {CONTENT_TYPE: content}}
+    return {"description": status.phrase, "headers": of_problem(status), "content": {CONTENT_TYPE: content}}

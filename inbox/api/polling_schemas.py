@@ -7,7 +7,7 @@ from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length, OneOf, Range
 
 from inbox.api.examples import EVENT_ID, RECEIPT
-from inbox.api.fields import DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, SmallBody, WholeNumber
+from inbox.api.fields import AT_MOST, DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, SmallBody, WholeNumber
 from inbox.events import Order
 
 MAX_POLL = 500
@@ -28,7 +28,7 @@ class PollParameters(Schema):
             "receipt, `peek` changes nothing."
         },
     )
-    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata={"examples": [100]})
+    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata=AT_MOST)
     order = String(
         load_default=Order.OLDEST,
         validate=OneOf([str(order) for order in Order]),
