@@ -136,11 +136,22 @@ def test_every_example_has_the_form_that_is_described(spec: Spec) -> None:
     assert checked > 200
 
 
+def begun_with(operation: Spec) -> Spec:
+    """The parameters that Swagger UI fills in before anybody has typed."""
+    filled = {
+        each["name"]: value
+        for each in operation["parameters"]
+        for value in (each.get("example", each["schema"].get("example", each["schema"].get("default"))),)
+        if each["in"] != "path" and value is not None
+    }
+    return {name: str(value).lower() for name, value in filled.items()}
+
+
 def requests_of(operation: Spec) -> Iterator[Spec]:
-    """Each body of the examples, without parameters and with each of them alone."""
+    """Each body of the examples, as *Try it out* would send it, and with each parameter alone."""
     media = operation.get("requestBody", {"content": {}})["content"].get("application/json")
     for body in [{"json": each} for each in values(media)] if media else [{}]:
-        yield body
+        yield body | {"query_string": begun_with(operation)}
         for each in operation["parameters"]:
             for value in values(each) if each["in"] != "path" and each["name"] not in CANNOT_BE_MADE_UP else []:
                 if each["in"] == "header":
