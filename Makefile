@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test engines check bench profile cost torture build lock clean
+.PHONY: help run install test engines check bench profile cost torture recipes build lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,10 @@ cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/cost
 torture: engines ## the long crash, fault and concurrency runs; at its end a soak
 	$(BIN)/pytest --torture --all-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
+
+recipes: $(VENV)/.dev ## fetch Node-RED, and run the recipes of docs/recipes in it
+	@$(BIN)/python -m tests.engines.node_red
+	$(BIN)/pytest --node-red tests/recipes
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway
 	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip

@@ -19,6 +19,14 @@ _MAY_BE_MISSING = (dynamodb_local, programs, small_disk, zapier)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the crash and concurrency tests at full length")
     parser.addoption("--all-engines", action="store_true", help="fail where something that tests run on is missing")
+    parser.addoption("--node-red", action="store_true", help="run the recipe for Node-RED in the real one")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # Not skipped but not there: a test of a program that was not asked for is no result.
+    if collection_path.name == "test_node_red.py" and not config.getoption("--node-red"):
+        return True
+    return None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

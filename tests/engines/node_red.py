@@ -1,0 +1,85 @@
+"""The real Node-RED, in the versions that `node-red/package-lock.json` pins.
+
+`python -m tests.engines.node_red` fetches it into `.cache/`, and says in one line where that cannot be done.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.engines import npm
+
+_PINS = Path(__file__).with_name("node-red")
+_DIGEST = hashlib.sha256((_PINS / "package-lock.json").read_bytes()).hexdigest()
+_FOLDER = Path(__file__).parents[2] / ".cache" / f"node-red-{_DIGEST[:12]}"
+
+MISSING = "Node-RED DID NOT RUN: `python -m tests.engines.node_red` says what is missing."
+
+# Without editor, admin API and HTTP nodes it listens on no port at all.
+_SETTINGS = """module.exports = {
+    httpAdminRoot: false,
+    httpNodeRoot: false,
+    telemetry: { enabled: false, updateNotification: false },
+    externalModules: { autoInstall: false },
+};
+"""
+
+
+def is_there() -> bool:
+    return _FOLDER.is_dir() and shutil.which("node") is not None
+
+
+def fetch() -> None:
+    """Raises where it cannot be had."""
+    if is_there():
+        return
+    _FOLDER.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
+        engine = shutil.copytree(_PINS, Path(folder) / "engine")
+        npm.install(engine)
+        # In one step: a folder of that name is a whole one.
+        engine.rename(_FOLDER)
+
+
+class NodeRed:
+    """A process with one flow file, in a folder of its own."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        self.environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = folder / "log"
+
+    def start(self, flow: list[dict[str, Any]]) -> None:
+        """Returns at once."""
+        (self._folder / "settings.js").write_text(_SETTINGS)
+        (self._folder / "flows.json").write_text(json.dumps(flow))
+        command: list[str | Path] = [
+            "node",
+            _FOLDER / "node_modules" / "node-red" / "red.js",
+            "--userDir",
+            self._folder,
+            "flows.json",
+        ]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env=self.environment, cwd=self._folder, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+
+if __name__ == "__main__":
+    try:
+        fetch()
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+        sys.exit(f"Node-RED cannot be had here: {error}.")

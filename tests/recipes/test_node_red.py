@@ -1,0 +1,148 @@
+"""The flow of docs/recipes in a real Node-RED: each event once, and again where it was not acknowledged.
+
+Only there with `pytest --node-red`; `make recipes` fetches it first. Without the option this file is not collected.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.consumers import Client
+from tests.engines import node_red
+from tests.engines.node_red import NodeRed
+from tests.service import Service, until
+
+FLOW = Path(__file__).parents[2] / "docs" / "recipes" / "node-red.json"
+OWN_NODES = "your-own-nodes"
+
+
+def flow_with(own_nodes: dict[str, Any], seconds: float = 0.2) -> list[dict[str, Any]]:
+    """The recipe, with somebody's nodes in their place, and a line in the log every so many seconds, when it ticks."""
+    flow: list[dict[str, Any]] = json.loads(FLOW.read_text())
+    by_id = {node["id"]: node for node in flow}
+    place = by_id[OWN_NODES]
+    kept = {name: place[name] for name in ("id", "z", "wires")}
+    flow[flow.index(place)] = own_nodes | kept
+    tick = by_id["every-5-seconds"]
+    tick["repeat"] = str(seconds)
+    tick["wires"][0].append("clock")
+    return [*flow, function("node.log('tick');") | {"id": "clock", "z": tick["z"], "wires": []}]
+
+
+def writing_to(file: Path) -> dict[str, Any]:
+    path = {"filename": str(file), "filenameType": "str"}
+    return {"type": "file", "appendNewline": True, "overwriteFile": "false", **path}
+
+
+def function(code: str) -> dict[str, Any]:
+    return {"type": "function", "func": code, "outputs": 1}
+
+
+def ids_in(file: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def node(tmp_path: Path, service: Service) -> Iterator[NodeRed]:
+    """Not started yet, with a key of the tenant `acme`."""
+    assert node_red.is_there(), node_red.MISSING
+    folder = tmp_path / "node-red"
+    folder.mkdir()
+    node = NodeRed(folder, service.environment | {"INBOX_API_KEY": service.create_key("acme")})
+    yield node
+    node.kill()
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    return Client(service, service.create_key("acme"))
+
+
+def all_delivered(client: Client, count: int) -> None:
+    until(lambda: len(client.get("/events?status=delivered&limit=500")) == count, 60)
+
+
+def test_each_event_reaches_the_own_nodes_once_and_is_acknowledged(
+    service: Service, node: NodeRed, client: Client, tmp_path: Path
+) -> None:
+    service.start()
+    node.start(flow_with(writing_to(tmp_path / "taken")))
+    sent = [client.send({"n": number}) for number in range(20)]
+    all_delivered(client, 20)
+    assert ids_in(tmp_path / "taken") == sent
+
+
+def test_what_waits_is_fetched_without_waiting_for_the_next_tick(
+    service: Service, node: NodeRed, client: Client, tmp_path: Path
+) -> None:
+    service.start()
+    sent = client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(250)]).json()
+    node.start(flow_with(writing_to(tmp_path / "taken"), seconds=3600))
+    all_delivered(client, 250)
+    assert ids_in(tmp_path / "taken") == [event["id"] for event in sent]
+
+
+def test_events_of_a_node_red_killed_before_it_acknowledged_come_again(
+    service: Service, node: NodeRed, client: Client, tmp_path: Path
+) -> None:
+    service.variables["INBOX_LEASE_SECONDS"] = "5"
+    service.start()
+    sent = [client.send({"n": number}) for number in range(3)]
+    node.start(flow_with(function("return null;")))
+    until(lambda: len(client.get("/events?status=leased")) == len(sent), 60)
+    node.kill()
+    node.start(flow_with(writing_to(tmp_path / "taken")))
+    all_delivered(client, 3)
+    assert ids_in(tmp_path / "taken") == sent
+    assert [event["deliveries"] for event in client.get("/events")] == [2, 2, 2]
+
+
+def test_nothing_more_is_leased_while_events_are_in_hand(service: Service, node: NodeRed, client: Client) -> None:
+    service.start()
+    client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(101)])
+    node.start(flow_with(function("node.log('in hand');")))
+    until(lambda: node.log.read_text().partition("in hand")[2].count("tick") >= 10, 60)
+    assert len(client.get("/events?status=leased&limit=500")) == 100
+
+
+def test_an_event_that_the_own_nodes_fail_on_comes_again_and_holds_up_no_other(
+    service: Service, node: NodeRed, client: Client
+) -> None:
+    service.variables["INBOX_LEASE_SECONDS"] = "3"
+    service.start()
+    bad, good = client.send({"n": 0}), client.send({"n": 1})
+    fail_once = (
+        "if (msg.payload.id === '%s' && msg.payload.deliveries === 1) { throw new Error('no luck'); } return msg;"
+    )
+    node.start(flow_with(function(fail_once % bad)))
+    all_delivered(client, 2)
+    assert {event["id"]: event["deliveries"] for event in client.get("/events")} == {bad: 2, good: 1}
+    assert "no luck" in node.log.read_text()
+
+
+def test_a_service_that_is_away_and_a_key_that_is_refused_are_shown_and_asked_again(
+    service: Service, node: NodeRed, client: Client
+) -> None:
+    node.start(flow_with(function("return msg;")))
+    until(lambda: "ECONNREFUSED" in node.log.read_text(), 60)
+    service.run("tenants", "suspend", "acme")
+    service.variables["INBOX_KEY_CACHE_SECONDS"] = "0"
+    service.start()
+    until(lambda: "Poll: 403 " in node.log.read_text())
+    service.run("tenants", "resume", "acme")
+    client.send({})
+    all_delivered(client, 1)
+
+
+def test_a_pause_that_the_service_asks_for_is_kept(service: Service, node: NodeRed) -> None:
+    service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "3"
+    service.start()
+    node.environment["INBOX_API_KEY"] = "nobody's"
+    node.start(flow_with(function("return msg;")))
+    until(lambda: node.log.read_text().partition("Poll: 429 ")[2].count("tick") >= 10, 60)
+    shown = re.findall(r"\[debug:Inbox\]\s+Poll: (\d+) ", node.log.read_text())
+    assert shown == ["401", "401", "401", "429"]
