@@ -1,6 +1,7 @@
 """The flow of docs/recipes in a real Node-RED: each event once, and again where it was not acknowledged.
 
-Only there with `pytest --node-red`; `make recipes` fetches it first. Without the option this file is not collected.
+Only there with `pytest --node-red`; `make recipes` fetches it first. Without the option this file
+is not collected, unless it is named itself.
 """
 
 import json

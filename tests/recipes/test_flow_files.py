@@ -1,0 +1,99 @@
+"""The files to import fit the API that is there: their calls exist, their wires lead somewhere, no key is in them."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from inbox.app import Shared, create_app
+from inbox.settings import Settings
+from inbox.store.opening import open_store
+
+RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+
+
+class NodeRedFlow:
+    file = "node-red.json"
+    address = "{{{inbox}}}"
+
+    def __init__(self, flow: list[dict[str, Any]]) -> None:
+        self.nodes = {node["id"] for node in flow}
+        self.wires = {(node["id"], end) for node in flow for output in node.get("wires", []) for end in output}
+        self.calls = [(node["method"], node["url"]) for node in flow if node["type"] == "http request"]
+        self.starts = {node["id"] for node in flow if node["type"] in ("tab", "comment", "inject", "catch")}
+
+
+class N8nWorkflow:
+    file = "n8n.json"
+    address = "={{ $('Address').first().json.inbox }}"
+
+    def __init__(self, workflow: dict[str, Any]) -> None:
+        nodes = workflow["nodes"]
+        self.nodes = {node["name"] for node in nodes}
+        self.wires = {
+            (start, end["node"])
+            for start, outputs in workflow["connections"].items()
+            for output in outputs["main"]
+            for end in output
+        }
+        requests = [node["parameters"] for node in nodes if node["type"].endswith(".httpRequest")]
+        self.calls = [(request["method"], request["url"]) for request in requests]
+        self.starts = {node["name"] for node in nodes if node["type"].endswith("Trigger")}
+
+
+KINDS = (NodeRedFlow, N8nWorkflow)
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.file)
+def flow(request: pytest.FixtureRequest) -> NodeRedFlow | N8nWorkflow:
+    kind = request.param
+    flow: NodeRedFlow | N8nWorkflow = kind(json.loads((RECIPES / kind.file).read_text()))
+    return flow
+
+
+@pytest.fixture
+def specification(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    settings = Settings(store=f"sqlite:///{tmp_path}/inbox.db")
+    store = open_store(settings)
+    yield create_app(settings, store, Shared()).test_client().get("/openapi.json").get_json()
+    store.close()
+
+
+def test_every_call_is_one_that_the_service_takes(
+    flow: NodeRedFlow | N8nWorkflow, specification: dict[str, Any]
+) -> None:
+    for method, url in flow.calls:
+        assert url.startswith(flow.address)
+        parts = urlsplit(url.removeprefix(flow.address))
+        operation = specification["paths"][parts.path][method.lower()]
+        schemas = {each["name"]: each["schema"] for each in operation.get("parameters", []) if each["in"] == "query"}
+        for name, value in parse_qsl(parts.query, strict_parsing=bool(parts.query)):
+            choices = schemas[name].get("enum", [value])
+            assert value in choices, name
+
+
+def test_events_are_leased_and_acknowledged(flow: NodeRedFlow | N8nWorkflow) -> None:
+    poll, acknowledge = (urlsplit(url.removeprefix(flow.address)) for _, url in flow.calls)
+    assert (poll.path, dict(parse_qsl(poll.query))["mode"]) == ("/inbox", "lease")
+    assert acknowledge.path == "/inbox/ack"
+
+
+def test_every_wire_leads_from_one_node_to_another_and_none_is_left_out(flow: NodeRedFlow | N8nWorkflow) -> None:
+    assert {end for wire in flow.wires for end in wire} <= flow.nodes
+    assert {end for _, end in flow.wires} == flow.nodes - flow.starts
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
+def test_no_key_is_in_it(kind: type[NodeRedFlow | N8nWorkflow]) -> None:
+    text = (RECIPES / kind.file).read_text()
+    assert not re.search(r"ibx_|Bearer |[A-Za-z0-9]{40}", text)
+
+
+def test_n8n_asks_nodes_that_are_there_for_what_they_have() -> None:
+    text = (RECIPES / "n8n.json").read_text()
+    named = set(re.findall(r"\$\('([^']+)'\)", text))
+    assert named == {"Address", "Poll"} <= {node["name"] for node in json.loads(text)["nodes"]}
