@@ -49,9 +49,9 @@ torture: engines ## the long crash, fault and concurrency runs; at its end a soa
 	$(BIN)/pytest --torture --all-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
-recipes: $(VENV)/.dev ## fetch Node-RED, and run the recipes of docs/recipes in it
+recipes: engines ## what docs/recipes show, with Node-RED, which is fetched first
 	@$(BIN)/python -m tests.engines.node_red
-	$(BIN)/pytest --node-red tests/recipes
+	$(BIN)/pytest --node-red --all-engines tests/recipes
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway
 	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.engines import npm
+from tests.engines import npm, system_packages
 
 _PINS = Path(__file__).with_name("node-red")
 _DIGEST = hashlib.sha256((_PINS / "package-lock.json").read_bytes()).hexdigest()
@@ -36,7 +36,8 @@ def is_there() -> bool:
 
 def fetch() -> None:
     """Raises where it cannot be had."""
-    if is_there():
+    system_packages.need("node", "nodejs")
+    if _FOLDER.is_dir():
         return
     _FOLDER.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
