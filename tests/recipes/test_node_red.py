@@ -102,6 +102,19 @@ def test_events_of_a_node_red_killed_before_it_acknowledged_come_again(
     assert [event["deliveries"] for event in client.get("/events")] == [2, 2, 2]
 
 
+def test_events_whose_acknowledgement_fails_come_again(service: Service, node: NodeRed, client: Client) -> None:
+    service.variables["INBOX_LEASE_SECONDS"] = "2"
+    service.start()
+    client.send({})
+    flow = flow_with(function("return msg;"))
+    (acknowledge,) = (each for each in flow if each["id"] == "acknowledge")
+    acknowledge["url"] = "{{{inbox}}}/inbox/nowhere/ack"
+    node.start(flow)
+    until(lambda: client.get("/events")[0]["deliveries"] >= 2, 60)
+    assert "Acknowledge: 404 " in node.log.read_text()
+    assert client.get("/events?status=delivered") == []
+
+
 def test_nothing_more_is_leased_while_events_are_in_hand(service: Service, node: NodeRed, client: Client) -> None:
     service.start()
     client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(101)])
