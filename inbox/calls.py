@@ -21,6 +21,8 @@ class CallFailed(Exception):
         self.retry_after_seconds = 0
         self.may_pass = may_pass
         """Whether the same call may work in a while."""
+        self.stored_before = 0
+        """Where many events were sent: how many of them were stored. The problem's pointers begin after those."""
         if answer is not None:
             self.status = answer.status_code
             self.problem = _problem(answer)
@@ -49,7 +51,10 @@ class Caller:
         self.retries = retries
         self.on_retry = on_retry
         self._url = url.rstrip("/")
-        self._key = key
+        self._key = key.strip()
+        # Here and without quoting it: what refuses a header that is none would show the key.
+        if not (self._key.isascii() and self._key.isprintable() and self._key):
+            raise ValueError("The API key is empty or has characters that no key has.")
         self._read_json = read_json
         self._write_json = write_json
         self._session = requests.Session()
@@ -124,15 +129,19 @@ class Caller:
 
 def _refusal(answer: requests.Response) -> str:
     problem = _problem(answer)
-    if not {"title", "detail"} <= problem.keys():
+    if not problem:
         return f"{answer.status_code} {answer.reason}"
     faults = "".join(f"\n  {fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", []))
     return f"{answer.status_code} {problem['title']}: {problem['detail']}{faults}"
 
 
 def _problem(answer: requests.Response) -> dict[str, Any]:
-    """Nothing, where something else refuses."""
-    if answer.headers.get("Content-Type") != "application/problem+json":
+    """Nothing, where it is not the service that refuses: a proxy may use the same form for words of its own."""
+    try:
+        problem = answer.json()
+        is_ours = (
+            problem["status"] == answer.status_code and {"type", "title", "detail", "request_id"} <= problem.keys()
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
         return {}
-    problem: dict[str, Any] = answer.json()
-    return problem
+    return problem if is_ours else {}

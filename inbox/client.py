@@ -11,7 +11,7 @@ same through all of its tries, so that a repeat stores nothing twice and takes n
 """
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
@@ -60,13 +60,18 @@ class Lease:
         self._caller = caller
         self._held = {event["receipt"]: event for event in events}
 
-    def acknowledge(self, *events: Event) -> None:
-        """These are done; where none is given, all that are still held."""
+    @property
+    def held(self) -> list[Event]:
+        """Those that are neither acknowledged nor released nor lost."""
+        return list(self._held.values())
+
+    def acknowledge(self, events: Iterable[Event]) -> None:
+        """These are done."""
         self._settle("/inbox/ack", events)
 
-    def release(self, *events: Event, delay_seconds: int = 0, repeatable: bool = True) -> None:
-        """These come again, in so many seconds at the earliest; where none is given, all that are still held."""
-        self._settle("/inbox/release", events, repeatable, delay_seconds=delay_seconds)
+    def release(self, events: Iterable[Event], *, delay_seconds: int = 0) -> None:
+        """These come again, in so many seconds at the earliest."""
+        self._settle("/inbox/release", events, delay_seconds=delay_seconds)
 
     def extend(self, lease_seconds: int) -> None:
         """All that are still held are needed for so many seconds from now on."""
@@ -74,12 +79,11 @@ class Lease:
             body = {"receipts": list(self._held), "lease_seconds": lease_seconds}
             self._let_go(self._caller.ask("POST", "/inbox/extend", dict, body)["lost"])
 
-    def _settle(self, path: str, events: Sequence[Event], repeatable: bool = True, **more: int) -> None:
-        given = [event["receipt"] for event in events] or self._held
-        receipts = [receipt for receipt in given if receipt in self._held]
+    def _settle(self, path: str, events: Iterable[Event], *, repeatable: bool = True, **more: int) -> None:
+        receipts = [event["receipt"] for event in events if event["receipt"] in self._held]
         if receipts:
-            settled = self._caller.ask("POST", path, dict, {"receipts": receipts, **more}, repeatable=repeatable)
-            self._let_go(settled["lost"])
+            body = {"receipts": receipts, **more}
+            self._let_go(self._caller.ask("POST", path, dict, body, repeatable=repeatable)["lost"])
             for receipt in receipts:
                 self._held.pop(receipt, None)
 
@@ -96,16 +100,20 @@ class Client(Caller):
         stored: StoredEvent = self.ask("POST", "/events", dict, envelope)
         return stored
 
-    def send_many(self, events: Sequence[NewEvent]) -> list[StoredEvent]:
-        """In this order, 500 to a call. Where a later call fails, what the ones before it sent is stored."""
+    def send_many(self, events: Sequence[NewEvent], *, idempotency_key: str | None = None) -> list[StoredEvent]:
+        """In this order, up to 500 to a call. Where a later call fails, what the ones before have sent is stored
+        (`CallFailed.stored_before`): with a key of the caller's own, the whole can then be sent again."""
+        key = idempotency_key or _new_id()
         stored: list[StoredEvent] = []
         for first in range(0, len(events), _BATCH):
-            batch, key = events[first : first + _BATCH], {"Idempotency-Key": _new_id()}
-            stored += self.ask("POST", "/events/batch", list, batch, headers=key)
+            stored += self._send_batch(events[first : first + _BATCH], key, first)
         return stored
 
     def poll(self, inbox: str = "default", *, limit: int = 100, wait: int = 0) -> list[Event]:
-        """Undelivered events, the oldest first; from now on they are delivered."""
+        """Undelivered events, the oldest first; from now on they are delivered.
+
+        The service knows a repeated poll for 5 minutes. A client that retries for longer may lose the events of an
+        answer that did not arrive; `lease` has no such limit."""
         return self._take(inbox, mode="consume", limit=limit, wait=wait)
 
     def peek(
@@ -126,8 +134,8 @@ class Client(Caller):
         lease_seconds: int | None = None,
         delay_seconds: int = 0,
     ) -> Iterator[Lease]:
-        """Undelivered events, for a while. At the end of the block they are acknowledged. Where it raises, those that
-        were not are released, to come again in `delay_seconds`."""
+        """Undelivered events, for a while. Where the block ends, also by `return` or `break`, those that are still held
+        are acknowledged; where it raises they are released, to come again in `delay_seconds`."""
         parameters = {"limit": limit, "wait": wait, "lease_seconds": lease_seconds}
         lease = Lease(self, self._take(inbox, mode="lease", **parameters))
         try:
@@ -135,9 +143,9 @@ class Client(Caller):
         except BaseException:
             # One try will do: what cannot be released comes again when its lease is over.
             with suppress(CallFailed):
-                lease.release(delay_seconds=delay_seconds, repeatable=False)
+                lease._settle("/inbox/release", lease.held, repeatable=False, delay_seconds=delay_seconds)
             raise
-        lease.acknowledge()
+        lease.acknowledge(lease.held)
 
     def replay(self, event_id: str, inbox: str = "default") -> Event:
         """Makes a delivered or dead event undelivered again. It is not repeated where the answer was lost: a consumer
@@ -146,12 +154,34 @@ class Client(Caller):
         event: Event = self.ask("POST", path, dict, parameters={"inbox": inbox}, repeatable=False)
         return event
 
-    def replay_matching(self, inbox: str = "default", **filters: Any) -> Replayed:
-        """The same for all that match `since`, `until`, `event_type` and `status`, up to 1,000 of them. As long as
-        there are `more`, call again."""
-        selection = {"inbox": inbox, **filters}
+    def replay_matching(
+        self,
+        inbox: str = "default",
+        *,
+        since: str | int | None = None,
+        until: str | int | None = None,
+        event_type: str | None = None,
+        status: Literal["delivered", "dead"] | None = None,
+    ) -> Replayed:
+        """The same for all that match, up to 1,000 of them. As long as there are `more`, call again."""
+        filters = {"since": since, "until": until, "event_type": event_type, "status": status}
+        selection = {"inbox": inbox} | {name: value for name, value in filters.items() if value is not None}
         replayed: Replayed = self.ask("POST", "/events/replay", dict, selection, repeatable=False)
         return replayed
+
+    def _send_batch(self, events: Sequence[NewEvent], key: str, first: int) -> list[StoredEvent]:
+        try:
+            # Where it stands is part of its key, so that the same events in the same call are the same batch.
+            headers = {"Idempotency-Key": f"{key}/{first}/{len(events)}"}
+            stored: list[StoredEvent] = self.ask("POST", "/events/batch", list, events, headers=headers)
+        except CallFailed as failure:
+            if failure.status != 413 or len(events) == 1:
+                failure.stored_before = first
+                raise
+            half = len(events) // 2
+            stored = self._send_batch(events[:half], key, first)
+            stored += self._send_batch(events[half:], key, first + half)
+        return stored
 
     def _take(self, inbox: str, **parameters: Any) -> list[Event]:
         attempt = {"Inbox-Attempt": _new_id()}

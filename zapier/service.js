@@ -2,65 +2,91 @@
 
 // How the service is called, and what its refusals are to Zapier.
 
-// Zapier ends what takes longer than 30 seconds, and a poll may take the service 10.
-const MOST_TRIES = 4;
+// Zapier ends what takes longer than 30 seconds, all calls of a step together.
+const MOST_MS = 25_000;
+// A poll may take the service 10 seconds.
 const TRY_MS = 12_000;
-const NO_NEW_TRY_AFTER_MS = 13_000;
-const PAUSE_MS = 500;
+const FIRST_PAUSE_MS = 500;
+const NO_ANSWER = ['FetchError', 'AbortError'];
+
+/** When all calls of a step that begins now have to be done. */
+const deadlineFromNow = () => Date.now() + MOST_MS;
 
 /** For beforeRequest: every request goes to the service that the connection is for, with its key. */
 const authorize = (request, z, bundle) => {
-  const address = (bundle.authData.url || '').trim().replace(/\/+$/, '');
+  const [address, key] = [bundle.authData.url, bundle.authData.api_key].map((text) => (text ?? '').trim());
   if (!/^https?:\/\/[^/]/i.test(address)) {
     throw new z.errors.Error('The address of the service has to begin with https://', 'invalid-address', 400);
   }
+  // Here and without quoting it: what refuses a header that is none would show the key.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new z.errors.ExpiredAuthError('The API key has characters that no key has. Copy it once more.');
+  }
   return {
     ...request,
-    url: address + request.url,
-    headers: { ...request.headers, Authorization: `Bearer ${bundle.authData.api_key}` },
+    url: address.replace(/\/+$/, '') + request.url,
+    headers: { ...request.headers, Authorization: `Bearer ${key}` },
   };
 };
 
-/** For afterResponse: refusals, in the service's own words. Zapier has turned a 429 into a ThrottledError before. */
+/** For afterResponse: refusals, in the service's own words. */
 const refuse = (response, z) => {
   const { status, data } = response;
   if (status === 401) {
     throw new z.errors.ExpiredAuthError('The API key is not valid any more. Reconnect with another one.');
   }
-  if (status < 400 && (data === null || typeof data !== 'object')) {
+  if (status >= 300 && status < 400) {
+    // Followed, a redirect would make a GET of what is sent, and leave out the key.
+    const elsewhere = response.getHeader('Location');
+    throw new z.errors.Error(`The service is not at this address, but at ${elsewhere}`, 'invalid-address', status);
+  }
+  if (status < 300 && (data === null || typeof data !== 'object')) {
     throw new z.errors.Error('What answers at this address is not a Polling Inbox.', 'invalid-address', status);
   }
-  if (status >= 400 && status < 500 && !(status === 404 && response.request.mayBeMissing)) {
-    const faults = (data?.errors ?? []).map(({ pointer, detail }) => ` ${pointer}: ${detail}`);
-    const words = data?.detail ?? `The service refused the call with ${status}.`;
-    throw new z.errors.Error(words + faults.join(''), data?.type ?? 'refused', status);
+  if (status >= 400 && status < 500 && status !== 429 && !(status === 404 && response.request.mayBeMissing)) {
+    throw new z.errors.Error(wordsOf(response), 'refused', status);
   }
   return response;
 };
 
+/** The problem document's, where it is one. */
+const wordsOf = ({ status, data }) => {
+  if (typeof data?.detail !== 'string') return `The call was refused with ${status}.`;
+  const faults = Array.isArray(data.errors) ? data.errors : [];
+  return [data.detail, ...faults.map((fault) => `${fault?.pointer}: ${fault?.detail}`)].join(' ');
+};
+
 /**
- * A call that may be repeated, because it only reads or carries an id by which the service knows it again:
- * where the answer was lost on its way, it is asked for once more.
+ * A call that may be repeated, because it only reads or carries an id by which the service knows it again. Where the
+ * service may have done what was asked and the answer did not arrive, it is asked for again until the deadline.
  */
-const call = async (z, request) => {
-  const began = Date.now();
-  for (let tries = 1; ; tries += 1) {
-    const isLast = () => tries === MOST_TRIES || Date.now() - began > NO_NEW_TRY_AFTER_MS;
+const call = async (z, request, deadline = deadlineFromNow()) => {
+  let mayBeDone = false;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+    let failure;
+    let waitMs = pauseMs;
     try {
-      const response = await z.request({ timeout: TRY_MS, ...request, skipThrowForStatus: true });
-      if (response.status < 500) return response;
-      if (isLast()) throw unavailable(z, response);
+      const response = await z.request({
+        ...request,
+        signal: AbortSignal.timeout(Math.max(1, Math.min(TRY_MS, deadline - Date.now()))),
+        redirect: 'manual',
+        skipThrowForStatus: true,
+        throwForThrottlingEarly: false,
+      });
+      if (response.status < 429) return response;
+      const seconds = Number.parseInt(response.getHeader('Retry-After'), 10) || 1;
+      failure = new z.errors.ThrottledError(`The service answered ${response.status}.`, seconds);
+      // Refused for their number, calls have done nothing, and Zapier makes them again later.
+      if (response.status === 429 && !mayBeDone) throw failure;
+      waitMs = Math.max(waitMs, seconds * 1000);
     } catch (error) {
-      if (error.name !== 'FetchError' || isLast()) throw error;
+      if (!NO_ANSWER.includes(error.name)) throw error;
+      failure = error;
     }
-    await new Promise((resume) => setTimeout(resume, PAUSE_MS));
+    if (Date.now() + waitMs >= deadline) throw failure;
+    mayBeDone = true;
+    await new Promise((resume) => setTimeout(resume, waitMs));
   }
 };
 
-/** Zapier tries again later, by itself. */
-const unavailable = (z, response) => {
-  const seconds = Number.parseInt(response.getHeader('Retry-After'), 10);
-  return new z.errors.ThrottledError(`The service answered ${response.status}.`, Number.isNaN(seconds) ? 60 : seconds);
-};
-
-module.exports = { authorize, refuse, call };
+module.exports = { authorize, refuse, call, deadlineFromNow };

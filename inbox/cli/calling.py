@@ -25,8 +25,12 @@ def calls_service(command: Callable[..., None]) -> Callable[..., None]:
         settings = settings_in_force()
         if not (key := key or settings.api_key):
             raise click.UsageError("An API key is needed: --key, or INBOX_API_KEY.")
-        address = url or settings.url
-        with Client(address, key, retries=_RETRIES, read_json=_read_json, write_json=strict_json.dump) as client:
+        exact: dict[str, Any] = {"read_json": _read_json, "write_json": strict_json.dump}
+        try:
+            client = Client(url or settings.url, key, retries=_RETRIES, **exact)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        with client:
             try:
                 command(client, **arguments)
             except CallFailed as failure:

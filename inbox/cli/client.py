@@ -29,7 +29,7 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
 @click.option("--inbox", default=DEFAULT_INBOX, callback=inbox_name, help="A named inbox.")
 @click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Events at a time.")
 @click.option("--peek", is_flag=True, help="Only look; the events stay undelivered.")
-@click.option("--follow", is_flag=True, help="Go on until Ctrl-C; an event is acknowledged once it is printed.")
+@click.option("--follow", is_flag=True, help="Go on until Ctrl-C; what was leased is acknowledged once it is printed.")
 @calls_service
 def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> None:
     """Take the undelivered events and print them, one JSON object a line."""

@@ -9,7 +9,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from authorizer import apikey
-from inbox.client import CallFailed, Client
+from inbox.client import CallFailed, Client, NewEvent
 from tests.service import Service
 
 
@@ -20,6 +20,7 @@ class BadLine(HTTPAdapter):
         super().__init__()
         self.to_lose = 0
         self.statuses: list[int] = []
+        self.body: bytes | None = None
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
         answer = super().send(*arguments, **options)
@@ -30,6 +31,9 @@ class BadLine(HTTPAdapter):
         if self.statuses:
             answer.status_code = self.statuses.pop(0)
             answer.headers["Retry-After"] = "7"
+            if self.body is not None:
+                answer.close()
+                answer._content = self.body
         return answer
 
 
@@ -86,6 +90,26 @@ def test_many_are_sent_in_their_order_however_many(client: Client) -> None:
     assert client.send_many([]) == []
 
 
+def test_what_is_too_much_for_a_call_takes_more_of_them(client: Client) -> None:
+    large = [{"payload": {"n": n, "text": "x" * 100_000}} for n in range(200)]
+    client.send_many(large)  # type: ignore[arg-type]
+    assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(200))
+    with pytest.raises(CallFailed) as refused:
+        client.send_many([{"payload": {}}, {"payload": {"text": "x" * 262_144}}])
+    assert (refused.value.status, refused.value.stored_before) == (413, 1)
+
+
+def test_many_with_a_key_of_ones_own_can_be_sent_again_once_they_are_mended(client: Client) -> None:
+    events: list[NewEvent] = [{"payload": {"n": n}} for n in range(600)]
+    broken = [*events[:550], NewEvent(payload={}, event_type="not a type"), *events[551:]]
+    with pytest.raises(CallFailed) as refused:
+        client.send_many(broken, idempotency_key="import")
+    assert refused.value.stored_before == 500
+    assert refused.value.problem["errors"][0]["pointer"] == "/50/event_type"
+    client.send_many(events, idempotency_key="import")
+    assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(600))
+
+
 def test_what_a_block_has_leased_is_acknowledged_at_its_end(client: Client) -> None:
     send(client, 3)
     with client.lease(limit=2) as lease:
@@ -99,7 +123,7 @@ def test_what_a_block_has_leased_is_acknowledged_at_its_end(client: Client) -> N
 def test_a_block_that_raises_gives_back_what_it_has_not_acknowledged(client: Client) -> None:
     send(client, 3)
     with pytest.raises(ZeroDivisionError), client.lease() as lease:  # noqa: PT012
-        lease.acknowledge(lease.events[0])
+        lease.acknowledge(lease.events[:1])
         raise ZeroDivisionError
     assert numbers(client.peek()) == [2, 3]
     with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60):
@@ -107,12 +131,35 @@ def test_a_block_that_raises_gives_back_what_it_has_not_acknowledged(client: Cli
     assert client.peek() == []
 
 
+def test_no_events_are_none_and_not_all(client: Client) -> None:
+    send(client, 2)
+    with client.lease() as lease:
+        lease.acknowledge([])
+        lease.release([])
+        assert lease.held == lease.events
+        assert len(client.ask("GET", "/events", list, parameters={"status": "leased"})) == 2
+
+
+def test_an_empty_lease_has_nothing_to_settle(client: Client) -> None:
+    with client.lease() as lease:
+        lease.extend(60)
+        assert lease.events == []
+
+
+def test_a_block_that_raises_says_so_even_where_nothing_can_be_given_back(client: Client, line: BadLine) -> None:
+    send(client, 1)
+    with pytest.raises(ZeroDivisionError), client.lease():  # noqa: PT012
+        line.to_lose = 1
+        raise ZeroDivisionError
+    assert line.to_lose == 0
+
+
 def test_a_lease_is_released_and_extended_by_hand(client: Client) -> None:
     send(client, 2)
     with client.lease(lease_seconds=5) as lease:
         before = lease.events[1]["lease_expires_at"]
-        lease.release(lease.events[0])
-        lease.release(lease.events[0])
+        for _ in range(2):
+            lease.release(lease.events[:1])
         lease.extend(600)
         assert numbers(client.poll()) == [1]
         (held,) = client.ask("GET", "/events", list, parameters={"status": "leased"})
@@ -194,12 +241,23 @@ def test_a_refusal_is_raised_at_once_with_what_is_wrong(
         assert refused.value.status == 404
     with pytest.raises(CallFailed, match="401"), Client(running_service.url, apikey.mint()) as stranger:
         stranger.poll()
+    for key in ("", " ", "ibx_secret\nkey", "ibx_secret\u200bkey"):
+        with pytest.raises(ValueError, match=r"^The API key is empty or has characters that no key has\.$"):
+            Client(running_service.url, key)
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.send({"n": float("nan")})
     for url in ("inbox.example", "http://", "http://127.0.0.1:99999"):
         with pytest.raises(CallFailed, match="could not be called"), Client(url, "key") as lost:
             lost.poll()
     assert pauses == []
+
+
+def test_words_of_something_else_are_no_problem_of_ours(client: Client, line: BadLine) -> None:
+    for body in (b"", b"[]", b'{"errors": null}', b'{"status": 403, "title": "No", "errors": [{}]}', b"\xff"):
+        line.statuses, line.body = [403], body
+        with pytest.raises(CallFailed, match=r"^403 ") as refused:
+            client.poll()
+        assert refused.value.problem == {}
 
 
 def test_a_page_of_something_else_is_no_answer(client: Client) -> None:

@@ -61,6 +61,8 @@ def parse(name: str, text: str) -> Page:
                 steps.append(File(file, content))
             case _:
                 raise NotARecipe(f"{name} has a block ```{words} that is neither console, nor text, nor a named file")
+    if re.search(r"^ {4,}\$ ", _BLOCK.sub("", text), re.MULTILINE):
+        raise NotARecipe(f"{name} shows a command where nothing is tried: it has to be in a block ```console")
     if not any(isinstance(step, Command) for step in steps):
         raise NotARecipe(f"{name} runs no command, so nothing on it is tried")
     return Page(name, scopes, tuple(steps))

@@ -11,9 +11,9 @@ from tests.recipes.pages import Command, File, Page
 
 COMMAND_SECONDS = 30
 
-# What is another one each time, and what stands in its place on both sides.
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+# What else is another one each time, and what stands in its place on both sides.
 _EACH_TIME = (
-    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "(id)"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "(time)"),
     (r"\b\d{13}\b", "(timestamp)"),
     (r"\b[0-9a-f]{32}\b", "(request)"),
@@ -38,6 +38,7 @@ def environment(url: str, key: str, home: Path) -> dict[str, str]:
 
 def follow(page: Page, folder: Path, variables: dict[str, str]) -> None:
     (folder / ".exports").touch()
+    ids: dict[str, str] = {}
     for step in page.steps:
         match step:
             case File(name, text):
@@ -46,7 +47,11 @@ def follow(page: Page, folder: Path, variables: dict[str, str]) -> None:
                 if text.startswith("#!"):
                     file.chmod(0o755)
             case Command(line, shown):
-                _hold_against(page.name, line, shown, *_run(line, folder, variables))
+                status, output = _run(line, folder, variables)
+                told = f"{page.name}\n$ {line}\nprinted\n{output}"
+                if status != 0:
+                    raise NotAsShown(f"{told}and ended with {status}")
+                _hold_against(shown, output, ids, told)
 
 
 def _run(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str]:
@@ -70,11 +75,11 @@ def _run(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str]:
     return process.returncode, output
 
 
-def _hold_against(page: str, line: str, shown: str, status: int, output: str) -> None:
-    told = f"{page}\n$ {line}\nprinted\n{output}"
-    if status != 0:
-        raise NotAsShown(f"{told}and ended with {status}")
-    if not re.fullmatch(_pattern(shown), _same_each_time(output)):
+def _hold_against(shown: str, output: str, ids: dict[str, str], told: str) -> None:
+    """`ids` are those of the page so far, with those that were printed in their places: the same stay the same."""
+    found = re.fullmatch(_pattern(shown), _same_each_time(output))
+    pairs = zip(re.findall(_ID, shown), found.groups() if found else (), strict=False)
+    if found is None or any(ids.setdefault(on_page, printed) != printed for on_page, printed in pairs):
         raise NotAsShown(f"{told}where the page shows\n{shown}")
 
 
@@ -85,6 +90,10 @@ def _same_each_time(text: str) -> str:
 
 
 def _pattern(shown: str) -> str:
-    """`…` stands for anything in its line, and alone in a line for any lines."""
+    """`…` stands for anything in its line, and alone in a line for any lines; a group for each id."""
     lines = _same_each_time(shown).splitlines(keepends=True)
-    return "".join("(?s:.*)" if line == "…\n" else re.escape(line).replace("…", ".*") for line in lines)
+    return "".join("(?s:.*)" if line == "…\n" else _of_line(line) for line in lines)
+
+
+def _of_line(line: str) -> str:
+    return f"({_ID})".join(re.escape(piece).replace("…", ".*") for piece in re.split(_ID, line))

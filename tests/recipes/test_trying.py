@@ -48,6 +48,7 @@ def test_what_is_true_passes(tmp_path: Path, block: str) -> None:
         "console\n$ printf 'one\\ntwo\\n'\none…",
         "console\n$ printf 'a\\nb\\nc\\n'\na\n…\nd",
         "console\n$ echo d3aac242-ddcb-4545-8ef5-df261c6bebfa\n2026-11-16T01:56:45Z",
+        "console" + 2 * "\n$ cat /proc/sys/kernel/random/uuid\nd3aac242-ddcb-4545-8ef5-df261c6bebfa",
     ],
 )
 def test_other_output_is_found_out(tmp_path: Path, block: str) -> None:
@@ -82,6 +83,7 @@ def test_files_are_saved_before_the_commands_behind_them(tmp_path: Path) -> None
         (HEAD + "```text\n$ echo one\n```\n", "runs no command"),
         (HEAD + "```console\nold output\n$ true\n```\n", "does not begin with a command"),
         (HEAD + "```console\n$ true\n```\n\n```json\n{}\n```\n", "neither console"),
+        (HEAD + "```console\n$ true\n```\n\n    $ false\n", "where nothing is tried"),
         ("# A recipe\n\n```console\n$ true\n```\n", "does not begin with INBOX_URL"),
         (HEAD.replace("`inbox:read`", "a scope") + "```console\n$ true\n```\n", "the scopes that the key needs"),
     ],

@@ -22,3 +22,5 @@ def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == expected
+    # Without it the client has no types for those who install it.
+    assert "inbox/py.typed" in packed

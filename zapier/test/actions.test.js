@@ -40,15 +40,40 @@ test('an address that is none, or of something else, is told apart from a wrong 
   await assert.rejects(authenticate({ url: page.url }), /is not a Polling Inbox/);
 });
 
-test('a service that cannot answer is left in peace for a while', async (t) => {
-  const busy = await startPage('{"detail": "busy"}', 503, { 'Retry-After': '7' });
+test('a service that asks for a long rest is left in peace for as long', async (t) => {
+  const busy = await startPage('{"detail": "busy"}', 503, { 'Retry-After': '60' });
   t.after(busy.close);
   await assert.rejects(authenticate({ url: busy.url }), (error) => {
     assert.equal(error.name, 'ThrottledError');
-    assert.equal(JSON.parse(error.message).delay, 7);
+    assert.equal(JSON.parse(error.message).delay, 60);
     return true;
   });
-  assert.equal(busy.calls, 4);
+  assert.equal(busy.calls, 1);
+});
+
+test('an address that leads elsewhere is told, and nothing is sent there', async (t) => {
+  const old = await startPage('', 301, { Location: `${authData.url}/events` });
+  t.after(old.close);
+  await assert.rejects(sendEvent({ data: { n: '1' } }, { ...authData, url: old.url }), /is not at this address, but at/);
+});
+
+test('a refusal by something else is told without its words', async (t) => {
+  for (const body of ['', '[]', '{"errors": {"a": 1}}', '{"detail": 1, "errors": [null]}']) {
+    const proxy = await startPage(body, 403);
+    t.after(proxy.close);
+    await assert.rejects(authenticate({ url: proxy.url }), /The call was refused with 403/);
+  }
+});
+
+test('a key that cannot be one is refused, and never shown', async () => {
+  for (const api_key of ['', undefined, 'ibx_secret\nkey', 'ibx_secret\u200bkey']) {
+    await assert.rejects(authenticate({ api_key }), (error) => {
+      assert.equal(error.name, 'ExpiredAuthError');
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+  }
+  assert.deepEqual(await authenticate({ api_key: ` ${authData.api_key}\n` }), await authenticate());
 });
 
 test('an event is sent with its members, its JSON, or both', async () => {

@@ -27,12 +27,17 @@ const startPage = async (body, status = 200, headers = {}) => {
 
 /**
  * The service behind a bad line: it does its part and nobody hears of it. `lose(n)` loses the next n answers, `cut(n)`
- * breaks them off in the middle; `lost` counts both.
+ * breaks them off in the middle, and `lost` counts both; `refuse(...)` answers the calls after that with these statuses
+ * and without the service; `hangUpAfter(n)` loses every answer after the next n.
  */
 const startBadLine = async (target) => {
-  let [toLose, toCut] = [0, 0];
+  let [toLose, toCut, toRefuse, toPass] = [0, 0, [], Infinity];
   const line = await start(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
+    if (toLose + toCut === 0 && toRefuse.length > 0) {
+      response.writeHead(toRefuse.shift(), { 'Retry-After': 1 }).end();
+      return;
+    }
     const answer = await fetch(target + request.url, {
       method: request.method,
       headers: Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.includes(name)),
@@ -40,7 +45,8 @@ const startBadLine = async (target) => {
     });
     const body = Buffer.from(await answer.arrayBuffer());
     if (toLose + toCut > 0) line.lost += 1;
-    if (toLose > 0) {
+    toPass -= 1;
+    if (toLose > 0 || toPass < 0) {
       toLose -= 1;
       request.socket.destroy();
       return;
@@ -54,7 +60,13 @@ const startBadLine = async (target) => {
     }
     response.end(body);
   });
-  return Object.assign(line, { lost: 0, lose: (count) => { toLose = count; }, cut: (count) => { toCut = count; } });
+  return Object.assign(line, {
+    lost: 0,
+    lose: (count) => { toLose = count; },
+    cut: (count) => { toCut = count; },
+    refuse: (...statuses) => { toRefuse = statuses; },
+    hangUpAfter: (count) => { toPass = count; },
+  });
 };
 
 module.exports = { startPage, startBadLine };

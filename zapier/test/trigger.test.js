@@ -1,7 +1,7 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const { test } = require('node:test');
+const { describe, test } = require('node:test');
 
 const { startBadLine } = require('./stand_ins');
 const { ask, authData, newInbox } = require('./service');
@@ -28,6 +28,18 @@ test('the editor still sees events after the Zap has taken them, under the same 
   assert.deepEqual(after.map(({ id }) => id), before.map(({ id }) => id));
 });
 
+test('whoever asks for so many events only looks', async () => {
+  const zap = new Zap(authData, await newInbox());
+  await zap.inbox.send(5);
+  const looked = await appTester(App.triggers.new_event.operation.perform, {
+    authData,
+    inputData: zap.inputData,
+    meta: { limit: 2 },
+  });
+  assert.deepEqual(numbers(looked), [5, 4]);
+  assert.deepEqual(numbers(await zap.poll()), [5, 4, 3, 2, 1]);
+});
+
 test('an empty inbox shows nothing, so that Zapier takes the sample', async () => {
   const zap = new Zap(authData, await newInbox());
   assert.deepEqual(await zap.editorTest(), []);
@@ -49,6 +61,23 @@ test('turning on remembers whatever waits, through all pages, and takes nothing'
   for (let poll = 0; poll < 6; poll += 1) assert.deepEqual(await zap.poll(), []);
   const [late] = await zap.inbox.send(1);
   assert.deepEqual(eventIds(await zap.poll()), [late]);
+});
+
+test('what another consumer holds while the Zap is turned on does not run when it comes back', async () => {
+  const { name, send } = await newInbox();
+  const zap = new Zap(authData, { name });
+  await send(2);
+  const leased = await ask('GET', `/inbox/${name}?mode=lease&limit=1`);
+  await zap.turnOn();
+  await ask('POST', '/inbox/release', { receipts: leased.map(({ receipt }) => receipt) });
+  assert.deepEqual(await zap.poll(), []);
+});
+
+test('large events come in as many polls as Zapier can take them in', async () => {
+  const zap = new Zap(authData, await newInbox());
+  const large = { event_type: `${zap.inbox.name}.large`, payload: { text: 'x'.repeat(200_000) } };
+  for (let batch = 0; batch < 3; batch += 1) await ask('POST', '/events/batch', Array(10).fill(large));
+  assert.deepEqual([(await zap.poll()).length, (await zap.poll()).length, (await zap.poll()).length], [10, 10, 10]);
 });
 
 test('only the given types come, and * stands for any characters', async () => {
@@ -73,19 +102,41 @@ test('a replayed event comes under another id, and runs once more', async () => 
   assert.deepEqual(await zap.poll(), []);
 });
 
-// node-fetch, which Zapier calls with, does not notice that an answer broke off: the second case waits for its timeout.
-for (const [loss, times] of [['lose', 3], ['cut', 1]]) {
-  test(`events whose answer got lost come with the next try (${loss})`, async (t) => {
+// At the same time: they wait most of it.
+describe('where answers get lost', { concurrency: true }, () => {
+  test('what was taken runs, even though the service is gone before all is taken', async (t) => {
     const line = await startBadLine(authData.url);
     t.after(line.close);
-    const zap = new Zap({ ...authData, url: `${line.url}/` }, await newInbox());
-    const sent = await zap.inbox.send(3);
-    line[loss](times);
-    assert.deepEqual(eventIds(await zap.poll()), reversed(sent));
-    assert.equal(line.lost, times);
-    assert.deepEqual(await zap.poll(), []);
+    const zap = new Zap({ ...authData, url: line.url }, await newInbox());
+    const sent = await zap.inbox.send(12);
+    line.hangUpAfter(1);
+    assert.deepEqual(eventIds(await zap.poll()), reversed(sent.slice(0, 10)));
   });
-}
+
+  test('an outage of some seconds costs no event whose answer got lost', async (t) => {
+    const line = await startBadLine(authData.url);
+    t.after(line.close);
+    const zap = new Zap({ ...authData, url: line.url }, await newInbox());
+    const sent = await zap.inbox.send(3);
+    line.lose(1);
+    line.refuse(503, 429, 503);
+    assert.deepEqual(eventIds(await zap.poll()), reversed(sent));
+  });
+
+  // node-fetch, which Zapier calls with, does not notice that an answer broke off: the second case waits for its timeout.
+  for (const [loss, times] of [['lose', 3], ['cut', 1]]) {
+    test(`events whose answer got lost come with the next try (${loss})`, async (t) => {
+      const line = await startBadLine(authData.url);
+      t.after(line.close);
+      const zap = new Zap({ ...authData, url: `${line.url}/` }, await newInbox());
+      const sent = await zap.inbox.send(3);
+      line[loss](times);
+      assert.deepEqual(eventIds(await zap.poll()), reversed(sent));
+      assert.equal(line.lost, times);
+      assert.deepEqual(await zap.poll(), []);
+    });
+  }
+});
 
 test('the list of inboxes begins with the default one and says what each takes', async () => {
   const { name } = await newInbox(['order.*', 'refund']);

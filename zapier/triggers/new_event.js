@@ -3,19 +3,24 @@
 const { randomUUID } = require('node:crypto');
 
 const { matcher, outputFields, record, sample } = require('../events');
-const { call } = require('../service');
+const { call, deadlineFromNow } = require('../service');
 
 // Zapier holds back the runs of a poll that brings more.
 const MOST_TAKEN = 100;
+// Zapier refuses results of more than about 6 MB, and their events would be lost. So a few are taken at a time, and no
+// more once these have come or the time is up.
+const AT_A_TIME = 10;
+const ENOUGH_CHARACTERS = 2_000_000;
+const TAKING_MS = 10_000;
 // What Zapier's editor asks for.
 const SHOWN = 3;
 const PAGE = 500;
-// Zapier's memory holds 105,000 ids, and it waits for 30 seconds.
+// Zapier's memory holds 105,000 ids.
 const MOST_REMEMBERED = 100_000;
-const REMEMBERING_MS = 15_000;
 
 /** Events, the newest first; changes nothing. */
-const peek = (z, inbox, params) => call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } });
+const peek = (z, inbox, params, deadline) =>
+  call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } }, deadline);
 
 /** For the editor: what was taken already too, since an inbox that a Zap empties has nothing else to show. */
 const show = async (z, inbox, types, limit) => {
@@ -24,25 +29,24 @@ const show = async (z, inbox, types, limit) => {
   return data.map(record).filter(matcher(types)).slice(0, limit);
 };
 
-/** Whatever waits while the Zap is turned on: what Zapier is not told of here, it runs later. */
+/** The ids of whatever waits while the Zap is turned on: what Zapier is not told of here, it runs later. */
 const remember = async (z, inbox) => {
-  const began = Date.now();
-  const records = [];
-  for (let cursor, isFirst = true; isFirst || cursor; isFirst = false) {
-    if (records.length >= MOST_REMEMBERED || Date.now() - began > REMEMBERING_MS) {
-      throw new z.errors.Error(
-        `More than ${records.length} events wait in the inbox ${inbox}. Empty it, or choose another one.`,
-        'too-many-events',
-        409,
-      );
-    }
-    const response = await peek(z, inbox, { status: 'undelivered', ...(cursor && { cursor }) });
-    const page = response.data.map(record);
-    // After the first page the ids have to do, because Zapier takes 20 MB at most.
-    records.push(...(isFirst ? page : page.map(({ id }) => ({ id }))));
-    cursor = nextCursor(response);
+  const deadline = deadlineFromNow();
+  const ids = [];
+  // What somebody has leased may come back.
+  for (const status of ['undelivered', 'leased']) {
+    let cursor;
+    do {
+      const response = await peek(z, inbox, { status, ...(cursor && { cursor }) }, deadline);
+      for (const event of response.data) ids.push({ id: record(event).id });
+      cursor = nextCursor(response);
+      if (cursor && ids.length >= MOST_REMEMBERED) {
+        const words = `More than ${MOST_REMEMBERED} events wait in the inbox ${inbox}. Empty it, or choose another one.`;
+        throw new z.errors.Error(words, 'too-many-events', 409);
+      }
+    } while (cursor);
   }
-  return records;
+  return ids;
 };
 
 const nextCursor = (response) => {
@@ -52,15 +56,35 @@ const nextCursor = (response) => {
 
 /** For the runs of the Zap: from now on these events are delivered. */
 const take = async (z, inbox, types) => {
-  const { data } = await call(z, {
-    url: `/inbox/${encodeURIComponent(inbox)}`,
-    params: { limit: MOST_TAKEN },
-    // The same for every try: where an answer was lost, the next try gets its events.
-    headers: { 'Inbox-Attempt': randomUUID() },
-  });
+  const deadline = deadlineFromNow();
+  const began = Date.now();
+  const taken = [];
+  for (let characters = 0; taken.length < MOST_TAKEN && characters < ENOUGH_CHARACTERS; ) {
+    const response = await takeSome(z, inbox, deadline).catch((error) => {
+      if (taken.length === 0) throw error;
+      // What was taken before has to run; what is wrong will be said by the next poll.
+      return undefined;
+    });
+    if (!response) break;
+    taken.push(...response.data.map(record));
+    characters += response.content.length;
+    if (response.getHeader('Inbox-More') !== 'true' || Date.now() - began > TAKING_MS) break;
+  }
   // They come oldest first, and Zapier wants the newest first.
-  return data.map(record).filter(matcher(types)).reverse();
+  return taken.filter(matcher(types)).reverse();
 };
+
+const takeSome = (z, inbox, deadline) =>
+  call(
+    z,
+    {
+      url: `/inbox/${encodeURIComponent(inbox)}`,
+      params: { limit: AT_A_TIME },
+      // The same for every try: where an answer was lost, the next try gets its events.
+      headers: { 'Inbox-Attempt': randomUUID() },
+    },
+    deadline,
+  );
 
 const perform = async (z, { inputData, meta = {} }) => {
   const inbox = inputData.inbox || 'default';
