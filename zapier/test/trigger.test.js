@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
 
-const { startBadLine } = require('./stand_ins');
+const { startBadLine, startPage } = require('./stand_ins');
 const { ask, authData, newInbox } = require('./service');
 const { App, Zap, appTester } = require('./zap');
 
@@ -61,6 +61,16 @@ test('turning on remembers whatever waits, through all pages, and takes nothing'
   for (let poll = 0; poll < 6; poll += 1) assert.deepEqual(await zap.poll(), []);
   const [late] = await zap.inbox.send(1);
   assert.deepEqual(eventIds(await zap.poll()), [late]);
+});
+
+test('a Zap is not turned on where more waits than Zapier can remember', async (t) => {
+  const event = { id: 'x', status: 'undelivered', deliveries: 0 };
+  const page = JSON.stringify(Array(500).fill(event));
+  const endless = await startPage(page, 200, { Link: '</events?cursor=next>; rel="next"' });
+  t.after(endless.close);
+  const zap = new Zap({ ...authData, url: endless.url }, { name: 'endless' });
+  await assert.rejects(zap.turnOn(), /More than 100000 events wait in the inbox endless/);
+  assert.equal(endless.calls, 200);
 });
 
 test('what another consumer holds while the Zap is turned on does not run when it comes back', async () => {
