@@ -12,7 +12,7 @@ module.exports = {
       required: true,
       isNoSecret: true,
       placeholder: 'https://inbox.example.com',
-      helpText: 'Where your Polling Inbox runs, as Zapier can reach it.',
+      helpText: 'The web address of your Polling Inbox. It begins with `https://` and has no path.',
     },
     {
       key: 'api_key',
@@ -20,10 +20,17 @@ module.exports = {
       type: 'password',
       required: true,
       helpText:
-        'A key with the scopes `inbox:read` (to trigger and to find) and `events:write` (to send). ' +
-        'Whoever runs the service makes it with `inbox keys create TENANT`.',
+        'Begins with `ibx_`. Ask whoever runs your Polling Inbox for one with the scopes `inbox:read`, which ' +
+        'triggers and searches need, and `events:write`, which sending needs.',
     },
   ],
-  test: async (z) => (await call(z, { url: '/me' })).data,
+  test: async (z) => {
+    const { data } = await call(z, { url: '/me', mayBeMissing: true });
+    if (!data?.tenant_id) {
+      const words = 'There is no Polling Inbox at this address. It has no path, as in https://inbox.example.com';
+      throw new z.errors.Error(words, 'invalid-address', 404);
+    }
+    return data;
+  },
   connectionLabel: (z, bundle) => bundle.inputData.tenant_name || bundle.inputData.tenant_id,
 };

@@ -19,13 +19,27 @@ const record = (event) => {
   };
 };
 
+/** What somebody has entered in a field, without blanks around it; nothing where they have not. */
+const entered = (value) => String(value ?? '').trim();
+
 /** The event's own id, in what may be either. */
-const eventIdIn = (id) => id.trim().split(':')[0];
+const eventIdIn = (id) => entered(id).split(':')[0];
+
+/** The patterns in a field for several, of which one may have been given several too. */
+const patternsIn = (z, field) => {
+  const patterns = [field ?? []].flat().flatMap((text) => entered(text).split(/[\s,]+/)).filter(Boolean);
+  const odd = patterns.find((pattern) => !/^[A-Za-z0-9._:/*-]{1,128}$/.test(pattern));
+  if (odd) {
+    const words = `No event type can match "${odd}": it takes letters, digits and . _ : / - and * for any characters.`;
+    throw new z.errors.Error(words, 'invalid-event-type', 422);
+  }
+  return patterns;
+};
 
 /** Whether one of the patterns fits, in which `*` stands for any characters; without patterns every event does. */
 const matcher = (patterns) => {
   const forms = patterns.map((pattern) => {
-    const pieces = pattern.trim().split('*').map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    const pieces = pattern.split('*').map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
     return new RegExp(`^${pieces.join('.*')}$`);
   });
   return ({ event_type: type }) => forms.length === 0 || (type !== null && forms.some((form) => form.test(type)));
@@ -51,4 +65,4 @@ const sample = record({
   payload: { order: 1001, customer: { name: 'Ada', email: 'ada@example.com' } },
 });
 
-module.exports = { record, eventIdIn, matcher, outputFields, sample };
+module.exports = { record, entered, eventIdIn, patternsIn, matcher, outputFields, sample };

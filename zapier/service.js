@@ -15,12 +15,13 @@ const deadlineFromNow = () => Date.now() + MOST_MS;
 /** For beforeRequest: every request goes to the service that the connection is for, with its key. */
 const authorize = (request, z, bundle) => {
   const [address, key] = [bundle.authData.url, bundle.authData.api_key].map((text) => (text ?? '').trim());
-  if (!/^https?:\/\/[^/]/i.test(address)) {
+  // Without TLS the key could be read on its way; only on one's own machine there is no way.
+  if (!/^(https:\/\/[^/]|http:\/\/(127\.0\.0\.1|localhost)([:/]|$))/i.test(address)) {
     throw new z.errors.Error('The address of the service has to begin with https://', 'invalid-address', 400);
   }
   // Here and without quoting it: what refuses a header that is none would show the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new z.errors.ExpiredAuthError('The API key has characters that no key has. Copy it once more.');
+    throw new z.errors.ExpiredAuthError('The API key is missing or has odd characters. Please copy it once more.');
   }
   return {
     ...request,
@@ -33,7 +34,7 @@ const authorize = (request, z, bundle) => {
 const refuse = (response, z) => {
   const { status, data } = response;
   if (status === 401) {
-    throw new z.errors.ExpiredAuthError('The API key is not valid any more. Reconnect with another one.');
+    throw new z.errors.ExpiredAuthError('The API key is not valid. Please connect with another one.');
   }
   if (status >= 300 && status < 400) {
     // Followed, a redirect would make a GET of what is sent, and leave out the key.
@@ -81,7 +82,7 @@ const call = async (z, request, deadline = deadlineFromNow()) => {
       waitMs = Math.max(waitMs, seconds * 1000);
     } catch (error) {
       if (!NO_ANSWER.includes(error.name)) throw error;
-      failure = error;
+      failure = new z.errors.Error(`The service could not be reached (${error.code ?? error.type}).`, 'no-answer', 503);
     }
     if (Date.now() + waitMs >= deadline) throw failure;
     mayBeDone = true;

@@ -2,36 +2,37 @@
 
 const { randomUUID } = require('node:crypto');
 
+const { entered } = require('../events');
 const { call } = require('../service');
 
-const parsed = (z, text) => {
+/** The payload as JSON. What was entered as JSON stays as it is, number for number, unless something is put on top. */
+const payloadOf = (z, json, data = {}) => {
   let document;
   try {
-    document = JSON.parse(text);
+    document = JSON.parse(json || '{}');
   } catch (error) {
-    throw new z.errors.Error(`"JSON" is not JSON: ${error.message}`, 'not-json', 400);
+    throw new z.errors.Error(`The field JSON is not JSON: ${error.message}`, 'not-json', 400);
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
-    throw new z.errors.Error('"JSON" has to be an object: {…}', 'not-json', 400);
+    throw new z.errors.Error('The field JSON has to be an object: {…}', 'not-json', 400);
   }
-  return document;
+  return json && Object.keys(data).length === 0 ? json : JSON.stringify({ ...document, ...data });
 };
 
 const perform = async (z, { inputData }) => {
-  const { event_type, data, json, idempotency_key } = inputData;
-  const payload = { ...(json ? parsed(z, json) : {}), ...data };
-  const envelope = {
-    payload,
+  const [event_type, key, json] = ['event_type', 'idempotency_key', 'json'].map((field) => entered(inputData[field]));
+  const members = {
     event_type: event_type || null,
     // One of our own where there is none, so that a try whose answer was lost can be repeated.
-    idempotency_key: idempotency_key || randomUUID(),
+    idempotency_key: key || randomUUID(),
   };
+  const envelope = `{"payload":${payloadOf(z, json, inputData.data)},${JSON.stringify(members).slice(1)}`;
   const response = await call(z, {
     url: '/events',
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     // As bytes, because Zapier refuses a text in which somebody has written {{bundle.…}}.
-    body: Buffer.from(JSON.stringify(envelope)),
+    body: Buffer.from(envelope),
   });
   return response.data;
 };
@@ -51,14 +52,14 @@ module.exports = {
         type: 'string',
         required: false,
         placeholder: 'order.created',
-        helpText: 'Letters, digits and `. _ : / -`, at most 128 of them.',
+        helpText: 'What kind of event it is. Up to 128 letters, digits and `. _ : / -`.',
       },
       {
         key: 'data',
         label: 'Data',
         dict: true,
         required: false,
-        helpText: 'The members of the payload, each as text.',
+        helpText: 'What the event says, as names and values.',
       },
       {
         key: 'json',
@@ -66,14 +67,15 @@ module.exports = {
         type: 'text',
         required: false,
         placeholder: '{"order": 1001, "lines": [{"sku": "A1"}]}',
-        helpText: 'The payload as a JSON object, where it has numbers or levels. What is in Data is put on top of it.',
+        helpText: 'For developers: what the event says, as a JSON object. Values in Data are added to it, and win.',
       },
       {
         key: 'idempotency_key',
         label: 'Idempotency Key',
         type: 'string',
         required: false,
-        helpText: 'What there is one event of, such as the number of an order: sent twice, it is stored once.',
+        helpText:
+          'Something that only this event has, such as an order number. Sent again with it, the event is not stored twice.',
       },
     ],
     perform,

@@ -1,21 +1,23 @@
 'use strict';
 
-const { eventIdIn, outputFields, record, sample } = require('../events');
+const { entered, eventIdIn, outputFields, record, sample } = require('../events');
 const { call } = require('../service');
 
 // Zapier goes on with the first.
 const MOST_FOUND = 10;
 
 const perform = async (z, { inputData }) => {
-  const { event_id, event_type, status } = inputData;
-  const inbox = inputData.inbox || 'default';
-  if (event_id) {
-    const url = `/events/${encodeURIComponent(eventIdIn(event_id))}`;
-    const response = await call(z, { url, params: { inbox }, mayBeMissing: true });
-    return response.status === 404 ? [] : [record(response.data)];
+  const [event_type, status] = [entered(inputData.event_type), entered(inputData.status)];
+  const inbox = entered(inputData.inbox) || 'default';
+  const id = eventIdIn(inputData.event_id);
+  if (!id) {
+    const params = { inbox, limit: MOST_FOUND, ...(event_type && { event_type }), ...(status && { status }) };
+    return (await call(z, { url: '/events', params })).data.map(record);
   }
-  const params = { inbox, limit: MOST_FOUND, ...(event_type && { event_type }), ...(status && { status }) };
-  return (await call(z, { url: '/events', params })).data.map(record);
+  // Nothing else is an id, and some of it would be another path.
+  if (!/^[0-9a-f-]{36}$/i.test(id)) return [];
+  const response = await call(z, { url: `/events/${id}`, params: { inbox }, mayBeMissing: true });
+  return response.status === 404 ? [] : [record(response.data)];
 };
 
 module.exports = {
@@ -32,15 +34,22 @@ module.exports = {
         label: 'Event ID',
         type: 'string',
         required: false,
-        helpText: 'Where it is given, the other fields but Inbox are not looked at.',
+        helpText: 'With an ID, Event Type and Status are ignored.',
       },
-      { key: 'event_type', label: 'Event Type', type: 'string', required: false, placeholder: 'order.created' },
+      {
+        key: 'event_type',
+        label: 'Event Type',
+        type: 'string',
+        required: false,
+        placeholder: 'order.created',
+        helpText: 'The whole type, without `*`.',
+      },
       {
         key: 'status',
         label: 'Status',
         type: 'string',
         required: false,
-        choices: ['undelivered', 'leased', 'delivered', 'dead'],
+        choices: { undelivered: 'Undelivered', leased: 'Leased', delivered: 'Delivered', dead: 'Dead' },
       },
       {
         key: 'inbox',
@@ -48,7 +57,7 @@ module.exports = {
         type: 'string',
         dynamic: 'inbox_list.id.name',
         required: false,
-        helpText: 'An event has a status of its own in each inbox. Nothing here is the inbox `default`.',
+        helpText: 'An event has a status of its own in each inbox. Leave it empty for the inbox `default`.',
       },
     ],
     perform,

@@ -34,10 +34,18 @@ test('a tenant that calls too often is throttled for as long as the service says
 });
 
 test('an address that is none, or of something else, is told apart from a wrong key', async (t) => {
-  await assert.rejects(authenticate({ url: 'inbox.example.com' }), /has to begin with https/);
+  for (const url of ['inbox.example.com', 'http://inbox.example.com', 'http://127.0.0.1.example.com', undefined]) {
+    await assert.rejects(authenticate({ url }), /has to begin with https/);
+  }
+  for (const path of ['/inbox', '/docs']) {
+    await assert.rejects(authenticate({ url: authData.url + path }), /There is no Polling Inbox at this address/);
+  }
   const page = await startPage('<html>Welcome</html>');
   t.after(page.close);
   await assert.rejects(authenticate({ url: page.url }), /is not a Polling Inbox/);
+  const other = await startPage('{}');
+  t.after(other.close);
+  await assert.rejects(authenticate({ url: other.url }), /There is no Polling Inbox at this address/);
 });
 
 test('a service that asks for a long rest is left in peace for as long', async (t) => {
@@ -87,7 +95,22 @@ test('an event is sent with its members, its JSON, or both', async () => {
 });
 
 test('what is no JSON object is not sent', async () => {
-  for (const json of ['{"a": ', '[1]', 'null', '"text"']) await assert.rejects(sendEvent({ json }), /"JSON\\?"/);
+  for (const json of ['{"a": ', '[1]', 'null', '"text"']) await assert.rejects(sendEvent({ json }), /The field JSON/);
+});
+
+test('JSON is sent as it was entered, number for number', async () => {
+  const { id } = await sendEvent({ json: ' {"n": 12345678901234567890, "e": 1e999, "d": 1.10} ' });
+  const response = await fetch(`${authData.url}/events/${id}`, { headers: { 'X-API-Key': authData.api_key } });
+  assert.match(await response.text(), /"payload":\{"n":12345678901234567890,"e":1e999,"d":1\.10\}/);
+  await assert.rejects(sendEvent({ json: '{"a": 1, "a": 2}' }), /"status":400/);
+});
+
+test('blanks around what was entered do not count', async () => {
+  const event_type = `blank.${Date.now()}`;
+  const entered = { event_type: ` ${event_type}\n`, data: { n: 1 }, json: ' ', idempotency_key: ' ' };
+  const [one, two] = [await sendEvent(entered), await sendEvent(entered)];
+  assert.notEqual(one.id, two.id);
+  assert.equal((await findEvent({ event_type: ` ${event_type} `, inbox: ' ', event_id: ' ' })).length, 2);
 });
 
 test('an event with an idempotency key is stored once', async () => {
@@ -123,7 +146,7 @@ test('an event is found by its id, and by the id that a trigger gave', async () 
 });
 
 test('what is not there is not found, and no error', async () => {
-  for (const event_id of ['9c1f0e0a-4a9b-4b56-b6b5-000000000000', 'no such id', '../inbox']) {
+  for (const event_id of ['9c1f0e0a-4a9b-4b56-b6b5-000000000000', 'no such id', '../inbox', '..', 7]) {
     assert.deepEqual(await findEvent({ event_id }), []);
   }
   assert.deepEqual(await findEvent({ event_type: 'never.sent' }), []);

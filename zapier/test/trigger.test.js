@@ -100,6 +100,22 @@ test('only the given types come, and * stands for any characters', async () => {
   assert.deepEqual(types(await zap.poll()), expected);
 });
 
+test('several types in one entry, and blanks, are taken as they were meant', async () => {
+  const inbox = await newInbox();
+  const zap = new Zap(authData, inbox, [` ${inbox.name}.a, ${inbox.name}.b\n${inbox.name}.c`, ' ', '']);
+  for (const kind of ['a', 'b', 'c', 'd']) await inbox.send(1, kind);
+  assert.equal((await zap.poll()).length, 3);
+});
+
+test('a type that no event can have is refused, before anything is taken', async () => {
+  const inbox = await newInbox();
+  await inbox.send(1);
+  for (const types of [['order|x'], ['(.*'], ['order.created', '^order']]) {
+    await assert.rejects(new Zap(authData, inbox, types).poll(), /No event type can match/);
+  }
+  assert.equal((await new Zap(authData, inbox, [' ']).poll()).length, 1);
+});
+
 test('a replayed event comes under another id, and runs once more', async () => {
   const inbox = await newInbox();
   const zap = new Zap(authData, inbox);

@@ -2,7 +2,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { matcher, outputFields, record, sample } = require('../events');
+const { entered, matcher, outputFields, patternsIn, record, sample } = require('../events');
 const { call, deadlineFromNow } = require('../service');
 
 // Zapier holds back the runs of a poll that brings more.
@@ -87,8 +87,9 @@ const takeSome = (z, inbox, deadline) =>
   );
 
 const perform = async (z, { inputData, meta = {} }) => {
-  const inbox = inputData.inbox || 'default';
-  const types = [inputData.event_types ?? []].flat().filter(Boolean);
+  const inbox = entered(inputData.inbox) || 'default';
+  // Before anything is taken: a mistyped type would take events out of the inbox and run nothing.
+  const types = patternsIn(z, inputData.event_types);
   if (meta.isPopulatingDedupe) return remember(z, inbox);
   // Zapier gives a limit where it wants some events to look at, and -1 where it runs the Zap.
   if (meta.isLoadingSample || meta.limit > 0) return show(z, inbox, types, meta.limit > 0 ? meta.limit : SHOWN);
@@ -114,8 +115,8 @@ module.exports = {
         required: true,
         altersDynamicFields: false,
         helpText:
-          'The Zap takes the events out of this inbox. Give each Zap an inbox of its own: two that share one ' +
-          'get a part of the events each.',
+          'The Zap takes events out of this inbox. Give each Zap an inbox of its own: where two share one, each ' +
+          'gets only some of the events.',
       },
       {
         key: 'event_types',
@@ -125,9 +126,9 @@ module.exports = {
         required: false,
         placeholder: 'order.*',
         helpText:
-          'Only events of these types trigger the Zap; `*` stands for any characters, and nothing here for every ' +
-          'event. Others are taken out of the inbox all the same: where they are many, let the inbox itself have ' +
-          'the types.',
+          'Which types of events trigger the Zap, such as `order.created` or `order.*`, where `*` stands for any ' +
+          'characters. Leave it empty for every event. Events of other types are taken out of the inbox too, and ' +
+          'do nothing.',
       },
     ],
     perform,
