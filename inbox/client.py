@@ -13,6 +13,7 @@ same through all of its tries, so that a repeat stores nothing twice and takes n
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
@@ -21,6 +22,9 @@ from inbox.calls import Caller, CallFailed
 __all__ = ["CallFailed", "Client", "Event", "Lease", "NewEvent", "Replayed", "StoredEvent"]
 
 _BATCH = 500
+
+Moment = datetime | str | int
+"""A time: ISO 8601 as text, or epoch milliseconds."""
 
 
 class NewEvent(TypedDict):
@@ -158,13 +162,13 @@ class Client(Caller):
         self,
         inbox: str = "default",
         *,
-        since: str | int | None = None,
-        until: str | int | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
         event_type: str | None = None,
         status: Literal["delivered", "dead"] | None = None,
     ) -> Replayed:
         """The same for all that match, up to 1,000 of them. As long as there are `more`, call again."""
-        filters = {"since": since, "until": until, "event_type": event_type, "status": status}
+        filters = {"since": _written(since), "until": _written(until), "event_type": event_type, "status": status}
         selection = {"inbox": inbox} | {name: value for name, value in filters.items() if value is not None}
         replayed: Replayed = self.ask("POST", "/events/replay", dict, selection, repeatable=False)
         return replayed
@@ -191,6 +195,10 @@ class Client(Caller):
 
 def _inbox_path(inbox: str) -> str:
     return f"/inbox/{quote(inbox, safe='')}"
+
+
+def _written(moment: Moment | None) -> str | int | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
 
 
 def _new_id() -> str:

@@ -12,6 +12,7 @@ from inbox.api.key_schemas import CreatedKey, KeyBody
 from inbox.api.keys import new_key, shown_once
 from inbox.api.openapi import Blueprint
 from inbox.api.paging import next_page
+from inbox.api.problem_catalogue import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS, WRONG_STEP
 from inbox.api.services import services
 from inbox.api.tenant_schemas import (
     AuditDocument,
@@ -53,7 +54,7 @@ def list_tenants(parameters: tuple[TenantSelection, int, TenantPlace | None]) ->
 @blueprint.arguments(NewTenantBody())
 @blueprint.response(201, RegisteredTenant, description="It is new, and UNVALIDATED.", headers=LOCATION)
 @blueprint.response(200, RegisteredTenant, description="The tenant that has this e-mail already, as it is.")
-@blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, ALREADY_EXISTS, EMAIL_TAKEN, 413, 415, 422, 503)
 def create_tenant(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Make a tenant, or find it by its e-mail"""
     tenant, new = services().registry.find_or_create(principal().key_id, **body)
@@ -77,7 +78,7 @@ def get_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(TenantBody())
 @blueprint.response(200, RegisteredTenant)
-@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, EMAIL_TAKEN, 413, 415, 422, 503)
 def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
     """Change a tenant
 
@@ -91,7 +92,7 @@ def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: 
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(StatusBody())
 @blueprint.response(200, RegisteredTenant)
-@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, WRONG_STEP, NOT_ALLOWED, 413, 415, 422, 503)
 def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
     """Go a step on in a tenant's life, or force any other
 
@@ -104,7 +105,7 @@ def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_
 @requires(Scope.ADMIN, afresh=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(204, description="Its keys no longer work; nothing of it is removed.")
-@blueprint.refusals(401, 403, 404, 409, 422, 503)
+@blueprint.refusals(401, 403, 404, NOT_ALLOWED, 422, 503)
 def delete_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
     """Delete a tenant, until it is restored"""
     services().registry.delete(tenant_id, principal().key_id)
@@ -138,7 +139,7 @@ def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
-@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_KEYS, NOT_ALLOWED, 413, 415, 422, 503)
 def create_key_for_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
     """Make a key for a tenant: its first, with which it can make others"""
     new = new_key(tenant_id, body)

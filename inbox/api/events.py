@@ -7,6 +7,7 @@ from inbox.api.answers import json_answer, stored_document
 from inbox.api.auth import principal, requires
 from inbox.api.examples import example_of, named
 from inbox.api.openapi import Blueprint
+from inbox.api.problem_catalogue import IDEMPOTENCY_CONFLICT, NOT_JSON
 from inbox.api.schemas import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
@@ -26,7 +27,7 @@ _MANY = {
 _ENVELOPE = example_of(Envelope())
 _REPEATABLE = example_of(Envelope(), idempotency_key="order-1001")
 _WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not start"}}
-_REFUSED = (400, 401, 403, 409, 413, 415, 422, 503)
+_REFUSED = (NOT_JSON, 401, 403, IDEMPOTENCY_CONFLICT, 413, 415, 422, 503)
 
 
 @blueprint.route("/events", methods=["POST"])

@@ -1,12 +1,13 @@
 """What the description shows: whole documents, put together from the `examples` that stand beside each member."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 from marshmallow import Schema
 from marshmallow.fields import Field, List, Nested
 
-from inbox.api.problem_catalogue import INVALID_REQUEST, PROBLEMS, Problem
+from inbox.api.problem_catalogue import INVALID_REQUEST, Problem
 from inbox.api.problems import problem_document
 from inbox.errors import Fault
 
@@ -24,13 +25,10 @@ REQUEST_ID = "722cdd4e3df84a52869ccf216fc13da5"
 
 # What answers say of a problem where that is more than what it means.
 _DETAILS = {
-    "bad-request": "The body is shorter than its Content-Length.",
     "not-json": "It is not JSON from line 1, column 12 on.",
     "unauthorized": "This call needs a valid API key.",
-    "missing-scope": "This call needs a key with the scope inbox:read.",
     "tenant-inactive": "The tenant of this key is not active.",
     "prefetch-refused": "A prefetch would take events that nobody reads.",
-    "not-found": "There is no event of that id.",
     "idempotency-conflict": "The idempotency key was used for a different event before. Nothing was stored.",
     "event-leased": "The event is leased. It can be replayed once the lease is over.",
     "too-many-inboxes": "A tenant has at most 50 inboxes.",
@@ -60,9 +58,8 @@ def named(**documents: Any) -> dict[str, Any]:
     return {name: {"value": document} for name, document in documents.items()}
 
 
-def problems_of(status: int) -> dict[str, Any]:
-    """An example of every problem with that status."""
-    return named(**{slug: _example_of_problem(each) for slug, each in PROBLEMS.items() if each.status == status})
+def of_problems(problems: Iterable[Problem]) -> dict[str, Any]:
+    return named(**{problem.slug: _example_of_problem(problem) for problem in problems})
 
 
 def _first_example(field: Field[Any]) -> list[Any]:
@@ -77,6 +74,7 @@ def _first_example(field: Field[Any]) -> list[Any]:
 
 
 def _example_of_problem(problem: Problem) -> Any:
-    faults = [Fault("/3/payload", "Not a valid mapping type.")] if problem is INVALID_REQUEST else []
+    # Every call refuses what it does not know.
+    faults = [Fault("/surprise", "Unknown field.")] if problem is INVALID_REQUEST else []
     detail = _DETAILS.get(problem.slug, problem.meaning)
     return orjson.loads(problem_document(problem, detail, REQUEST_ID, faults))

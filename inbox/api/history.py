@@ -11,6 +11,7 @@ from inbox.api.fields import NoParameters
 from inbox.api.history_schemas import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.openapi import Blueprint
 from inbox.api.paging import next_page
+from inbox.api.problem_catalogue import EVENT_LEASED, NOT_JSON
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.events import Selection
@@ -51,7 +52,7 @@ def get_event(parameters: dict[str, str], event_id: Any) -> Response:
 @requires(Scope.INBOX_READ)
 @blueprint.arguments(InboxParameter(), location="query")
 @blueprint.response(200, PolledEvent)
-@blueprint.refusals(401, 403, 404, 409, 422, 503)
+@blueprint.refusals(401, 403, 404, EVENT_LEASED, 422, 503)
 def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
     """Make one event undelivered again
 
@@ -66,7 +67,7 @@ def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ReplayBody())
 @blueprint.response(200, ReplayedAnswer)
-@blueprint.refusals(400, 401, 403, 404, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, 413, 415, 422, 503)
 def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response:
     """Make delivered and dead events undelivered again
 

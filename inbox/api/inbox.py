@@ -23,7 +23,7 @@ from inbox.api.polling_schemas import (
     ReleaseBody,
     Released,
 )
-from inbox.api.problem_catalogue import BAD_REQUEST, PREFETCH_REFUSED
+from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
 from inbox.api.problems import Refusal
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
@@ -69,7 +69,7 @@ def refuse_head(app: Flask) -> None:
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
-@blueprint.refusals(400, 401, 403, 422, 503)
+@blueprint.refusals(400, 401, PREFETCH_REFUSED, 422, 503)
 def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
     """Take the undelivered events, lease them, or peek at them
 
@@ -85,7 +85,7 @@ def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
-@blueprint.refusals(400, 401, 403, 404, 422, 503)
+@blueprint.refusals(400, 401, PREFETCH_REFUSED, 404, 422, 503)
 def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -> Response:
     """Take, lease or peek at what a named inbox has
 
@@ -99,7 +99,7 @@ def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ReceiptsBody())
 @blueprint.response(200, Acknowledged)
-@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
 def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Mark leased events delivered; safe to repeat
 
@@ -115,7 +115,7 @@ def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ReleaseBody())
 @blueprint.response(200, Released)
-@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
 def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Give leased events back, each at its old place
 
@@ -130,7 +130,7 @@ def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(ExtendBody())
 @blueprint.response(200, Extended)
-@blueprint.refusals(400, 401, 403, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
 def extend(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Keep leased events for longer"""
     settled = services().polling.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))

@@ -10,6 +10,7 @@ from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.inbox_schemas import InboxBody, NamedInbox
 from inbox.api.openapi import Blueprint
+from inbox.api.problem_catalogue import NOT_JSON, TOO_MANY_INBOXES
 from inbox.api.services import services
 from inbox.tenants import Scope
 
@@ -44,7 +45,7 @@ def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
     201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
 )
 @blueprint.response(200, NamedInbox, description="It was there, and takes these events from now on.")
-@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_INBOXES, 413, 415, 422, 503)
 def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Make a named inbox, or change what it takes
 

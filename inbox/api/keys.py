@@ -10,6 +10,7 @@ from inbox.api.auth import missing_scope, principal, requires
 from inbox.api.fields import NoParameters
 from inbox.api.key_schemas import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.openapi import Blueprint
+from inbox.api.problem_catalogue import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
 from inbox.api.services import services
 from inbox.documents import key_document
 from inbox.key_ring import NewKey
@@ -33,7 +34,7 @@ def list_keys(_parameters: dict[str, Any]) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
-@blueprint.refusals(400, 401, 403, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, TOO_MANY_KEYS, NOT_ALLOWED, 413, 415, 422, 503)
 def create_key(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Make a key"""
     return shown_once(new_key(principal().tenant_id, body))
@@ -56,7 +57,7 @@ def revoke_key(_parameters: dict[str, Any], key_id: str) -> Response:
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(RotateBody())
 @blueprint.response(201, CreatedKey, description="A key like the old one, which works for a while longer.")
-@blueprint.refusals(400, 401, 403, 404, 409, 413, 415, 422, 503)
+@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_KEYS, NOT_ALLOWED, 413, 415, 422, 503)
 def rotate_key(_parameters: dict[str, Any], body: dict[str, Any], key_id: str) -> Response:
     """Make a key in the place of another
 

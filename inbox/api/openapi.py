@@ -1,7 +1,7 @@
 """flask-smorest, set up: one blueprint class and one Api, so that the spec says what the service does."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from http import HTTPStatus
 from importlib.metadata import version
@@ -14,7 +14,7 @@ from marshmallow import Schema
 
 from inbox.api import examples
 from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_problem
-from inbox.api.problem_catalogue import PROBLEMS
+from inbox.api.problem_catalogue import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Problem
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
 from inbox.api.schemas import RAW_EVENT, ProblemDocument
@@ -40,6 +40,8 @@ _IN_PATHS: dict[str, tuple[str, dict[str, str]]] = {
     "tenant_id": ("acme", {"pattern": f"^{TENANT_ID}$"}),
     "key_id": (examples.KEY_ID, {"pattern": f"^{KEY_ID}$"}),
 }
+# Of a body, of a poll, and whatever can be in conflict.
+_OF_SOME_CALLS = {NOT_JSON, PREFETCH_REFUSED, *(each for each in PROBLEMS.values() if each.status == 409)}
 _REQUEST_ID = "X-Request-Id"
 _GIVEN_ID = {
     "description": "1 to 128 of `A-Z a-z 0-9 . _ : -` come back in the answer and stand in the log; all else does not.",
@@ -78,11 +80,19 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         options |= _examples(schema, examples)
         return _describe_with(super().response(status, schema, headers=EVERYWHERE | (headers or {}), **options))
 
-    def refusals(self, *statuses: int) -> Decorator:
-        """Documents the problems that a view can answer with. Wherever a key is needed there are limits too."""
-        # Any request may have an overlong path, or be no HTTP.
-        everywhere = {400, 429} if 401 in statuses else {400}
-        return self.doc(responses={str(status): HTTPStatus(status).name for status in sorted({*statuses} | everywhere)})
+    def refusals(self, *refused: int | Problem) -> Decorator:
+        """Documents the problems that a view can answer with: a status stands for those that any view may have.
+
+        Wherever a key is needed there are limits too, and any request may have an overlong path, or be no HTTP.
+        """
+        everywhere = {400, 429} if 401 in refused else {400}
+        statuses = everywhere | {each.status if isinstance(each, Problem) else each for each in refused}
+        own = [each for each in refused if isinstance(each, Problem)]
+        responses: dict[str, Any] = {}
+        for status in map(HTTPStatus, sorted(statuses)):
+            of_status = [each for each in own if each.status == status]
+            responses[str(status)] = _problem_response(status, of_status) if of_status else status.name
+        return self.doc(responses=responses)
 
     def arguments(self, schema: Schema, *, location: str = "json", examples: dict[str, Any] | None = None) -> Decorator:
         """Documents a part of the request, and hands it to the view, loaded, as one more argument."""
@@ -138,8 +148,8 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 
     def _register_responses(self) -> None:
         # The library documents errors as application/json; here they are problem documents.
-        for status in {problem.status for problem in PROBLEMS.values()}:
-            self.spec.components.response(HTTPStatus(status).name, _problem_response(HTTPStatus(status)))
+        for status in {HTTPStatus(problem.status) for problem in PROBLEMS.values()} - {HTTPStatus.CONFLICT}:
+            self.spec.components.response(status.name, _problem_response(status))
 
     def _register_pagination_header(self) -> None:
         """Nothing here has the library's, and its schema would be in the description nevertheless."""
@@ -157,6 +167,8 @@ def create_api(app: Flask) -> Api:
         app,
         spec_kwargs={
             "info": {"description": "Events in by POST, out by poll: in order, and once."},
+            # Where the description itself comes from.
+            "servers": [{"url": "/"}],
             "security": [{name: []} for name in _SECURITY_SCHEMES],
         },
     )
@@ -169,6 +181,7 @@ def create_api(app: Flask) -> Api:
     return api
 
 
-def _problem_response(status: HTTPStatus) -> dict[str, Any]:
-    content = {"schema": ProblemDocument, "examples": examples.problems_of(status)}
+def _problem_response(status: HTTPStatus, own: Sequence[Problem] = ()) -> dict[str, Any]:
+    anywhere = [each for each in PROBLEMS.values() if each.status == status and each not in _OF_SOME_CALLS]
+    content = {"schema": ProblemDocument, "examples": examples.of_problems([*anywhere, *own])}
     return {"description": status.phrase, "headers": of_problem(status), "content": {CONTENT_TYPE: content}}

@@ -23,11 +23,16 @@ def calls_service(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_client(key: str | None, url: str | None, **arguments: Any) -> None:
         settings = settings_in_force()
-        if not (key := key or settings.api_key):
+        # An option that is given and empty is a variable that is not set, and must not become another key or service.
+        key = settings.api_key if key is None else key
+        address = settings.url if url is None else url
+        if not key:
             raise click.UsageError("An API key is needed: --key, or INBOX_API_KEY.")
+        if not address.lower().startswith(("http://", "https://")):
+            raise click.UsageError("The address of the service has to begin with http:// or https://.")
         exact: dict[str, Any] = {"read_json": _read_json, "write_json": strict_json.dump}
         try:
-            client = Client(url or settings.url, key, retries=_RETRIES, **exact)
+            client = Client(address, key, retries=_RETRIES, **exact)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         with client:

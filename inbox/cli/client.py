@@ -22,6 +22,8 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
         document = strict_json.parse(text)
     except strict_json.NotJSON as error:
         raise click.UsageError(f"The payload is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise click.UsageError("The payload has to be a JSON object.")
     click.echo(strict_json.dump(client.send(document, event_type)))
 
 

@@ -30,7 +30,7 @@ def replay(client: Client, event_id: UUID | None, inbox: str, everything: bool, 
     """Make one event, or all that match, undelivered again, and print how many."""
     given = {name: value for name, value in filters.items() if value is not None}
     if sum((event_id is not None, bool(given), everything)) != 1:
-        raise click.UsageError("It takes the id of one event, or at least one of the filters, or --all.")
+        raise click.UsageError("It takes one of these: the id of an event, filters, or --all.")
     if event_id is not None:
         client.replay(str(event_id), inbox)
         click.echo(1)

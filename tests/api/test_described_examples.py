@@ -1,7 +1,6 @@
 """/openapi.json shows an example of everything, and each of them is true."""
 
 from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -22,6 +21,19 @@ NAMES = {
     *("list_tenants", "create_tenant", "get_tenant", "update_tenant", "set_tenant_status", "delete_tenant"),
     *("restore_tenant", "list_tenant_audit", "create_key_for_tenant"),
     *("me", "healthz", "readyz"),
+}
+CONFLICTS = {
+    "send_event": {"idempotency-conflict"},
+    "send_batch": {"idempotency-conflict"},
+    "replay_event": {"event-leased"},
+    "save_inbox": {"too-many-inboxes"},
+    "create_key": {"too-many-keys", "not-allowed"},
+    "rotate_key": {"too-many-keys", "not-allowed"},
+    "create_key_for_tenant": {"too-many-keys", "not-allowed"},
+    "create_tenant": {"already-exists", "email-taken"},
+    "update_tenant": {"email-taken"},
+    "set_tenant_status": {"wrong-step", "not-allowed"},
+    "delete_tenant": {"not-allowed"},
 }
 # It has to come out of an answer to the same question.
 CANNOT_BE_MADE_UP = {"cursor"}
@@ -103,16 +115,34 @@ def test_every_parameter_has_an_example_or_choices(spec: Spec) -> None:
     assert parameters.keys() - explained == set()
 
 
+def problems_of(spec: Spec, operation: Spec) -> dict[str, Any]:
+    """The examples of all its refusals, by their slugs."""
+    media = [resolved(spec, part).get("content", {}) for part in operation["responses"].values()]
+    problems = [each["application/problem+json"]["examples"] for each in media if "application/problem+json" in each]
+    return {slug: example["value"] for examples in problems for slug, example in examples.items()}
+
+
 def test_every_problem_has_an_example_beside_its_status(spec: Spec) -> None:
-    shown = {
-        HTTPStatus[name]: response["content"]["application/problem+json"]
-        for name, response in spec["components"]["responses"].items()
+    described = [operation for _, _, operation in operations(spec)]
+    everywhere = {"responses": spec["components"]["responses"]}
+    shown = {slug: value for each in [everywhere, *described] for slug, value in problems_of(spec, each).items()}
+    assert {slug: value["status"] for slug, value in shown.items()} == {
+        problem.slug: problem.status for problem in PROBLEMS.values()
     }
-    assert {(slug, status) for status, media in shown.items() for slug in media["examples"]} == {
-        (problem.slug, problem.status) for problem in PROBLEMS.values()
-    }
-    assert all(document["status"] == status for status, media in shown.items() for document in values(media))
-    assert values(shown[HTTPStatus(422)])[0]["errors"]
+    for operation in described:
+        for status, part in operation["responses"].items():
+            alone = problems_of(spec, {"responses": {status: part}})
+            assert all(str(value["status"]) == status for value in alone.values())
+    assert shown["invalid-request"]["errors"]
+
+
+def test_a_call_shows_the_problems_that_it_can_have_and_no_others(spec: Spec) -> None:
+    conflicts = {problem.slug for problem in PROBLEMS.values() if problem.status == 409}
+    for method, path, operation in operations(spec):
+        shown = problems_of(spec, operation).keys()
+        assert ("not-json" in shown) == ("requestBody" in operation), path
+        assert ("prefetch-refused" in shown) == (operation["operationId"] in {"poll", "poll_named"}), path
+        assert shown & conflicts == CONFLICTS.get(operation["operationId"], set()), (method, path)
 
 
 def schemas_with_examples(part: Any) -> Iterator[tuple[Spec, list[Any]]]:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -217,6 +218,11 @@ def test_what_was_replayed_comes_again(client: Client, line: BadLine) -> None:
     assert client.replay_matching(status="delivered") == {"replayed": 2, "more": False}
     line.statuses = [429]
     assert client.replay_matching() == {"replayed": 0, "more": False}
+    assert numbers(client.poll()) == [1, 2]
+    now = datetime.now(UTC)
+    assert client.replay_matching(since=now)["replayed"] == 0
+    assert client.replay_matching(since=now - timedelta(hours=1), until=first["timestamp"] + 1)["replayed"] >= 1
+    assert client.replay_matching()["more"] is False
     assert numbers(client.poll()) == [1, 2]
 
 

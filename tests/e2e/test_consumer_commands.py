@@ -184,6 +184,12 @@ def test_what_is_past_its_retention_is_purged(service: Service) -> None:
     "arguments",
     [
         ["poll", "--follow", "--peek"],
+        ["poll", "--key", ""],
+        ["poll", "--key", "ibx_secret\nkey"],
+        ["poll", "--url", ""],
+        ["poll", "--url", "127.0.0.1:8080"],
+        ["send", "[1]"],
+        ["send", "{"],
         ["poll", "--inbox", "../me"],
         ["poll", "--inbox", "Crm"],
         ["poll", "--follow", "--limit", "0"],
@@ -208,4 +214,5 @@ def test_wrong_usage_ends_with_2_and_says_why(service: Service, arguments: list[
     done = service.run(*arguments, INBOX_API_KEY="k", INBOX_URL="http://127.0.0.1:1")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
+    assert "secret" not in done.stderr
     assert done.stderr
