@@ -76,7 +76,7 @@ class Caller:
         path: str,
         document: Any = None,
         *,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str | bytes] | None = None,
         parameters: Mapping[str, Any] | None = None,
         repeatable: bool = True,
     ) -> bytes:

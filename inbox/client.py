@@ -176,7 +176,7 @@ class Client(Caller):
     def _send_batch(self, events: Sequence[NewEvent], key: str, first: int) -> list[StoredEvent]:
         try:
             # Where it stands is part of its key, so that the same events in the same call are the same batch.
-            headers = {"Idempotency-Key": f"{key}/{first}/{len(events)}"}
+            headers = {"Idempotency-Key": f"{key}/{first}/{len(events)}".encode()}
             stored: list[StoredEvent] = self.ask("POST", "/events/batch", list, events, headers=headers)
         except CallFailed as failure:
             if failure.status != 413 or len(events) == 1:

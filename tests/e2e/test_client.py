@@ -104,10 +104,10 @@ def test_many_with_a_key_of_ones_own_can_be_sent_again_once_they_are_mended(clie
     events: list[NewEvent] = [{"payload": {"n": n}} for n in range(600)]
     broken = [*events[:550], NewEvent(payload={}, event_type="not a type"), *events[551:]]
     with pytest.raises(CallFailed) as refused:
-        client.send_many(broken, idempotency_key="import")
+        client.send_many(broken, idempotency_key="Übernahme 1 – №")
     assert refused.value.stored_before == 500
     assert refused.value.problem["errors"][0]["pointer"] == "/50/event_type"
-    client.send_many(events, idempotency_key="import")
+    client.send_many(events, idempotency_key="Übernahme 1 – №")
     assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(600))
 
 

@@ -41,8 +41,8 @@ const remember = async (z, inbox) => {
       for (const event of response.data) ids.push({ id: record(event).id });
       cursor = nextCursor(response);
       if (cursor && ids.length >= MOST_REMEMBERED) {
-        const words = `More than ${MOST_REMEMBERED} events wait in the inbox ${inbox}. Empty it, or choose another one.`;
-        throw new z.errors.Error(words, 'too-many-events', 409);
+        const words = `More than ${MOST_REMEMBERED} events wait in the inbox ${inbox}.`;
+        throw new z.errors.Error(`${words} Empty it, or choose another one.`, 'too-many-events', 409);
       }
     } while (cursor);
   }
