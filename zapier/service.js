@@ -7,6 +7,7 @@ const MOST_MS = 25_000;
 // A poll may take the service 10 seconds.
 const TRY_MS = 12_000;
 const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 4_000;
 const NO_ANSWER = ['FetchError', 'AbortError'];
 
 /** When all calls of a step that begins now have to be done. */
@@ -58,10 +59,12 @@ const wordsOf = ({ status, data }) => {
 };
 
 /**
- * A call that may be repeated, because it only reads or carries an id by which the service knows it again. Where the
- * service may have done what was asked and the answer did not arrive, it is asked for again until the deadline.
+ * A call that may be repeated, because it only reads or carries an id by which the service knows it again.
+ *
+ * One that `acts` is: where the service may have done it and the answer did not arrive, it is asked for again until the
+ * deadline, whatever the service says of its own needs. One that is `patient` waits where calls are limited in number.
  */
-const call = async (z, request, deadline = deadlineFromNow()) => {
+const call = async (z, { acts = false, patient = false, ...request }, deadline = deadlineFromNow()) => {
   let mayBeDone = false;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     let failure;
@@ -74,20 +77,26 @@ const call = async (z, request, deadline = deadlineFromNow()) => {
         skipThrowForStatus: true,
         throwForThrottlingEarly: false,
       });
-      if (response.status < 429) return response;
+      const { status } = response;
+      if (status < 429) return response;
       const seconds = Number.parseInt(response.getHeader('Retry-After'), 10) || 1;
-      failure = new z.errors.ThrottledError(`The service answered ${response.status}.`, seconds);
+      failure = new z.errors.ThrottledError(`The service answered ${status}.`, seconds);
       // Refused for their number, calls have done nothing, and Zapier makes them again later.
-      if (response.status === 429 && !mayBeDone) throw failure;
+      if (status === 429 && !mayBeDone && !patient) throw failure;
       waitMs = Math.max(waitMs, seconds * 1000);
+      // Zapier would make it again as another one.
+      if (acts) failure = noAnswer(z, status);
     } catch (error) {
       if (!NO_ANSWER.includes(error.name)) throw error;
-      failure = new z.errors.Error(`The service could not be reached (${error.code ?? error.type}).`, 'no-answer', 503);
+      failure = noAnswer(z, error.code ?? error.type);
     }
+    mayBeDone = acts;
+    if (acts) waitMs = Math.min(waitMs, LONGEST_PAUSE_MS);
     if (Date.now() + waitMs >= deadline) throw failure;
-    mayBeDone = true;
     await new Promise((resume) => setTimeout(resume, waitMs));
   }
 };
+
+const noAnswer = (z, cause) => new z.errors.Error(`The service could not be reached (${cause}).`, 'no-answer', 503);
 
 module.exports = { authorize, refuse, call, deadlineFromNow };

@@ -6,7 +6,7 @@ const { entered } = require('../events');
 const { call } = require('../service');
 
 /** The payload as JSON. What was entered as JSON stays as it is, number for number, unless something is put on top. */
-const payloadOf = (z, json, data = {}) => {
+const payloadOf = (z, json, data) => {
   let document;
   try {
     document = JSON.parse(json || '{}');
@@ -15,6 +15,9 @@ const payloadOf = (z, json, data = {}) => {
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
     throw new z.errors.Error('The field JSON has to be an object: {…}', 'not-json', 400);
+  }
+  if (typeof data !== 'object' || Array.isArray(data)) {
+    throw new z.errors.Error('The field Data takes names and values.', 'invalid-data', 422);
   }
   return json && Object.keys(data).length === 0 ? json : JSON.stringify({ ...document, ...data });
 };
@@ -26,10 +29,11 @@ const perform = async (z, { inputData }) => {
     // One of our own where there is none, so that a try whose answer was lost can be repeated.
     idempotency_key: key || randomUUID(),
   };
-  const envelope = `{"payload":${payloadOf(z, json, inputData.data)},${JSON.stringify(members).slice(1)}`;
+  const envelope = `{"payload":${payloadOf(z, json, inputData.data ?? {})},${JSON.stringify(members).slice(1)}`;
   const response = await call(z, {
     url: '/events',
     method: 'POST',
+    acts: true,
     headers: { 'Content-Type': 'application/json' },
     // As bytes, because Zapier refuses a text in which somebody has written {{bundle.…}}.
     body: Buffer.from(envelope),

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { startBadLine, startPage } = require('./stand_ins');
+const { startPage } = require('./stand_ins');
 const { ask, authData, newInbox, send, slowKey } = require('./service');
 const { App, Zap, appTester } = require('./zap');
 
@@ -94,6 +94,11 @@ test('an event is sent with its members, its JSON, or both', async () => {
   assert.deepEqual(await payloadOf(await sendEvent({})), {});
 });
 
+test('odd data is no data, or refused', async () => {
+  assert.deepEqual(await payloadOf(await sendEvent({ data: null, json: '{"a": 1}' })), { a: 1 });
+  for (const data of ['abc', ['a']]) await assert.rejects(sendEvent({ data }), /The field Data takes names and values/);
+});
+
 test('what is no JSON object is not sent', async () => {
   for (const json of ['{"a": ', '[1]', 'null', '"text"']) await assert.rejects(sendEvent({ json }), /The field JSON/);
 });
@@ -117,17 +122,6 @@ test('an event with an idempotency key is stored once', async () => {
   const sendOnce = (order) => sendEvent({ json: JSON.stringify({ order }), idempotency_key: 'order 1001 – Zürich' });
   assert.deepEqual(await sendOnce(1001), await sendOnce(1001));
   await assert.rejects(sendOnce(1002), /idempotency key/);
-});
-
-test('an event whose answer got lost is stored once all the same', async (t) => {
-  const line = await startBadLine(authData.url);
-  t.after(line.close);
-  const event_type = `lost.${Date.now()}`;
-  line.lose(1);
-  const stored = await sendEvent({ event_type, data: { n: '1' } }, { ...authData, url: line.url });
-  assert.equal(line.lost, 1);
-  const events = await ask('GET', `/events?event_type=${event_type}`);
-  assert.deepEqual(events.map(({ id }) => id), [stored.id]);
 });
 
 test('a refusal reaches the user in the words of the service', async () => {

@@ -28,14 +28,15 @@ const startPage = async (body, status = 200, headers = {}) => {
 /**
  * The service behind a bad line: it does its part and nobody hears of it. `lose(n)` loses the next n answers, `cut(n)`
  * breaks them off in the middle, and `lost` counts both; `refuse(...)` answers the calls after that with these statuses
- * and without the service; `hangUpAfter(n)` loses every answer after the next n.
+ * and seconds to wait, without the service; `hangUpAfter(n)` loses every answer after the next n.
  */
 const startBadLine = async (target) => {
   let [toLose, toCut, toRefuse, toPass] = [0, 0, [], Infinity];
   const line = await start(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
     if (toLose + toCut === 0 && toRefuse.length > 0) {
-      response.writeHead(toRefuse.shift(), { 'Retry-After': 1 }).end();
+      const [status, seconds] = toRefuse.shift();
+      response.writeHead(status, { 'Retry-After': seconds }).end();
       return;
     }
     const answer = await fetch(target + request.url, {
@@ -64,7 +65,7 @@ const startBadLine = async (target) => {
     lost: 0,
     lose: (count) => { toLose = count; },
     cut: (count) => { toCut = count; },
-    refuse: (...statuses) => { toRefuse = statuses; },
+    refuse: (...answers) => { toRefuse = answers; },
     hangUpAfter: (count) => { toPass = count; },
   });
 };

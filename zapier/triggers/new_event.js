@@ -7,20 +7,22 @@ const { call, deadlineFromNow } = require('../service');
 
 // Zapier holds back the runs of a poll that brings more.
 const MOST_TAKEN = 100;
-// Zapier refuses results of more than about 6 MB, and their events would be lost. So a few are taken at a time, and no
-// more once these have come or the time is up.
+// Zapier refuses results of more than about 6 MB, and their events would be lost. So a few are taken at a time, as many as
+// fit by the largest that has come, until there are enough or the time is up.
+const ENOUGH_BYTES = 3_000_000;
+const FIRST_TAKEN = 3;
 const AT_A_TIME = 10;
-const ENOUGH_CHARACTERS = 2_000_000;
 const TAKING_MS = 10_000;
 // What Zapier's editor asks for.
 const SHOWN = 3;
 const PAGE = 500;
 // Zapier's memory holds 105,000 ids.
 const MOST_REMEMBERED = 100_000;
+const ONE_MORE_PAGE_MS = 3_000;
 
 /** Events, the newest first; changes nothing. */
 const peek = (z, inbox, params, deadline) =>
-  call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } }, deadline);
+  call(z, { url: '/events', params: { inbox, limit: PAGE, ...params }, patient: Boolean(deadline) }, deadline);
 
 /** For the editor: what was taken already too, since an inbox that a Zap empties has nothing else to show. */
 const show = async (z, inbox, types, limit) => {
@@ -40,8 +42,8 @@ const remember = async (z, inbox) => {
       const response = await peek(z, inbox, { status, ...(cursor && { cursor }) }, deadline);
       for (const event of response.data) ids.push({ id: record(event).id });
       cursor = nextCursor(response);
-      if (cursor && ids.length >= MOST_REMEMBERED) {
-        const words = `More than ${MOST_REMEMBERED} events wait in the inbox ${inbox}.`;
+      if (cursor && (ids.length >= MOST_REMEMBERED || Date.now() > deadline - ONE_MORE_PAGE_MS)) {
+        const words = `More than ${ids.length} events wait in the inbox ${inbox}.`;
         throw new z.errors.Error(`${words} Empty it, or choose another one.`, 'too-many-events', 409);
       }
     } while (cursor);
@@ -59,34 +61,37 @@ const take = async (z, inbox, types) => {
   const deadline = deadlineFromNow();
   const began = Date.now();
   const taken = [];
-  for (let characters = 0; taken.length < MOST_TAKEN && characters < ENOUGH_CHARACTERS; ) {
-    const response = await takeSome(z, inbox, deadline).catch((error) => {
+  let [bytes, largest] = [0, ENOUGH_BYTES / FIRST_TAKEN];
+  for (;;) {
+    const fitting = Math.floor((ENOUGH_BYTES - bytes) / largest);
+    const limit = Math.min(AT_A_TIME, MOST_TAKEN - taken.length, fitting);
+    if (limit < 1) break;
+    const response = await takeSome(z, inbox, limit, deadline).catch((error) => {
       if (taken.length === 0) throw error;
       // What was taken before has to run; what is wrong will be said by the next poll.
       return undefined;
     });
     if (!response) break;
-    taken.push(...response.data.map(record));
-    characters += response.content.length;
+    const records = response.data.map(record);
+    const sizes = records.map((each) => Buffer.byteLength(JSON.stringify(each)));
+    largest = Math.max(...sizes, taken.length ? largest : 1);
+    bytes += sizes.reduce((sum, size) => sum + size, 0);
+    taken.push(...records);
     if (response.getHeader('Inbox-More') !== 'true' || Date.now() - began > TAKING_MS) break;
   }
   // They come oldest first, and Zapier wants the newest first.
   return taken.filter(matcher(types)).reverse();
 };
 
-const takeSome = (z, inbox, deadline) =>
-  call(
-    z,
-    {
-      url: `/inbox/${encodeURIComponent(inbox)}`,
-      params: { limit: AT_A_TIME },
-      // The same for every try: where an answer was lost, the next try gets its events.
-      headers: { 'Inbox-Attempt': randomUUID() },
-    },
-    deadline,
-  );
+const takeSome = (z, inbox, limit, deadline) => {
+  // The same for every try: where an answer was lost, the next try gets its events.
+  const headers = { 'Inbox-Attempt': randomUUID() };
+  return call(z, { url: `/inbox/${encodeURIComponent(inbox)}`, params: { limit }, headers, acts: true }, deadline);
+};
 
-const perform = async (z, { inputData, meta = {} }) => {
+const perform = async (z, bundle) => {
+  const { inputData } = bundle;
+  const meta = bundle.meta ?? {};
   const inbox = entered(inputData.inbox) || 'default';
   // Before anything is taken: a mistyped type would take events out of the inbox and run nothing.
   const types = patternsIn(z, inputData.event_types);
