@@ -76,7 +76,7 @@ class Caller:
         path: str,
         document: Any = None,
         *,
-        headers: Mapping[str, str | bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
         parameters: Mapping[str, Any] | None = None,
         repeatable: bool = True,
     ) -> bytes:
@@ -113,12 +113,13 @@ class Caller:
 
     def _try(self, method: str, target: str, request: Mapping[str, Any]) -> bytes:
         try:
-            answer = self._session.request(method, target, timeout=_TIMEOUT_SECONDS, **request)
+            # A redirect that is followed may make a GET of a POST, and so a poll.
+            answer = self._session.request(method, target, timeout=_TIMEOUT_SECONDS, allow_redirects=False, **request)
         except (requests.RequestException, UnicodeError) as error:
             # What requests finds wrong in an address or a header is a ValueError too.
             may_pass = not isinstance(error, ValueError)
             raise CallFailed(f"{target} could not be called ({type(error).__name__}).", may_pass=may_pass) from None
-        if not answer.ok:
+        if answer.status_code >= 300:
             raise CallFailed(_refusal(answer), answer)
         return answer.content
 
@@ -129,6 +130,8 @@ class Caller:
 
 def _refusal(answer: requests.Response) -> str:
     problem = _problem(answer)
+    if "Location" in answer.headers:
+        return f"{answer.status_code} The service is not at this address, but at {answer.headers['Location']}"
     if not problem:
         return f"{answer.status_code} {answer.reason}"
     faults = "".join(f"\n  {fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", []))

@@ -11,9 +11,10 @@ same through all of its tries, so that a repeat stores nothing twice and takes n
 """
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from hashlib import sha256
 from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
@@ -84,7 +85,7 @@ class Lease:
             self._let_go(self._caller.ask("POST", "/inbox/extend", dict, body)["lost"])
 
     def _settle(self, path: str, events: Iterable[Event], *, repeatable: bool = True, **more: int) -> None:
-        receipts = [event["receipt"] for event in events if event["receipt"] in self._held]
+        receipts = list(dict.fromkeys(event["receipt"] for event in events if event["receipt"] in self._held))
         if receipts:
             body = {"receipts": receipts, **more}
             self._let_go(self._caller.ask("POST", path, dict, body, repeatable=repeatable)["lost"])
@@ -104,13 +105,15 @@ class Client(Caller):
         stored: StoredEvent = self.ask("POST", "/events", dict, envelope)
         return stored
 
-    def send_many(self, events: Sequence[NewEvent], *, idempotency_key: str | None = None) -> list[StoredEvent]:
+    def send_many(self, events: Iterable[NewEvent], *, idempotency_key: str | None = None) -> list[StoredEvent]:
         """In this order, up to 500 to a call. Where a later call fails, what the ones before have sent is stored
         (`CallFailed.stored_before`): with a key of the caller's own, the whole can then be sent again."""
-        key = idempotency_key or _new_id()
+        # Each event's is made of that and its place, so that it does not matter how they are divided.
+        key = sha256((idempotency_key or _new_id()).encode(errors="surrogatepass")).hexdigest()
+        keyed = [NewEvent(**{"idempotency_key": f"{key}/{place}", **event}) for place, event in enumerate(events)]
         stored: list[StoredEvent] = []
-        for first in range(0, len(events), _BATCH):
-            stored += self._send_batch(events[first : first + _BATCH], key, first)
+        for first in range(0, len(keyed), _BATCH):
+            stored += self._send_batch(keyed[first : first + _BATCH], first)
         return stored
 
     def poll(self, inbox: str = "default", *, limit: int = 100, wait: int = 0) -> list[Event]:
@@ -173,18 +176,15 @@ class Client(Caller):
         replayed: Replayed = self.ask("POST", "/events/replay", dict, selection, repeatable=False)
         return replayed
 
-    def _send_batch(self, events: Sequence[NewEvent], key: str, first: int) -> list[StoredEvent]:
+    def _send_batch(self, events: list[NewEvent], first: int) -> list[StoredEvent]:
         try:
-            # Where it stands is part of its key, so that the same events in the same call are the same batch.
-            headers = {"Idempotency-Key": f"{key}/{first}/{len(events)}".encode()}
-            stored: list[StoredEvent] = self.ask("POST", "/events/batch", list, events, headers=headers)
+            stored: list[StoredEvent] = self.ask("POST", "/events/batch", list, events)
         except CallFailed as failure:
             if failure.status != 413 or len(events) == 1:
                 failure.stored_before = first
                 raise
             half = len(events) // 2
-            stored = self._send_batch(events[:half], key, first)
-            stored += self._send_batch(events[half:], key, first + half)
+            stored = self._send_batch(events[:half], first) + self._send_batch(events[half:], first + half)
         return stored
 
     def _take(self, inbox: str, **parameters: Any) -> list[Event]:

@@ -22,6 +22,7 @@ class BadLine(HTTPAdapter):
         self.to_lose = 0
         self.statuses: list[int] = []
         self.body: bytes | None = None
+        self.location: str | None = None
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
         answer = super().send(*arguments, **options)
@@ -32,6 +33,8 @@ class BadLine(HTTPAdapter):
         if self.statuses:
             answer.status_code = self.statuses.pop(0)
             answer.headers["Retry-After"] = "7"
+            if self.location is not None:
+                answer.headers["Location"] = self.location
             if self.body is not None:
                 answer.close()
                 answer._content = self.body
@@ -100,14 +103,24 @@ def test_what_is_too_much_for_a_call_takes_more_of_them(client: Client) -> None:
     assert (refused.value.status, refused.value.stored_before) == (413, 1)
 
 
+def test_many_that_were_divided_can_be_sent_again_in_one(client: Client) -> None:
+    small: list[NewEvent] = [{"payload": {"n": n}} for n in range(3)]
+    large = NewEvent(payload={"text": "x" * 262_144})
+    with pytest.raises(CallFailed) as refused:
+        client.send_many([*small, large], idempotency_key="k")
+    assert refused.value.stored_before == 3
+    client.send_many([*small, {"payload": {"n": 3}}], idempotency_key="k")
+    assert numbers(client.poll()) == [0, 1, 2, 3]
+
+
 def test_many_with_a_key_of_ones_own_can_be_sent_again_once_they_are_mended(client: Client) -> None:
     events: list[NewEvent] = [{"payload": {"n": n}} for n in range(600)]
     broken = [*events[:550], NewEvent(payload={}, event_type="not a type"), *events[551:]]
     with pytest.raises(CallFailed) as refused:
-        client.send_many(broken, idempotency_key="Übernahme 1 – №")
+        client.send_many(broken, idempotency_key=" Übernahme\n№" + 300 * "k")
     assert refused.value.stored_before == 500
     assert refused.value.problem["errors"][0]["pointer"] == "/50/event_type"
-    client.send_many(events, idempotency_key="Übernahme 1 – №")
+    client.send_many(events, idempotency_key=" Übernahme\n№" + 300 * "k")
     assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(600))
 
 
@@ -137,6 +150,7 @@ def test_no_events_are_none_and_not_all(client: Client) -> None:
     with client.lease() as lease:
         lease.acknowledge([])
         lease.release([])
+        lease.acknowledge(iter([]))
         assert lease.held == lease.events
         assert len(client.ask("GET", "/events", list, parameters={"status": "leased"})) == 2
 
@@ -264,6 +278,20 @@ def test_words_of_something_else_are_no_problem_of_ours(client: Client, line: Ba
         with pytest.raises(CallFailed, match=r"^403 ") as refused:
             client.poll()
         assert refused.value.problem == {}
+
+
+def test_an_address_that_leads_elsewhere_is_told_and_not_followed(client: Client, line: BadLine) -> None:
+    client.send({"n": 1})
+    line.statuses, line.location = [301], "http://127.0.0.1:1/inbox"
+    with pytest.raises(CallFailed, match=r"^301 The service is not at this address, but at http://127.0.0.1:1/inbox$"):
+        client.peek()
+
+
+def test_an_event_named_twice_is_settled_once(client: Client) -> None:
+    send(client, 300)
+    with client.lease(limit=300) as lease:
+        lease.acknowledge(lease.events + lease.events)
+    assert lease.lost == []
 
 
 def test_a_page_of_something_else_is_no_answer(client: Client) -> None:
