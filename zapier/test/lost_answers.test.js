@@ -47,6 +47,16 @@ describe('where answers get lost', { concurrency: true }, () => {
     });
   }
 
+  test('turning on waits where calls are limited in number, since it would begin anew', async (t) => {
+    const line = await startBadLine(authData.url);
+    t.after(line.close);
+    const zap = new Zap({ ...authData, url: line.url }, await newInbox());
+    await zap.inbox.send(1);
+    line.refuse([429, 1]);
+    await zap.turnOn();
+    assert.deepEqual(await zap.poll(), []);
+  });
+
   test('an event whose answer got lost is stored once all the same', async (t) => {
     const line = await startBadLine(authData.url);
     t.after(line.close);
