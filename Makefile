@@ -24,7 +24,7 @@ test: engines ## the whole suite, on every engine, on every core
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
 engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code, programs of recipes
-	@for engine in dynamodb_local zapier programs; do $(BIN)/python -m tests.engines.$$engine || true; done
+	@$(BIN)/python -m tests.engines dynamodb_local zapier programs || true
 
 check: $(VENV)/.dev ## lint, format, types, import rules, bandit, known vulnerabilities of what is pinned
 	$(BIN)/ruff check .
@@ -50,7 +50,7 @@ torture: engines ## the long crash, fault and concurrency runs; at its end a soa
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
 recipes: engines ## what docs/recipes show, with Node-RED, which is fetched first
-	@$(BIN)/python -m tests.engines.node_red
+	@$(BIN)/python -m tests.engines node_red
 	$(BIN)/pytest --node-red --all-engines tests/recipes
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway

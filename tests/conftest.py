@@ -136,3 +136,12 @@ def disk(service: Service, request: pytest.FixtureRequest) -> Iterator[SmallDisk
 def service(new_service: Callable[[], Service]) -> Service:
     """Not started yet."""
     return new_service()
+
+
+@pytest.fixture(params=["sqlite", "dynamodb_local"])
+def on_each_engine(request: pytest.FixtureRequest, service: Service) -> Service:
+    """Not started yet."""
+    if request.param != "sqlite":
+        service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
+        assert service.run("init").returncode == 0
+    return service

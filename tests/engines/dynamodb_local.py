@@ -1,13 +1,12 @@
 """AWS's own DynamoDB Local, fetched when the tests run and never passed on: its licence forbids that.
 
-`python -m tests.engines.dynamodb_local` fetches it into `.cache/`, and says in one line where that cannot be done.
+`python -m tests.engines dynamodb_local` fetches it into `.cache/`, and says in one line where that cannot be done.
 """
 
 import hashlib
 import shutil
 import socket
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
@@ -75,10 +74,3 @@ def _answers(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-if __name__ == "__main__":
-    try:
-        fetch()
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        sys.exit(f"DynamoDB Local cannot be had here: {error}.")

@@ -1,13 +1,12 @@
 """The real Node-RED, in the versions that `node-red/package-lock.json` pins.
 
-`python -m tests.engines.node_red` fetches it into `.cache/`, and says in one line where that cannot be done.
+`python -m tests.engines node_red` fetches it into `.cache/`, and says in one line where that cannot be done.
 """
 
 import hashlib
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ _PINS = Path(__file__).with_name("node-red")
 _DIGEST = hashlib.sha256((_PINS / "package-lock.json").read_bytes()).hexdigest()
 _FOLDER = Path(__file__).parents[2] / ".cache" / f"node-red-{_DIGEST[:12]}"
 
-MISSING = "Node-RED DID NOT RUN: `python -m tests.engines.node_red` says what is missing."
+MISSING = "Node-RED DID NOT RUN: `python -m tests.engines node_red` says what is missing."
 
 # Without editor, admin API and HTTP nodes it listens on no port at all.
 _SETTINGS = """module.exports = {
@@ -77,10 +76,3 @@ class NodeRed:
             self._process.kill()
             self._process.wait(10)
             self._process = None
-
-
-if __name__ == "__main__":
-    try:
-        fetch()
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-        sys.exit(f"Node-RED cannot be had here: {error}.")

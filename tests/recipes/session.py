@@ -77,10 +77,13 @@ def _run(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str]:
 
 def _hold_against(shown: str, output: str, ids: dict[str, str], told: str) -> None:
     """`ids` are those of the page so far, with those that were printed in their places: the same stay the same."""
+    differs = NotAsShown(f"{told}where the page shows\n{shown}")
     found = re.fullmatch(_pattern(shown), _same_each_time(output))
-    pairs = zip(re.findall(_ID, shown), found.groups() if found else (), strict=False)
-    if found is None or any(ids.setdefault(on_page, printed) != printed for on_page, printed in pairs):
-        raise NotAsShown(f"{told}where the page shows\n{shown}")
+    if found is None:
+        raise differs
+    for on_page, printed in zip(re.findall(_ID, shown), found.groups(), strict=True):
+        if ids.setdefault(on_page, printed) != printed:
+            raise differs
 
 
 def _same_each_time(text: str) -> str:

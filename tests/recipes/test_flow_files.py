@@ -2,16 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+import requests
 
-from inbox.app import Shared, create_app
-from inbox.settings import Settings
-from inbox.store.opening import open_store
+from tests.service import Service
 
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 
@@ -56,11 +54,9 @@ def flow(request: pytest.FixtureRequest) -> NodeRedFlow | N8nWorkflow:
 
 
 @pytest.fixture
-def specification(tmp_path: Path) -> Iterator[dict[str, Any]]:
-    settings = Settings(store=f"sqlite:///{tmp_path}/inbox.db")
-    store = open_store(settings)
-    yield create_app(settings, store, Shared()).test_client().get("/openapi.json").get_json()
-    store.close()
+def specification(running_service: Service) -> dict[str, Any]:
+    document: dict[str, Any] = requests.get(f"{running_service.url}/openapi.json", timeout=30).json()
+    return document
 
 
 def test_every_call_is_one_that_the_service_takes(

@@ -1,4 +1,4 @@
-"""A service with two tenants, on each engine, and where accounts are handed in."""
+"""Two tenants, and where accounts are handed in."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,16 +10,6 @@ from tests.torture.crowd import Crowd
 from tests.torture.report import ACCOUNT, short
 
 TENANTS = ("acme", "globex")
-
-
-@pytest.fixture(params=["sqlite", "dynamodb_local"])
-def on_each_engine(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -> Service:
-    """Not started yet."""
-    service = new_service()
-    if request.param != "sqlite":
-        service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
-        assert service.run("init").returncode == 0
-    return service
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import requests
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as examples
@@ -70,20 +69,14 @@ def _body(document: Document) -> str:
     return document.text if document.alone else f'{{"payload":{document.text}}}'
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "dynamodb_local"])
 def test_what_comes_out_is_what_went_in(
-    engine: str,
-    service: Service,
+    on_each_engine: Service,
     torture: bool,
-    request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
     promised = 10_000 if torture else 200
-    if engine == "dynamodb_local":
-        service.keep_in_dynamodb(request.getfixturevalue("dynamodb_local_url"))
-        service.run("init")
-    tripper = Tripper(service, service.create_key("acme"))
-    service.start()
+    tripper = Tripper(on_each_engine, on_each_engine.create_key("acme"))
+    on_each_engine.start()
 
     @examples(
         max_examples=promised // AT_ONCE,

@@ -5,17 +5,12 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.consumers import ALL_SCOPES
 from tests.service import Service
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "dynamodb_local"])
-def test_zapier_is_content(zapier_folder: Path, service: Service, engine: str, request: pytest.FixtureRequest) -> None:
-    if engine != "sqlite":
-        service.keep_in_dynamodb(request.getfixturevalue(f"{engine}_url"))
-        assert service.run("init").returncode == 0
+def test_zapier_is_content(zapier_folder: Path, on_each_engine: Service) -> None:
+    service = on_each_engine
     # So that a revoked key is refused at once.
     service.variables["INBOX_KEY_CACHE_SECONDS"] = "0"
     key, slow_key = service.create_key("acme", *ALL_SCOPES), service.create_key("slow")

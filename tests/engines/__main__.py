@@ -1,0 +1,20 @@
+"""`python -m tests.engines NAME…` fetches what is named, and says in one line each what cannot be had here."""
+
+import subprocess
+import sys
+from importlib import import_module
+
+
+def main(names: list[str]) -> int:
+    missing = 0
+    for name in names:
+        try:
+            import_module(f"tests.engines.{name}").fetch()
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            print(f"{name} cannot be had here: {error}.", file=sys.stderr)  # noqa: T201 - it is a command
+            missing += 1
+    return min(missing, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
