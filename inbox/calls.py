@@ -14,21 +14,23 @@ _LONGEST_PAUSE_SECONDS = 30
 class CallFailed(Exception):
     """No answer, or one that refuses. `status` is None where there was none, `problem` is the refusal's document."""
 
-    def __init__(self, message: str, answer: requests.Response | None = None, *, may_pass: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        problem: dict[str, Any] | None = None,
+        retry_after_seconds: int = 0,
+        may_pass: bool = False,
+    ) -> None:
         super().__init__(message)
-        self.status: int | None = None
-        self.problem: dict[str, Any] = {}
-        self.retry_after_seconds = 0
+        self.status = status
+        self.problem = problem or {}
+        self.retry_after_seconds = retry_after_seconds
         self.may_pass = may_pass
         """Whether the same call may work in a while."""
         self.stored_before = 0
         """Where many events were sent: how many of them were stored. The problem's pointers begin after those."""
-        if answer is not None:
-            self.status = answer.status_code
-            self.problem = _problem(answer)
-            self.may_pass = self.status == 429 or self.status >= 500
-            retry_after = answer.headers.get("Retry-After", "")
-            self.retry_after_seconds = int(retry_after) if retry_after.isdecimal() else 0
 
 
 class Caller:
@@ -120,7 +122,7 @@ class Caller:
             may_pass = not isinstance(error, ValueError)
             raise CallFailed(f"{target} could not be called ({type(error).__name__}).", may_pass=may_pass) from None
         if answer.status_code >= 300:
-            raise CallFailed(_refusal(answer), answer)
+            raise _refusal(answer)
         return answer.content
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -128,14 +130,25 @@ class Caller:
         return request
 
 
-def _refusal(answer: requests.Response) -> str:
-    problem = _problem(answer)
+def _refusal(answer: requests.Response) -> CallFailed:
+    status, problem = answer.status_code, _problem(answer)
+    retry_after = answer.headers.get("Retry-After", "")
+    return CallFailed(
+        f"{status} {_words(answer, problem)}",
+        status=status,
+        problem=problem,
+        retry_after_seconds=int(retry_after) if retry_after.isdecimal() else 0,
+        may_pass=status == 429 or status >= 500,
+    )
+
+
+def _words(answer: requests.Response, problem: dict[str, Any]) -> str:
     if "Location" in answer.headers:
-        return f"{answer.status_code} The service is not at this address, but at {answer.headers['Location']}"
+        return f"The service is not at this address, but at {answer.headers['Location']}"
     if not problem:
-        return f"{answer.status_code} {answer.reason}"
+        return answer.reason
     faults = "".join(f"\n  {fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", []))
-    return f"{answer.status_code} {problem['title']}: {problem['detail']}{faults}"
+    return f"{problem['title']}: {problem['detail']}{faults}"
 
 
 def _problem(answer: requests.Response) -> dict[str, Any]:

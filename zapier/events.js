@@ -22,6 +22,8 @@ const record = (event) => {
 /** What somebody has entered in a field, without blanks around it; nothing where they have not. */
 const entered = (value) => String(value ?? '').trim();
 
+const inboxIn = (inputData) => entered(inputData.inbox) || 'default';
+
 /** The event's own id, in what may be either. */
 const eventIdIn = (id) => entered(id).split(':')[0];
 
@@ -64,15 +66,31 @@ const outputFields = [
   { key: 'status', label: 'Status', type: 'string' },
 ];
 
-/** For an inbox that has nothing to show yet. */
-const sample = record({
+const storedSample = {
   id: 'd3aac242-ddcb-4545-8ef5-df261c6bebfa',
   event_type: 'order.created',
-  created_at: '2026-11-16T01:56:44.539Z',
   timestamp: 1794794204539,
+  created_at: '2026-11-16T01:56:44.539Z',
+  status: 'undelivered',
+  deliveries: 0,
+};
+
+/** For an inbox that has nothing to show yet. */
+const sample = record({
+  ...storedSample,
   status: 'delivered',
   deliveries: 1,
   payload: { order: 1001, customer: { name: 'Ada', email: 'ada@example.com' } },
 });
 
-module.exports = { record, entered, eventIdIn, patternsIn, matcher, outputFields, sample };
+module.exports = {
+  record,
+  entered,
+  inboxIn,
+  eventIdIn,
+  patternsIn,
+  matcher,
+  outputFields,
+  sample,
+  storedSample,
+};

@@ -2,6 +2,8 @@
 
 // How the service is called, and what its refusals are to Zapier.
 
+const { entered } = require('./events');
+
 // Zapier ends what takes longer than 30 seconds, all calls of a step together.
 const MOST_MS = 25_000;
 // A poll may take the service 10 seconds.
@@ -15,7 +17,7 @@ const deadlineFromNow = () => Date.now() + MOST_MS;
 
 /** For beforeRequest: every request goes to the service that the connection is for, with its key. */
 const authorize = (request, z, bundle) => {
-  const [address, key] = [bundle.authData.url, bundle.authData.api_key].map((text) => (text ?? '').trim());
+  const [address, key] = [bundle.authData.url, bundle.authData.api_key].map(entered);
   // Without TLS the key could be read on its way; only on one's own machine there is no way.
   if (!/^(https:\/\/[^/]|http:\/\/(127\.0\.0\.1|localhost)([:/]|$))/i.test(address)) {
     throw new z.errors.Error('The address of the service has to begin with https://', 'invalid-address', 400);
@@ -64,7 +66,7 @@ const wordsOf = ({ status, data }) => {
  * One that `acts` is: where the service may have done it and the answer did not arrive, it is asked for again until the
  * deadline, whatever the service says of its own needs. One that is `patient` waits where calls are limited in number.
  */
-const call = async (z, { acts = false, patient = false, ...request }, deadline = deadlineFromNow()) => {
+const call = async (z, request, { acts = false, patient = false, deadline = deadlineFromNow() } = {}) => {
   let mayBeDone = false;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     let failure;

@@ -2,7 +2,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { entered } = require('../events');
+const { entered, storedSample } = require('../events');
 const { call } = require('../service');
 
 /** The payload as JSON. What was entered as JSON stays as it is, number for number, unless something is put on top. */
@@ -30,15 +30,14 @@ const perform = async (z, { inputData }) => {
     idempotency_key: key || randomUUID(),
   };
   const envelope = `{"payload":${payloadOf(z, json, inputData.data ?? {})},${JSON.stringify(members).slice(1)}`;
-  const response = await call(z, {
+  const request = {
     url: '/events',
     method: 'POST',
-    acts: true,
     headers: { 'Content-Type': 'application/json' },
     // As bytes, because Zapier refuses a text in which somebody has written {{bundle.…}}.
     body: Buffer.from(envelope),
-  });
-  return response.data;
+  };
+  return (await call(z, request, { acts: true })).data;
 };
 
 module.exports = {
@@ -90,13 +89,6 @@ module.exports = {
       { key: 'timestamp', label: 'Timestamp (Milliseconds)', type: 'integer' },
       { key: 'status', label: 'Status', type: 'string' },
     ],
-    sample: {
-      id: 'd3aac242-ddcb-4545-8ef5-df261c6bebfa',
-      event_type: 'order.created',
-      timestamp: 1794794204539,
-      created_at: '2026-11-16T01:56:44.539Z',
-      status: 'undelivered',
-      deliveries: 0,
-    },
+    sample: storedSample,
   },
 };

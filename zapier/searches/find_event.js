@@ -1,6 +1,6 @@
 'use strict';
 
-const { entered, eventIdIn, outputFields, record, sample } = require('../events');
+const { entered, eventIdIn, inboxIn, outputFields, record, sample } = require('../events');
 const { call } = require('../service');
 
 // Zapier goes on with the first.
@@ -8,7 +8,7 @@ const MOST_FOUND = 10;
 
 const perform = async (z, { inputData }) => {
   const [event_type, status] = [entered(inputData.event_type), entered(inputData.status)];
-  const inbox = entered(inputData.inbox) || 'default';
+  const inbox = inboxIn(inputData);
   const id = eventIdIn(inputData.event_id);
   if (!id) {
     const params = { inbox, limit: MOST_FOUND, ...(event_type && { event_type }), ...(status && { status }) };

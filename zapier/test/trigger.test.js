@@ -5,11 +5,9 @@ const { test } = require('node:test');
 
 const { startPage } = require('./stand_ins');
 const { ask, authData, newInbox } = require('./service');
-const { App, Zap, appTester } = require('./zap');
+const { App, Zap, appTester, eventIds, reversed } = require('./zap');
 
 const numbers = (records) => records.map(({ payload }) => payload.n);
-const eventIds = (records) => records.map(({ event_id }) => event_id);
-const reversed = (list) => [...list].reverse();
 
 test('the editor sees the three newest events, the newest first, and takes none', async () => {
   const zap = new Zap(authData, await newInbox());

@@ -46,4 +46,7 @@ class Zap {
   }
 }
 
-module.exports = { Zap, appTester, App };
+const eventIds = (records) => records.map(({ event_id }) => event_id);
+const reversed = (list) => [...list].reverse();
+
+module.exports = { Zap, appTester, App, eventIds, reversed };

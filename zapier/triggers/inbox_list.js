@@ -2,9 +2,8 @@
 
 const { call } = require('../service');
 
-const DEFAULT = { id: 'default', name: 'default (every event)' };
-
-const nameOf = ({ name, event_types: types }) => (types ? `${name} (${types.join(', ')})` : `${name} (every event)`);
+// The service lists only those that somebody has named.
+const DEFAULT = { name: 'default', event_types: null };
 
 module.exports = {
   key: 'inbox_list',
@@ -17,7 +16,10 @@ module.exports = {
   operation: {
     perform: async (z) => {
       const { data } = await call(z, { url: '/inboxes' });
-      return [DEFAULT, ...data.map((inbox) => ({ id: inbox.name, name: nameOf(inbox) }))];
+      return [DEFAULT, ...data].map(({ name, event_types: types }) => ({
+        id: name,
+        name: `${name} (${types ? types.join(', ') : 'every event'})`,
+      }));
     },
   },
 };

@@ -2,7 +2,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { entered, matcher, outputFields, patternsIn, record, sample } = require('../events');
+const { inboxIn, matcher, outputFields, patternsIn, record, sample } = require('../events');
 const { call, deadlineFromNow } = require('../service');
 
 // Zapier holds back the runs of a poll that brings more.
@@ -21,8 +21,7 @@ const MOST_REMEMBERED = 100_000;
 const ONE_MORE_PAGE_MS = 3_000;
 
 /** Events, the newest first; changes nothing. */
-const peek = (z, inbox, params, deadline) =>
-  call(z, { url: '/events', params: { inbox, limit: PAGE, ...params }, patient: Boolean(deadline) }, deadline);
+const peek = (z, inbox, params, how) => call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } }, how);
 
 /** For the editor: what was taken already too, since an inbox that a Zap empties has nothing else to show. */
 const show = async (z, inbox, types, limit) => {
@@ -39,7 +38,7 @@ const remember = async (z, inbox) => {
   for (const status of ['undelivered', 'leased']) {
     let cursor;
     do {
-      const response = await peek(z, inbox, { status, ...(cursor && { cursor }) }, deadline);
+      const response = await peek(z, inbox, { status, ...(cursor && { cursor }) }, { patient: true, deadline });
       for (const event of response.data) ids.push({ id: record(event).id });
       cursor = nextCursor(response);
       if (cursor && (ids.length >= MOST_REMEMBERED || Date.now() > deadline - ONE_MORE_PAGE_MS)) {
@@ -60,39 +59,42 @@ const nextCursor = (response) => {
 const take = async (z, inbox, types) => {
   const deadline = deadlineFromNow();
   const began = Date.now();
-  const taken = [];
-  let [bytes, largest] = [0, ENOUGH_BYTES / FIRST_TAKEN];
-  for (;;) {
-    const fitting = Math.floor((ENOUGH_BYTES - bytes) / largest);
-    const limit = Math.min(AT_A_TIME, MOST_TAKEN - taken.length, fitting);
-    if (limit < 1) break;
-    const response = await takeSome(z, inbox, limit, deadline).catch((error) => {
-      if (taken.length === 0) throw error;
+  const [taken, sizes] = [[], []];
+  for (let limit = FIRST_TAKEN; limit > 0; limit = Math.min(AT_A_TIME, MOST_TAKEN - taken.length, fitting(sizes))) {
+    let response;
+    try {
+      response = await takeSome(z, inbox, limit, deadline);
+    } catch (error) {
       // What was taken before has to run; what is wrong will be said by the next poll.
-      return undefined;
-    });
-    if (!response) break;
+      if (taken.length > 0) break;
+      throw error;
+    }
     const records = response.data.map(record);
-    const sizes = records.map((each) => Buffer.byteLength(JSON.stringify(each)));
-    largest = Math.max(...sizes, taken.length ? largest : 1);
-    bytes += sizes.reduce((sum, size) => sum + size, 0);
     taken.push(...records);
+    sizes.push(...records.map((each) => Buffer.byteLength(JSON.stringify(each))));
     if (response.getHeader('Inbox-More') !== 'true' || Date.now() - began > TAKING_MS) break;
   }
   // They come oldest first, and Zapier wants the newest first.
   return taken.filter(matcher(types)).reverse();
 };
 
+/** How many more there is room for, by the largest of those that have come. */
+const fitting = (sizes) => {
+  const room = sizes.reduce((left, size) => left - size, ENOUGH_BYTES);
+  return sizes.length ? Math.floor(room / Math.max(...sizes)) : FIRST_TAKEN;
+};
+
 const takeSome = (z, inbox, limit, deadline) => {
   // The same for every try: where an answer was lost, the next try gets its events.
   const headers = { 'Inbox-Attempt': randomUUID() };
-  return call(z, { url: `/inbox/${encodeURIComponent(inbox)}`, params: { limit }, headers, acts: true }, deadline);
+  const request = { url: `/inbox/${encodeURIComponent(inbox)}`, params: { limit }, headers };
+  return call(z, request, { acts: true, deadline });
 };
 
 const perform = async (z, bundle) => {
   const { inputData } = bundle;
   const meta = bundle.meta ?? {};
-  const inbox = entered(inputData.inbox) || 'default';
+  const inbox = inboxIn(inputData);
   // Before anything is taken: a mistyped type would take events out of the inbox and run nothing.
   const types = patternsIn(z, inputData.event_types);
   if (meta.isPopulatingDedupe) return remember(z, inbox);
