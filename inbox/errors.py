@@ -16,6 +16,7 @@ InboxError
 ├── EventLeased             an event in somebody's hands, which a replay would take away
 ├── TooManyInboxes          a tenant's inboxes are limited
 ├── InboxClosing            an inbox of that name is still being removed
+├── BackupFailed            a backup that cannot be made or put back; nothing has changed
 ├── StoreUnavailable        the store did not answer in time; trying again may work
 └── SettingsError           settings that make no sense, or not on this machine
 """
@@ -112,6 +113,10 @@ class TooManyInboxes(InboxError):
 
 
 class InboxClosing(InboxError):
+    pass
+
+
+class BackupFailed(InboxError):
     pass
 
 

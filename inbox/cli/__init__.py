@@ -12,6 +12,8 @@ _COMMANDS = {
     "quickstart": "serving",
     "init": "setup",
     "config": "setup",
+    "backup": "backup",
+    "restore": "backup",
     "copy": "moving",
     "tenants": "tenants",
     "keys": "keys",
@@ -20,6 +22,7 @@ _COMMANDS = {
     "replay": "replaying",
     "inboxes": "inboxes",
     "purge": "retention",
+    "backlog": "backlog",
 }
 
 

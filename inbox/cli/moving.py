@@ -1,12 +1,12 @@
 """inbox copy"""
 
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import click
 
 from inbox.cli.environment import settings_in_force
+from inbox.cli.progress import progress
 from inbox.moving import Move
 from inbox.settings import SQLITE
 from inbox.store.opening import open_source, open_target
@@ -33,9 +33,7 @@ def copy(source: Path, target: str) -> None:
     ):
         target_store.check()
         move = Move(source_store, target_store, target_store.now_ms)
-        with click.progressbar(
-            length=move.count(), label="Copying events", file=sys.stderr, hidden=not sys.stderr.isatty()
-        ) as bar:
+        with progress("Copying events", length=move.count()) as bar:
             copied = move.copy(bar.update)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")

@@ -1,6 +1,5 @@
 """inbox replay"""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -9,6 +8,7 @@ import click
 
 from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.moments import Moment
+from inbox.cli.progress import progress
 from inbox.client import Client
 from inbox.events import DEFAULT_INBOX, Status
 from inbox.strict_json import whole_number
@@ -35,12 +35,7 @@ def replay(client: Client, event_id: UUID | None, inbox: str, everything: bool, 
         client.replay(str(event_id), inbox)
         click.echo(1)
         return
-    with click.progressbar(
-        _replay_all(client, inbox, given),
-        label="Replaying events",
-        file=sys.stderr,
-        hidden=not sys.stderr.isatty(),
-    ) as steps:
+    with progress("Replaying events", _replay_all(client, inbox, given)) as steps:
         replayed = sum(steps)
     click.echo(replayed)
 

@@ -1,8 +1,10 @@
 """Which engine a setting stands for."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inbox.errors import NotAllowed
 from inbox.settings import Settings
 from inbox.store.port import SourceStore, Store, TargetStore
 
@@ -29,6 +31,27 @@ def open_source(path: Path, settings: Settings) -> SourceStore:
 def open_target(settings: Settings) -> TargetStore:
     """What `inbox copy` writes to."""
     return _dynamodb(settings)
+
+
+def back_up(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> None:
+    """Copies the embedded store, while it is in use. `on_progress` hears how much of how much is done."""
+    from inbox.store.sqlite import backup
+
+    backup.back_up(_embedded(settings), file, on_progress)
+
+
+def restore(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> tuple[Path, Path | None]:
+    """Puts such a file in the place of the embedded store. Where that is, and where what was there is kept."""
+    from inbox.store.sqlite import restore
+
+    path = _embedded(settings)
+    return path.absolute(), restore.restore(path, file, on_progress)
+
+
+def _embedded(settings: Settings) -> Path:
+    if settings.sqlite_path is None:
+        raise NotAllowed("This is for SQLite. On DynamoDB, point-in-time recovery and AWS Backup do it.")
+    return settings.sqlite_path
 
 
 # Imported where they are used: boto3 takes longer to load than the embedded store takes to open.

@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 
 from inbox.errors import StoreUnavailable
+from inbox.store.sqlite.companions import refuse_to_replace
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import check_schema, migrate
@@ -37,7 +38,7 @@ class Database:
     def make(self) -> None:
         """Makes the file where there is none, and brings it to this release's schema."""
         try:
-            _refuse_to_replace(self._path)
+            refuse_to_replace(self._path)
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
             self._path.touch(mode=0o600)
@@ -106,7 +107,7 @@ class Database:
             self.discard(connection)
 
     def _connect(self) -> apsw.Connection:
-        _refuse_empty(self._path)
+        refuse_empty(self._path)
         connection = self._connection()
         try:
             if connection.readonly("main"):
@@ -131,7 +132,7 @@ class Database:
         return connection
 
 
-def _refuse_empty(path: Path) -> None:
+def refuse_empty(path: Path) -> None:
     # SQLite takes the log beside an empty file for a leftover and deletes it, with all that was accepted.
     try:
         size = path.stat().st_size
@@ -139,17 +140,6 @@ def _refuse_empty(path: Path) -> None:
         raise apsw.CantOpenError(error.strerror) from error
     if size == 0:
         raise apsw.NotADBError("the file is empty")
-
-
-def _refuse_to_replace(path: Path) -> None:
-    """A file of which only the companions are left: they may hold events, or belong to a service that is running."""
-    # The companions first: whoever makes a new file at this moment begins with the file.
-    left = [name for name in (f"{path.name}-wal", f"{path.name}-shm") if path.with_name(name).exists()]
-    if left and not (path.exists() and path.stat().st_size):
-        raise StoreUnavailable(
-            f"{path} is missing or empty, and {' and '.join(left)} beside it may hold events. "
-            "Put the file back, or move what is left of it away to begin anew."
-        )
 
 
 class _WaitForLock:

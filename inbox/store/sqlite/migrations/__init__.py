@@ -1,5 +1,7 @@
 """Numbered SQL files, run once each and in order. A file that was released is never changed, only followed."""
 
+from collections.abc import Sequence
+from contextlib import closing
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -22,10 +24,7 @@ def migrate(connection: apsw.Connection) -> None:
         done = _version(connection)
         if done > len(scripts):
             raise _newer()
-        # SQLite's own lower() knows no letters but those of ASCII.
-        connection.create_scalar_function("email_key", _email_key, 1, deterministic=True)
-        for script in scripts[done:]:
-            connection.execute(script)
+        _run(connection, scripts[done:])
         connection.execute(f"PRAGMA user_version = {len(scripts)}")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -40,6 +39,29 @@ def check_schema(connection: apsw.Connection) -> None:
         raise _newer()
     if version < len(_scripts()):
         raise StoreUnavailable("The database has not the schema of this release; `inbox init` brings it there.")
+
+
+def check_ours(connection: apsw.Connection) -> None:
+    """Raises StoreUnavailable unless the database was made by this release or an earlier one."""
+    version = _version(connection)
+    if version > len(_scripts()):
+        raise _newer()
+    with closing(apsw.Connection(":memory:")) as sample:
+        _run(sample, _scripts()[:version])
+        # Another program may have put tables of its own beside them, as Litestream does.
+        if version < 1 or not _names(sample) <= _names(connection):
+            raise StoreUnavailable("It is not a database of Polling Inbox.")
+
+
+def _run(connection: apsw.Connection, scripts: Sequence[str]) -> None:
+    # SQLite's own lower() knows no letters but those of ASCII.
+    connection.create_scalar_function("email_key", _email_key, 1, deterministic=True)
+    for script in scripts:
+        connection.execute(script)
+
+
+def _names(connection: apsw.Connection) -> set[tuple[Any, ...]]:
+    return set(connection.execute("SELECT type, name, tbl_name FROM sqlite_schema"))
 
 
 def _newer() -> StoreUnavailable:

@@ -1,0 +1,43 @@
+"""What waits: for each inbox that has something to hand out, since when."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from inbox.events import DEFAULT_INBOX, Order, PageSize
+from inbox.store.port import EventStore, InboxStore, TenantStore
+
+_OLDEST_ONE = PageSize(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An inbox, and its oldest event that a poll could take."""
+
+    tenant_id: str
+    inbox: str
+    timestamp_ms: int
+    age_seconds: int
+
+
+class Backlog:
+    def __init__(
+        self, tenants: TenantStore, inboxes: InboxStore, events: EventStore, now_ms: Callable[[], int]
+    ) -> None:
+        self._tenants = tenants
+        self._inboxes = inboxes
+        self._events = events
+        self._now_ms = now_ms
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Tenants whose keys are refused, suspended or deleted, are left out: nobody may take what they have."""
+        for tenant in self._tenants.all():
+            if tenant.may_call:
+                yield from self._of_tenant(tenant.tenant_id)
+
+    def _of_tenant(self, tenant_id: str) -> Iterator[Waiting]:
+        for inbox in (DEFAULT_INBOX, *(each.name for each in self._inboxes.all(tenant_id))):
+            now_ms = self._now_ms()
+            for event in self._events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, now_ms).events:
+                # Where machines do not quite agree on the time, an event may be from a moment that is yet to come.
+                age_seconds = max(now_ms - event.timestamp_ms, 0) // 1000
+                yield Waiting(tenant_id, inbox, event.timestamp_ms, age_seconds)

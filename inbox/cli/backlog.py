@@ -1,0 +1,47 @@
+"""inbox backlog"""
+
+from contextlib import closing
+
+import click
+
+from inbox import strict_json
+from inbox.backlog import Backlog, Waiting
+from inbox.cli.environment import settings_in_force
+from inbox.cli.tables import print_rows
+from inbox.moments import iso
+from inbox.store.opening import open_made_store
+
+_COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, about the oldest event of all.")
+def backlog(*, as_json: bool) -> None:
+    """Show which inboxes have something waiting, and for how long, the longest first."""
+    with closing(open_made_store(settings_in_force())) as store:
+        found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
+        longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
+    if as_json:
+        click.echo(strict_json.dump(_metric(longest_first)))
+    else:
+        print_rows([_row(waiting) for waiting in longest_first], _COLUMNS, as_json=False)
+
+
+def _row(waiting: Waiting) -> dict[str, str | int]:
+    return {
+        "tenant_id": waiting.tenant_id,
+        "inbox": waiting.inbox,
+        "oldest_at": iso(waiting.timestamp_ms),
+        "age_seconds": waiting.age_seconds,
+    }
+
+
+def _metric(longest_first: list[Waiting]) -> dict[str, str | int | None]:
+    oldest = longest_first[0] if longest_first else None
+    return {
+        "event": "backlog",
+        "oldest_undelivered_seconds": oldest.age_seconds if oldest else 0,
+        "tenant_id": oldest.tenant_id if oldest else None,
+        "inbox": oldest.inbox if oldest else None,
+        "waiting_inboxes": len(longest_first),
+    }

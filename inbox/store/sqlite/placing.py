@@ -1,0 +1,71 @@
+"""How a file that is whole gets its name: in one step, over nothing that is there, and to outlast a power cut."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from inbox.errors import BackupFailed
+from inbox.interrupts import listening, undisturbed
+from inbox.store.sqlite.companions import COMPANIONS, beside
+
+
+@contextmanager
+def workshop(folder: Path, prefix: str) -> Iterator[Path]:
+    """A folder for what is unfinished, on the disk where it shall be."""
+    if not folder.is_dir():
+        raise BackupFailed(f"There is no folder {folder}.")
+    # A stop between the making of the folder and whoever takes it away again would leave it there.
+    with undisturbed():
+        try:
+            made = TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+        except OSError as error:
+            raise BackupFailed(f"The folder {folder} cannot be written: {error.strerror}.") from error
+        with made as name, listening():
+            yield Path(name)
+
+
+@contextmanager
+def folder_to_sync(folder: Path) -> Iterator[int]:
+    """Its descriptor. One that cannot be synced is refused, before anything in it gets a name."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def sync_after(done: str, folder: int) -> None:
+    try:
+        os.fsync(folder)
+    except OSError as error:
+        raise BackupFailed(f"{done}, but a power cut may undo it: the folder was not synced ({error}).") from error
+
+
+def sync(file: Path) -> None:
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
+
+
+def give_name(copy: Path, file: Path) -> None:
+    refuse_to_overwrite(file)
+    try:
+        os.link(copy, file)
+    except FileExistsError:
+        raise _is_there(file) from None
+    except OSError:
+        # Not every file system has links. A name that comes up at this very moment is overwritten there.
+        copy.rename(file)
+
+
+def refuse_to_overwrite(file: Path) -> None:
+    """Nor is it put beside what SQLite would take for a part of it."""
+    for suffix in ("", *COMPANIONS):
+        if os.path.lexists(there := beside(file, suffix)):
+            raise _is_there(there)
+
+
+def _is_there(file: Path) -> BackupFailed:
+    return BackupFailed(f"{file} is there already, and is not overwritten.")
