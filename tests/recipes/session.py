@@ -36,7 +36,8 @@ def environment(url: str, key: str, home: Path) -> dict[str, str]:
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "INBOX_URL": url, "INBOX_API_KEY": key}
 
 
-def follow(page: Page, folder: Path, variables: dict[str, str]) -> None:
+def follow(page: Page, folder: Path, variables: dict[str, str], command_seconds: float = COMMAND_SECONDS) -> None:
+    """From where an earlier one left off, where it was in the same folder."""
     (folder / ".exports").touch()
     ids: dict[str, str] = {}
     for step in page.steps:
@@ -47,14 +48,14 @@ def follow(page: Page, folder: Path, variables: dict[str, str]) -> None:
                 if text.startswith("#!"):
                     file.chmod(0o755)
             case Command(line, shown):
-                status, output = _run(line, folder, variables)
+                status, output = _run(line, folder, variables, command_seconds)
                 told = f"{page.name}\n$ {line}\nprinted\n{output}"
                 if status != 0:
                     raise NotAsShown(f"{told}and ended with {status}")
                 _hold_against(shown, output, ids, told)
 
 
-def _run(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str]:
+def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> tuple[int, str]:
     process = subprocess.Popen(
         ["bash", "-c", _WITH_EXPORTS, "bash", line],
         cwd=folder,
@@ -68,10 +69,10 @@ def _run(line: str, folder: Path, variables: dict[str, str]) -> tuple[int, str]:
     )
     with process:
         try:
-            output, _ = process.communicate(timeout=COMMAND_SECONDS)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as slow:
             os.killpg(process.pid, signal.SIGKILL)
-            raise NotAsShown(f"$ {line}\ndid not end within {COMMAND_SECONDS} seconds") from slow
+            raise NotAsShown(f"$ {line}\ndid not end within {seconds} seconds") from slow
     return process.returncode, output
 
 

@@ -4,17 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.recipes import session
 from tests.recipes.pages import NotARecipe, parse
-from tests.recipes.session import NotAsShown, environment, follow
+from tests.recipes.session import COMMAND_SECONDS, NotAsShown, environment, follow
 from tests.service import until
 
 HEAD = "# A recipe\n\nNeeds `INBOX_URL` and `INBOX_API_KEY`, a key with `inbox:read`.\n\n"
 
 
-def tried(tmp_path: Path, *blocks: str) -> None:
+def tried(tmp_path: Path, *blocks: str, command_seconds: float = COMMAND_SECONDS) -> None:
     page = parse("page.md", HEAD + "".join(f"```{block}\n```\n\nWords between.\n\n" for block in blocks))
-    follow(page, tmp_path, environment("http://127.0.0.1:1", "ibx_secret", tmp_path))
+    follow(page, tmp_path, environment("http://127.0.0.1:1", "ibx_secret", tmp_path), command_seconds)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +61,9 @@ def test_a_command_that_fails_is_found_out(tmp_path: Path, line: str) -> None:
         tried(tmp_path, f"console\n$ {line}")
 
 
-def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "COMMAND_SECONDS", 0.5)
+def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     with pytest.raises(NotAsShown, match="did not end"):
-        tried(tmp_path, "console\n$ sleep 60 & echo $! >sleeper; wait")
+        tried(tmp_path, "console\n$ sleep 60 & echo $! >sleeper; wait", command_seconds=0.5)
     sleeper = Path("/proc") / (tmp_path / "sleeper").read_text().strip()
     until(lambda: not sleeper.exists())
 

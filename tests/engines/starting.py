@@ -1,0 +1,34 @@
+"""A program that runs for as long as it is needed."""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_START_SECONDS = 60
+
+
+@contextmanager
+def started(
+    name: str,
+    command: Sequence[str | Path],
+    folder: Path,
+    answers: Callable[[], bool],
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[None]:
+    """From its first answer on. What it says is told where it does not come to that."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not answers():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    log.seek(0)
+                    raise RuntimeError(f"{name} did not start:\n{log.read().decode()}")
+                time.sleep(0.05)
+            yield
+        finally:
+            process.kill()
+            process.wait(10)
