@@ -23,15 +23,22 @@ test: engines ## the whole suite, on every engine, on every core
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
-engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code, programs of recipes
-	@$(BIN)/python -m tests.engines dynamodb_local zapier programs || true
+engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code, a stand-in for AWS, programs of recipes
+	@$(BIN)/python -m tests.engines dynamodb_local zapier programs cloud || true
 
-check: $(VENV)/.dev ## lint, format, types, import rules, bandit, known vulnerabilities of what is pinned
+TEMPLATES := $(wildcard deploy/cloudformation/*.yaml)
+# Neither budgets nor App Runner are in every region.
+NOT_EVERYWHERE := %/bill.yaml %/service-apprunner.yaml
+check: $(VENV)/.dev ## lint, format, types, import rules, templates, Dockerfile, bandit, known vulnerabilities of what is pinned
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --scripts-are-modules deploy/smoke deploy/stack
 	$(BIN)/lint-imports
-	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive inbox authorizer deploy wsgi.py
+	$(BIN)/cfn-lint $(TEMPLATES)
+	$(BIN)/cfn-lint --regions af-south-1 eu-central-1 -- $(filter-out $(NOT_EVERYWHERE), $(TEMPLATES))
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive inbox authorizer deploy deploy/smoke deploy/stack wsgi.py
+	$(BIN)/hadolint Dockerfile
 	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
 		-r requirements.txt -r requirements-fast.txt -r requirements-dev.txt 2>&1 | $(BIN)/python deploy/audit.py
 
@@ -61,6 +68,9 @@ lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	$(COMPILE) pyproject.toml -o requirements.txt
 	$(COMPILE) pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
 	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
+	echo awscli | $(COMPILE) - -o tests/engines/pins/awscli.txt
+	echo checkov | $(COMPILE) - -o tests/engines/pins/checkov.txt
+	printf 'boto3\nministack>=1.5.33\n' | $(COMPILE) - -o tests/engines/pins/ministack.txt
 
 clean: ## remove what was built; data/ stays
 	rm -rf $(VENV) build dist zapier/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache

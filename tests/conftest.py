@@ -6,14 +6,18 @@ from types import ModuleType
 
 import pytest
 
-from tests.engines import dynamodb_local, moto_server, programs, small_disk, zapier
+from tests.deploy.recording import Recording
+from tests.engines import cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
 from tests.engines.small_disk import SmallDisk
 from tests.service import Service
 from tests.torture import report
 
-_MAY_BE_MISSING = (dynamodb_local, programs, small_disk, zapier)
+# The longest of all.
+_FIRST = ("tests/torture/", "tests/zapier/", "tests/deploy/test_afternoon.py", "tests/deploy/test_image.py")
+
+_MAY_BE_MISSING = (cloud, container, dynamodb_local, programs, small_disk, zapier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,11 +26,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--node-red", action="store_true", help="run the recipe for Node-RED in the real one")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # Not in xdist's workers: they inherit what it sets.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recording())
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     # Not skipped but not there: a test of a program that was not asked for is no result.
     if collection_path.name == "test_node_red.py" and not config.getoption("--node-red"):
         return True
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # One that is left to the end keeps the other processes waiting. Among themselves they stay in any order.
+    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -72,6 +87,12 @@ def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def cloud_tools(request: pytest.FixtureRequest) -> None:
+    """What stands in for AWS is there; nothing is started yet."""
+    _need(cloud, request)
+
+
+@pytest.fixture(scope="session")
 def zapier_folder(request: pytest.FixtureRequest) -> Path:
     """The integration, with Zapier's own code in place."""
     _need(zapier, request)
@@ -82,6 +103,12 @@ def zapier_folder(request: pytest.FixtureRequest) -> Path:
 def recipe_programs(request: pytest.FixtureRequest) -> None:
     """What recipes are written for; without it they are not tried."""
     _need(programs, request)
+
+
+@pytest.fixture(scope="session")
+def containers(request: pytest.FixtureRequest) -> None:
+    """Without them the image is not tried."""
+    _need(container, request)
 
 
 @pytest.fixture

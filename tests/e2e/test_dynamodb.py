@@ -2,11 +2,18 @@
 
 import secrets
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 import requests
 
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.connection import Connection
+from inbox.tenants import MOST_KEYS, KeyStatus
+from tests.dynamodb.conftest import key_of
 from tests.engines.aws import aws_environment
+from tests.engines.harnesses import MAX_DELIVERIES
 from tests.service import Service, bearer
 
 
@@ -112,6 +119,20 @@ def test_sharding_is_for_dynamodb(service: Service, on_dynamodb: Service) -> Non
     assert "no partitions" in service.run("tenants", "shard", "acme", "4").stderr
     assert on_dynamodb.run("tenants", "shard", "nobody", "4").returncode == 1
     assert on_dynamodb.run("tenants", "shard", "acme", "0").returncode == 2
+
+
+@pytest.mark.usefixtures("on_dynamodb_local")
+def test_a_command_forgets_keys_that_ended_long_ago(on_dynamodb: Service) -> None:
+    on_dynamodb.run("init")
+    on_dynamodb.run("tenants", "create", "acme")
+    prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]
+    with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
+        revoked = [replace(key_of("acme"), status=KeyStatus.REVOKED) for _ in range(MOST_KEYS + 1)]
+        for key in revoked:
+            store.keys.add(key)
+        assert on_dynamodb.run("keys", "create", "acme").returncode == 0
+        left = {key.key_id for key in store.keys.of_tenant("acme")} & {key.key_id for key in revoked}
+    assert len(left) == MOST_KEYS
 
 
 @pytest.mark.parametrize("missing", ["AWS_REGION", "AWS_ENDPOINT_URL_DYNAMODB"])

@@ -40,7 +40,8 @@ def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
         assert key.encode() not in file.read_bytes()
 
 
-def test_a_revoked_key_is_listed_as_such(service: Service) -> None:
+def test_a_revoked_key_is_listed_as_such(on_each_engine: Service) -> None:
+    service = on_each_engine
     service.create_key("acme")
     key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
     assert service.run("keys", "revoke", key_id).returncode == 0
@@ -52,7 +53,8 @@ def tenant(service: Service) -> dict[str, Any]:
     return shown
 
 
-def test_a_tenant_is_suspended_resumed_deleted_and_restored(service: Service) -> None:
+def test_a_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Service) -> None:
+    service = on_each_engine
     service.run("tenants", "create", "acme")
     for command, status, active in (
         ("suspend", "SUSPENDED", True),
@@ -78,7 +80,8 @@ def test_a_tenant_is_suspended_resumed_deleted_and_restored(service: Service) ->
     assert "status: - → REGISTERED" in table
 
 
-def test_a_tenant_is_updated(service: Service) -> None:
+def test_a_tenant_is_updated(on_each_engine: Service) -> None:
+    service = on_each_engine
     service.run("tenants", "create", "acme", "--name", "Acme")
     service.run("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
     service.run("tenants", "update", "acme", "--destination-email", "c@d.example")
@@ -91,7 +94,8 @@ def test_a_tenant_is_updated(service: Service) -> None:
     )
 
 
-def test_a_rotated_key_is_printed_alone_and_both_work(service: Service) -> None:
+def test_a_rotated_key_is_printed_alone_and_both_work(on_each_engine: Service) -> None:
+    service = on_each_engine
     old = service.create_key("acme")
     key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
     rotated = service.run("keys", "rotate", key_id)

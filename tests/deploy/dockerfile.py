@@ -1,0 +1,77 @@
+"""Reads the part of the Dockerfile language that ours is written in; anything else is an error."""
+
+import json
+import re
+from dataclasses import dataclass
+
+_BUILDING = {"FROM", "WORKDIR", "RUN", "COPY", "ENV"}
+_RUNNING = {"USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction; `options` are its `--name=value`."""
+
+    instruction: str
+    options: dict[str, str]
+    rest: str
+
+    @property
+    def words(self) -> list[str]:
+        return self.rest.split()
+
+    @property
+    def command(self) -> list[str]:
+        """What runs: a JSON array as it is, anything else by a shell."""
+        if self.rest.startswith("["):
+            return [str(word) for word in json.loads(self.rest)]
+        return ["/bin/sh", "-c", self.rest]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    name: str
+    base: str
+    steps: list[Step]
+
+    def only(self, instruction: str) -> Step:
+        """The one step of that kind."""
+        (step,) = [step for step in self.steps if step.instruction == instruction]
+        return step
+
+
+def stages_of(text: str) -> list[Stage]:
+    stages: list[Stage] = []
+    for line in _lines(text):
+        step = _step(line)
+        if step.instruction == "FROM":
+            base, name = re.fullmatch(r"(\S+)(?: AS (\S+))?", step.rest).groups(default="")  # type: ignore[union-attr]
+            stages.append(Stage(name, base, []))
+        else:
+            stages[-1].steps.append(step)
+    return stages
+
+
+def variables(step: Step, before: dict[str, str]) -> dict[str, str]:
+    """What an ENV adds, with the variables in its values replaced by what they were before."""
+    pairs = dict(word.split("=", 1) for word in step.words)
+    return {name: re.sub(r"\$(\w+)", lambda found: before[found[1]], value) for name, value in pairs.items()}
+
+
+def _lines(text: str) -> list[str]:
+    without_comments = re.sub(r"^[ \t]*#.*\n", "", text, flags=re.MULTILINE)
+    joined = re.sub(r"\\\n\s*", "", without_comments)
+    return [line for line in joined.splitlines() if line.strip()]
+
+
+def _step(line: str) -> Step:
+    instruction, _, rest = line.partition(" ")
+    if instruction not in _BUILDING | _RUNNING:
+        raise ValueError(f"an instruction that is not known here: {line}")
+    options = {}
+    while option := re.match(r"--([a-z-]+)=(\S+)\s+", rest):
+        options[option[1]] = option[2]
+        rest = rest[option.end() :]
+    if instruction == "HEALTHCHECK":
+        rest = rest.removeprefix("CMD ")
+    return Step(instruction, options, rest.strip())

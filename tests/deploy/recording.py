@@ -1,0 +1,77 @@
+"""What the product asked of DynamoDB during a test run, held against what is written down of it in `calls.json`.
+
+So the policies, which a test holds against that file, have what every run needs, and nothing that a whole run does not.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.recorder import call_recorder
+from tests.engines import dynamodb_local
+
+CALLS = Path(__file__).with_name("calls.json")
+
+_PLUGIN = Path(call_recorder.__file__).stem
+
+# In every process of pytest's, whatever its path; all that they start find it there.
+sys.modules[_PLUGIN] = call_recorder
+
+_CHOSEN_BY = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "markexpr", "stepwise")
+_WHAT_TO_DO = f"Add the test that is missing, or change {CALLS.name} and the policies that test_rights.py names then."
+
+
+def known_calls() -> dict[str, set[str]]:
+    """The rights that each program needs."""
+    return {program: set(rights) for program, rights in json.loads(CALLS.read_text()).items()}
+
+
+class Recording:
+    """A plugin of pytest, in the process that all others are started from."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="recorded-calls-")
+        self._differences: list[str] = []
+        path = [*filter(None, [os.environ.get("PYTHONPATH")]), str(Path(call_recorder.__file__).parent)]
+        os.environ |= {
+            "BOTOCORE_EXPERIMENTAL__PLUGINS": f"recorder={_PLUGIN}",
+            "PYTHONPATH": os.pathsep.join(path),
+            call_recorder.FOLDER: self._folder.name,
+        }
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        is_whole = exitstatus == pytest.ExitCode.OK and _is_whole(session.config)
+        self._differences = list(differences(Path(self._folder.name), is_whole=is_whole))
+        if self._differences and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in [*self._differences, _WHAT_TO_DO] if self._differences else []:
+            terminalreporter.write_line(line, red=True, bold=True)
+
+    def pytest_unconfigure(self) -> None:
+        self._folder.cleanup()
+
+
+def differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
+    """What was asked and is not written down, and after a whole run what is written down and nobody asked."""
+    known, seen = known_calls(), dict[str, set[str]]()
+    lines = sorted({line for file in folder.iterdir() for line in file.read_text().splitlines()})
+    for program, right, asking in (line.split("\t") for line in lines):
+        if right not in known.get(program, set()) | seen.setdefault(program, set()):
+            yield f"NOT IN {CALLS.name}: {program} needs {right}, for {asking}"
+        seen[program].add(right)
+    if is_whole:
+        for program, rights in known.items():
+            for right in sorted(rights - seen.get(program, set())):
+                yield f"IN {CALLS.name}, AND NO TEST COMES TO IT: {program}, {right}"
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    is_chosen = any(getattr(config.option, each, None) for each in _CHOSEN_BY)
+    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not is_chosen and dynamodb_local.is_there()

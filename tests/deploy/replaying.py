@@ -1,0 +1,87 @@
+"""Replays the steps of a Dockerfile, with this machine's system in place of its base images."""
+
+import os
+import posixpath
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.deploy import build_context
+from tests.deploy.dockerfile import Stage, Step, stages_of, variables
+from tests.engines import container
+from tests.engines.container import Layer
+
+# The official images have theirs in /usr/local/bin. A link there would not do: it finds its library by its path.
+PYTHON = Path(sys.executable).resolve().with_name("python")
+_BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Of this machine's environment everything counts that tells pip where packages come from, and nothing of ours.
+_NOT_FOR_BUILDING = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
+
+
+@dataclass
+class Image:
+    """A stage, as far as it was built."""
+
+    layer: Layer
+    environment: dict[str, str] = field(default_factory=lambda: {"PATH": _BASE_PATH})
+    folder: str = "/"
+
+
+class Replay:
+    """The last stage of the checkout's Dockerfile as `image`, and what it says of running it as `stage`."""
+
+    def __init__(self, checkout: Path, folder: Path) -> None:
+        self._context = folder / "context"
+        build_context.copy_of(checkout, self._context)
+        self._built: dict[str, Image] = {}
+        for number, stage in enumerate(stages_of((checkout / "Dockerfile").read_text())):
+            self.stage, self.image = stage, Image(base_in(folder / str(number)))
+            self._build(stage, self.image)
+            self._built[stage.name] = self.image
+
+    def _build(self, stage: Stage, image: Image) -> None:
+        for step in stage.steps:
+            if step.instruction == "ENV":
+                image.environment |= variables(step, image.environment)
+            elif step.instruction == "WORKDIR":
+                image.folder = step.rest
+                image.layer.path(image.folder).mkdir(parents=True, exist_ok=True)
+            elif step.instruction == "COPY":
+                self._copy(step, image)
+            elif step.instruction == "RUN":
+                _run(step, image)
+
+    def _copy(self, step: Step, image: Image) -> None:
+        *sources, target = step.words
+        inside = posixpath.normpath(posixpath.join(image.folder, target))
+        for source in sources:
+            if "from" in step.options:
+                found = self._built[step.options["from"]].layer.path(source)
+            else:
+                found = self._context / source
+            place = image.layer.path(inside)
+            if found.is_dir():
+                # Links do: nothing writes to a file once it was copied.
+                shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True, copy_function=os.link)
+            else:
+                place = place / found.name if target.endswith("/") else place
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(found, place)
+
+
+def base_in(folder: Path) -> Layer:
+    """This machine's system, where Python is called `python` too."""
+    # Folders that are there before they are mounted over belong to whoever runs the tests, and can be written to.
+    link = folder / "upper" / PYTHON.relative_to("/")
+    link.parent.mkdir(parents=True)
+    link.symlink_to(Path(sys.executable).resolve())
+    (folder / "upper" / "opt").mkdir(exist_ok=True)
+    return Layer(folder)
+
+
+def _run(step: Step, image: Image) -> None:
+    machine = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_FOR_BUILDING)}
+    done = container.run(image.layer, step.command, machine | image.environment, image.folder)
+    if done.returncode:
+        raise AssertionError(f"RUN {step.rest}\n{done.stdout}{done.stderr}")

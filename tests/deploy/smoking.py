@@ -1,0 +1,51 @@
+"""Runs `deploy/smoke`, and looks at what it says and leaves."""
+
+import subprocess
+import sys
+
+import requests
+
+from tests.deploy.conftest import CHECKOUT
+from tests.service import Service, bearer
+
+
+def started(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
+    environment = {"INBOX_URL": url, "INBOX_API_KEY": key, "PATH": "/usr/bin:/bin"}
+    return subprocess.Popen(
+        [sys.executable, CHECKOUT / "deploy" / "smoke", *arguments],
+        env={name: value for name, value in environment.items() if value},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def smoke(url: str, key: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with started(url, key, *arguments) as process:
+        return ended(process)
+
+
+def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """What it said, and its exit status."""
+    try:
+        said, complained = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+
+
+def refusal(run: subprocess.CompletedProcess[str]) -> str:
+    """The one line that says what is wrong; everything before it was well."""
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert run.stderr == ""
+    *before, last = run.stdout.splitlines()
+    assert all(line.startswith("ok  ") for line in before)
+    assert last.startswith("FAILED  ")
+    return last.removeprefix("FAILED  ")
+
+
+def events_of(service: Service, key: str) -> list[dict[str, object]]:
+    listed = requests.get(f"{service.url}/events", headers=bearer(key), timeout=10)
+    assert listed.status_code == 200
+    events: list[dict[str, object]] = listed.json()
+    return events

@@ -1,0 +1,115 @@
+"""A template with its parameters filled in, as CloudFormation would: what is left is what each environment gets."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.deploy import templates
+
+ENVIRONMENTS = ("dev", "sit", "prod")
+_ENVIRONMENT_FILES = templates.FOLDER.parent / "environments"
+
+REGION = "af-south-1"
+ACCOUNT = "123456789012"
+_PSEUDO = {"AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::Partition": "aws"}
+_NOTHING = {"Ref": "AWS::NoValue"}
+
+# What no environment decides: it is known once something else is there.
+MADE_UP = {
+    "AccessLogBucket": "",
+    "CertificateArn": f"arn:aws:acm:{REGION}:{ACCOUNT}:certificate/1",
+    "CodeBucket": "code",
+    "CodeKey": "authorizer-1.zip",
+    "Image": f"{ACCOUNT}.dkr.ecr.{REGION}.amazonaws.com/polling-inbox:1",
+    "LoadBalancerFullName": "app/inbox/1",
+    "LoadBalancerSubnets": "subnet-00000001,subnet-00000002",
+    "ServiceLogGroup": "/inbox/service",
+    "ServiceUrl": "https://inbox.example.com",
+    "TaskSubnets": "subnet-00000001,subnet-00000002",
+    "VpcId": "vpc-00000001",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    resources: dict[str, dict[str, Any]]
+
+    def properties(self, logical_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.resources[logical_id]["Properties"]
+        return found
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """By logical id, the properties of each."""
+        return {name: each["Properties"] for name, each in self.resources.items() if each["Type"] == kind}
+
+
+def names() -> list[str]:
+    return sorted(file.stem for file in templates.FOLDER.glob("*.yaml"))
+
+
+def path(name: str) -> Path:
+    return templates.FOLDER / f"{name}.yaml"
+
+
+def environment(name: str) -> dict[str, str]:
+    """The parameters that this environment's file has."""
+    parameters: dict[str, str] = json.loads((_ENVIRONMENT_FILES / f"{name}.json").read_text())
+    return parameters
+
+
+ANYTHING = MADE_UP | environment("prod") | {"AnomalyMonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/1"}
+
+
+def parameters_of(name: str, **given: str) -> dict[str, str]:
+    """Of those that are given, whichever the template has, and its defaults for the others."""
+    declared = templates.read(path(name))["Parameters"]
+    return {key: str(given[key] if key in given else each["Default"]) for key, each in declared.items()}
+
+
+def filled_in(name: str, **given: str) -> Stack:
+    template = templates.read(path(name))
+    resolve = _Resolver(template, parameters_of(name, **given))
+    resources = {
+        logical_id: resolve(each)
+        for logical_id, each in template["Resources"].items()
+        if "Condition" not in each or resolve.condition(each["Condition"])
+    }
+    return Stack(resources)
+
+
+def of_any(name: str) -> Stack:
+    """Where it does not matter which environment it is for; with all that is there under a condition."""
+    return filled_in(name, **ANYTHING)
+
+
+class _Resolver:
+    def __init__(self, template: dict[str, Any], parameters: dict[str, str]) -> None:
+        self._conditions = template.get("Conditions", {})
+        lists = {key for key, each in template["Parameters"].items() if "List" in each["Type"]}
+        self._values: dict[str, Any] = _PSEUDO | {
+            key: value.split(",") if key in lists else value for key, value in parameters.items()
+        }
+
+    def condition(self, name: str) -> bool:
+        return bool(self(self._conditions[name]))
+
+    def __call__(self, value: Any) -> Any:
+        match value:
+            case {"Ref": str(name)} if name in self._values:
+                return self._values[name]
+            case {"Fn::If": [name, then, otherwise]}:
+                return self(then if self.condition(name) else otherwise)
+            case {"Fn::Equals": [left, right]}:
+                return self(left) == self(right)
+            case {"Fn::Not": [operand]}:
+                return not self(operand)
+            case {"Fn::Sub": str(text)}:
+                return re.sub(r"\$\{([\w:]+)\}", lambda found: str(self._values.get(found[1], found[0])), text)
+            case dict():
+                items = ((key, self(each)) for key, each in value.items())
+                return {key: each for key, each in items if each != _NOTHING}
+            case list():
+                return [each for each in map(self, value) if each != _NOTHING]
+        return value

@@ -1,0 +1,91 @@
+"""The compose files say what the image and the service understand, and give away nothing that they need not."""
+
+import re
+import tomllib
+from dataclasses import fields
+from typing import Any
+
+import pytest
+import yaml
+
+from inbox.settings import Settings, read_settings, variable_of
+from tests.deploy.conftest import CHECKOUT
+from tests.deploy.dockerfile import stages_of
+from tests.engines.aws import aws_environment
+
+EMBEDDED, DYNAMODB = "docker-compose.yml", "docker-compose.dynamodb.yml"
+FINAL = stages_of((CHECKOUT / "Dockerfile").read_text())[-1]
+
+
+def services_of(file: str) -> dict[str, Any]:
+    services: dict[str, Any] = yaml.safe_load((CHECKOUT / file).read_text())["services"]
+    return services
+
+
+SERVICES = {f"{file}-{name}": service for file in (EMBEDDED, DYNAMODB) for name, service in services_of(file).items()}
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+EACH = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
+EACH_OF_OURS = pytest.mark.parametrize("service", OURS.values(), ids=OURS)
+
+
+@EACH
+def test_nothing_is_open_to_the_network_and_nothing_may_become_root(service: dict[str, Any]) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert {"privileged", "user", "cap_add", "network_mode", "pid", "ipc"}.isdisjoint(service)
+
+
+@EACH
+def test_what_is_not_built_here_is_pinned(service: dict[str, Any]) -> None:
+    assert ("build" in service) != bool(re.fullmatch(r"\S+:\d+\.\d+\.\d+", service["image"]))
+
+
+@EACH_OF_OURS
+def test_our_file_system_is_read_only_but_for_tmp_and_the_volume(service: dict[str, Any]) -> None:
+    assert service["build"] == "."
+    assert service["read_only"] is True
+    assert service["tmpfs"] == ["/tmp"]  # noqa: S108
+    assert [mount.partition(":")[2] for mount in service.get("volumes", [])] in ([], [FINAL.only("VOLUME").rest])
+
+
+@EACH_OF_OURS
+def test_every_variable_is_a_setting_or_one_of_aws(service: dict[str, Any]) -> None:
+    environment = service.get("environment", {})
+    settings = {variable_of(each.name) for each in fields(Settings)}
+    assert set(environment) <= settings | set(aws_environment(""))
+    read_settings(environment, on_terminal=False)
+
+
+@pytest.mark.parametrize("file", [EMBEDDED, DYNAMODB])
+def test_the_service_is_at_the_port_that_the_image_listens_on(file: str) -> None:
+    (port,) = services_of(file)["inbox"]["ports"]
+    assert port.split(":")[-1] == FINAL.only("EXPOSE").rest
+    # The image's own health check and command are the ones that count.
+    assert {"healthcheck", "command", "entrypoint"}.isdisjoint(services_of(file)["inbox"])
+
+
+def test_the_embedded_store_is_in_a_volume_that_is_declared() -> None:
+    declared = yaml.safe_load((CHECKOUT / EMBEDDED).read_text())["volumes"]
+    assert services_of(EMBEDDED)["inbox"]["volumes"] == ["data:/data"]
+    assert set(declared) == {"data"}
+
+
+def test_the_tables_are_made_before_the_service_starts() -> None:
+    services = services_of(DYNAMODB)
+    assert services["inbox"]["depends_on"] == {"tables": {"condition": "service_completed_successfully"}}
+    assert services["tables"]["command"] == "inbox init"
+    assert services["tables"]["depends_on"] == {"dynamodb": {"condition": "service_healthy"}}
+    assert services["tables"]["environment"] == services["inbox"]["environment"]
+    assert services["inbox"]["environment"]["AWS_ENDPOINT_URL_DYNAMODB"] == "http://dynamodb:8000"
+
+
+def test_both_stages_have_the_same_python_pinned_and_new_enough() -> None:
+    bases = [stage.base for stage in stages_of((CHECKOUT / "Dockerfile").read_text())]
+    versions = [re.fullmatch(r"python:(3\.\d+)(\.\d+)(?:-slim)?-bookworm", base) for base in bases]
+    assert len({found and found[1] + found[2] for found in versions}) == 1
+    assert versions[-1] is not None
+    assert "-slim" in bases[-1]
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    least = project["requires-python"].removeprefix(">=")
+    assert [int(part) for part in versions[-1][1].split(".")] >= [int(part) for part in least.split(".")]

@@ -1,0 +1,39 @@
+"""What the Dockerfile says, held against what it is built from and runs as; nothing is built."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import build_context
+from tests.deploy.conftest import CHECKOUT
+from tests.deploy.dockerfile import stages_of, variables
+
+BUILD, RUN = stages_of((CHECKOUT / "Dockerfile").read_text())
+
+
+def test_the_volume_belongs_to_the_user_and_root_owns_the_rest() -> None:
+    user = RUN.only("USER").rest
+    owners = {step.words[-1]: step.options.get("chown", "0:0") for step in RUN.steps if step.instruction == "COPY"}
+    assert owners == {"/opt/inbox": "0:0", RUN.only("VOLUME").rest: user}
+    number, group = user.split(":")
+    assert int(number) > 0
+    assert int(group) > 0
+
+
+def test_the_port_is_the_one_it_listens_on() -> None:
+    assert RUN.only("EXPOSE").rest == variables(RUN.only("ENV"), {"PATH": ""})["INBOX_PORT"]
+
+
+def test_an_instruction_that_cannot_be_replayed_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not known here: ADD"):
+        stages_of("FROM scratch\nADD https://example.com/file /\n")
+
+
+def test_what_is_built_from_is_what_is_copied_and_nothing_else(tmp_path: Path) -> None:
+    build_context.copy_of(CHECKOUT, tmp_path)
+    copied = {word for step in BUILD.steps if step.instruction == "COPY" for word in step.words[:-1]}
+    assert {entry.name for entry in tmp_path.iterdir()} == copied
+    assert not list(tmp_path.rglob("__pycache__"))
+    assert {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.py")} == {
+        str(file.relative_to(CHECKOUT)) for name in ("inbox", "authorizer") for file in (CHECKOUT / name).rglob("*.py")
+    }

@@ -1,0 +1,211 @@
+"""The templates on an emulator, and each resource asked for afterwards: a stack that completed proves little."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.deploy import stacks
+from tests.deploy.stacks import REGION
+from tests.engines import aws, cloud
+
+SECOND_REGION = stacks.environment("prod")["SecondRegion"]
+# What the emulator does not make. What the template says of it is held against AWS's schema by cfn-lint, and here.
+NOT_MADE = {
+    "authorizer": set(),
+    "backlog": set(),
+    "bill": {"Budget", "CostAnomalies"},
+    "data": {"BackupSelection"},
+    "monitoring": {
+        "ReadUnitsAlarm",
+        "RegistryErrorsAlarm",
+        "SystemErrorsAlarm",
+        "ThrottlesAlarm",
+        "WriteUnitsAlarm",
+    },
+    "policies": set(),
+    "second-region": set(),
+    "service-apprunner": {"AutoScaling", "Service"},
+    "service-ecs": {"ScalableTarget", "ScaleOnCpu", "ScaleOnRequests"},
+}
+
+Ask = Callable[[str], Any]
+
+
+def region_of(stack: str) -> str:
+    return {"second-region": SECOND_REGION, "bill": "us-east-1"}.get(stack, REGION)
+
+
+class Account:
+    """An AWS account in which everything is deployed as in production."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def client(self, service: str, region: str = REGION) -> Any:
+        return aws.client(service, self._url, region)
+
+    def deploy(self, name: str) -> None:
+        parameters = stacks.parameters_of(name, **stacks.ANYTHING)
+        formation = self.client("cloudformation", region_of(name))
+        formation.create_stack(
+            StackName=name,
+            TemplateBody=stacks.path(name).read_text(),
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
+            Capabilities=["CAPABILITY_NAMED_IAM"],
+        )
+        formation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+
+    def resources(self, name: str) -> dict[str, tuple[str, str]]:
+        """By logical id: what it is, and its name in the account."""
+        found = self.client("cloudformation", region_of(name)).describe_stack_resources(StackName=name)[
+            "StackResources"
+        ]
+        return {each["LogicalResourceId"]: (each["ResourceType"], each["PhysicalResourceId"]) for each in found}
+
+    def physical(self, name: str, logical_id: str) -> str:
+        return self.resources(name)[logical_id][1]
+
+
+@pytest.fixture(scope="module")
+def account(cloud_tools: None) -> Iterator[Account]:  # noqa: ARG001 - without it nothing can be started
+    with cloud.running() as url:
+        account = Account(url)
+        account.client("s3").create_bucket(Bucket="code", CreateBucketConfiguration={"LocationConstraint": REGION})
+        account.client("s3").put_object(Bucket="code", Key="authorizer-1.zip", Body=b"PK\x05\x06" + bytes(18))
+        account.client("logs").create_log_group(logGroupName="/inbox/service")
+        for name in stacks.names():
+            account.deploy(name)
+        yield account
+
+
+def last(name: str) -> str:
+    """The emulator has the name of the API before that of a part."""
+    return name.rpartition("/")[2]
+
+
+def policy_of_the_topic(account: Account) -> str:
+    topic = account.physical("monitoring", "Topic")
+    policy: str = account.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["Policy"]
+    return policy
+
+
+def ways_to_ask(account: Account, stack: str) -> dict[str, Ask]:
+    """For each kind of resource: how its own service is asked for it. An answer that is empty is none."""
+    ecs, elb, logs, gateway = (account.client(name) for name in ("ecs", "elbv2", "logs", "apigatewayv2"))
+    alarms, iam, backup = (account.client(name, region_of(stack)) for name in ("cloudwatch", "iam", "backup"))
+    cluster = f"inbox-prod{'-backlog' if stack == 'backlog' else ''}"
+    api = account.resources(stack).get("Api", ("", ""))[1]
+    return {
+        "AWS::ApiGatewayV2::Api": lambda name: gateway.get_api(ApiId=name),
+        "AWS::ApiGatewayV2::Authorizer": lambda name: gateway.get_authorizer(ApiId=api, AuthorizerId=last(name)),
+        "AWS::ApiGatewayV2::Integration": lambda name: gateway.get_integration(ApiId=api, IntegrationId=last(name)),
+        "AWS::ApiGatewayV2::Route": lambda name: gateway.get_route(ApiId=api, RouteId=last(name)),
+        "AWS::ApiGatewayV2::Stage": lambda name: gateway.get_stage(ApiId=api, StageName=last(name)),
+        "AWS::Backup::BackupPlan": lambda name: backup.get_backup_plan(BackupPlanId=name),
+        "AWS::Backup::BackupVault": lambda name: backup.describe_backup_vault(BackupVaultName=name),
+        "AWS::CloudWatch::Alarm": lambda name: alarms.describe_alarms(AlarmNames=[name])["MetricAlarms"],
+        "AWS::CloudWatch::Dashboard": lambda name: alarms.get_dashboard(DashboardName=name),
+        "AWS::DynamoDB::GlobalTable": lambda name: account.client("dynamodb").describe_table(TableName=name),
+        "AWS::EC2::SecurityGroup": lambda name: account.client("ec2").describe_security_groups(GroupIds=[name]),
+        "AWS::ECS::Cluster": lambda name: ecs.describe_clusters(clusters=[name])["clusters"],
+        "AWS::ECS::Service": lambda name: ecs.describe_services(cluster=cluster, services=[name])["services"],
+        "AWS::ECS::TaskDefinition": lambda name: ecs.describe_task_definition(taskDefinition=name),
+        "AWS::ElasticLoadBalancingV2::Listener": lambda name: elb.describe_listeners(ListenerArns=[name])["Listeners"],
+        "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda name: elb.describe_load_balancers(LoadBalancerArns=[name]),
+        "AWS::ElasticLoadBalancingV2::TargetGroup": lambda name: elb.describe_target_groups(TargetGroupArns=[name]),
+        "AWS::IAM::ManagedPolicy": lambda name: iam.get_policy(PolicyArn=name),
+        "AWS::IAM::Role": lambda name: iam.get_role(RoleName=name),
+        "AWS::Lambda::Function": lambda name: account.client("lambda").get_function(FunctionName=name),
+        "AWS::Lambda::Permission": lambda _: account.client("lambda").get_policy(FunctionName="inbox-prod-authorizer"),
+        "AWS::Logs::LogGroup": lambda name: logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"],
+        "AWS::Logs::MetricFilter": lambda name: logs.describe_metric_filters(filterNamePrefix=name)["metricFilters"],
+        "AWS::SNS::Topic": lambda name: account.client("sns").get_topic_attributes(TopicArn=name),
+        "AWS::SNS::TopicPolicy": lambda _: "AlarmsOfThisAccount" in policy_of_the_topic(account),
+        "AWS::Scheduler::Schedule": lambda name: account.client("scheduler").get_schedule(Name=name),
+        "AWS::SecretsManager::Secret": lambda name: account.client("secretsmanager").describe_secret(SecretId=name),
+    }
+
+
+@pytest.mark.parametrize("name", stacks.names())
+def test_every_resource_is_there(account: Account, name: str) -> None:
+    resources = account.resources(name)
+    declared = stacks.of_any(name)
+    assert {logical_id: kind for logical_id, (kind, _) in resources.items()} == {
+        logical_id: each["Type"] for logical_id, each in declared.resources.items()
+    }
+    placeholders = {each for each, (_, physical) in resources.items() if physical.startswith("placeholder-")}
+    assert placeholders == NOT_MADE[name]
+    ask = ways_to_ask(account, name)
+    for logical_id in resources.keys() - placeholders:
+        kind, physical = resources[logical_id]
+        assert ask[kind](physical), (logical_id, physical)
+
+
+def test_alarms_go_off_at_the_figures_of_the_template(account: Account) -> None:
+    names = {
+        account.physical("monitoring", each): (threshold, period)
+        for each, threshold, period in (
+            ("ServerErrorsAlarm", 5, 300),
+            ("LatencyAlarm", 1000, 300),
+            ("LoadBalancerErrorsAlarm", 5, 300),
+            ("BacklogAlarm", 3600, 900),
+            ("ReplicationAlarm", 5000, 60),
+        )
+    }
+    found = account.client("cloudwatch").describe_alarms(AlarmNames=list(names))["MetricAlarms"]
+    assert {each["AlarmName"]: (each["Threshold"], each["Period"]) for each in found} == names
+    topic = account.physical("monitoring", "Topic")
+    assert all(each["AlarmActions"] == each["OKActions"] == [topic] for each in found)
+
+
+def test_deployments_go_back_by_themselves(account: Account) -> None:
+    name = account.physical("service-ecs", "Service")
+    (service,) = account.client("ecs").describe_services(cluster="inbox-prod", services=[name])["services"]
+    deployment = service["deploymentConfiguration"]
+    assert deployment["deploymentCircuitBreaker"] == {"enable": True, "rollback": True}
+    alarms = [account.physical("service-ecs", each) for each in ("ServerErrorsAlarm", "UnhealthyTasksAlarm")]
+    assert deployment["alarms"] == {"alarmNames": alarms, "enable": True, "rollback": True}
+    assert (deployment["minimumHealthyPercent"], deployment["maximumPercent"]) == (100, 200)
+
+
+def test_the_role_of_the_tasks_has_the_policy_of_the_service_and_no_other(account: Account) -> None:
+    for stack, role, policy in (
+        ("service-ecs", "TaskRole", "inbox-prod-service"),
+        ("service-apprunner", "InstanceRole", "inbox-prod-service"),
+        ("backlog", "TaskRole", "inbox-prod-backlog"),
+    ):
+        name = account.physical(stack, role)
+        iam = account.client("iam")
+        attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+        assert [each["PolicyArn"].rpartition("/")[2] for each in attached] == [policy]
+        assert iam.list_role_policies(RoleName=name)["PolicyNames"] == []
+        # It is the one that the policies' own stack has made.
+        assert attached[0]["PolicyArn"] in [physical for _, physical in account.resources("policies").values()]
+
+
+def test_the_plan_makes_a_backup_every_hour_and_copies_it(account: Account) -> None:
+    plan = account.client("backup").get_backup_plan(BackupPlanId=account.physical("data", "BackupPlan"))["BackupPlan"]
+    (rule,) = plan["Rules"]
+    assert (rule["ScheduleExpression"], rule["TargetBackupVaultName"]) == ("cron(0 * * * ? *)", "inbox-prod")
+    (copy,) = rule["CopyActions"]
+    vault = account.physical("second-region", "BackupVault")
+    assert copy["DestinationBackupVaultArn"].endswith(f":{SECOND_REGION}:000000000000:backup-vault:{vault}")
+
+
+def test_the_dashboard_shows_what_there_is(account: Account) -> None:
+    body = account.client("cloudwatch").get_dashboard(DashboardName=f"inbox-prod-{REGION}")["DashboardBody"]
+    widgets = json.loads(body)["widgets"]
+    shown = {metric[1] for widget in widgets for metric in widget["properties"]["metrics"] if len(metric) > 1}
+    assert shown >= {
+        "ConsumedReadCapacityUnits",
+        "ConsumedWriteCapacityUnits",
+        "ReadThrottleEvents",
+        "WriteThrottleEvents",
+        "UserErrors",
+        "ConditionalCheckFailedRequests",
+        "OldestUndeliveredSeconds",
+        "PostMilliseconds",
+        "ServerErrors",
+    }

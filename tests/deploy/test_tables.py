@@ -1,0 +1,68 @@
+"""The tables of `data.yaml` are those that `inbox init` makes, attribute for attribute."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+
+from inbox.settings import _TABLE_PREFIX
+from inbox.store.dynamodb.tables import DEFINITIONS, RECOVERY_DAYS, TTL_ATTRIBUTE
+from tests.deploy import stacks, templates
+from tests.engines.aws import dynamodb_client
+from tests.service import Service
+
+DECLARED = ("AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes", "KeySchema")
+
+
+def tables(**given: str) -> dict[str, dict[str, Any]]:
+    """By their names, without the prefix."""
+    parameters = stacks.environment("dev") | {"OwnTablePrefix": "", **given}
+    return {
+        table["TableName"]: table
+        for table in stacks.filled_in("data", **parameters).of_type("AWS::DynamoDB::GlobalTable").values()
+    }
+
+
+def test_each_is_defined_as_init_defines_it() -> None:
+    declared = {name: {key: table[key] for key in DECLARED if key in table} for name, table in tables().items()}
+    assert declared == DEFINITIONS
+
+
+@pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
+def test_what_init_turns_on_is_on(environment: str) -> None:
+    for table in tables(**stacks.environment(environment)).values():
+        assert table["TimeToLiveSpecification"] == {"AttributeName": TTL_ATTRIBUTE, "Enabled": True}
+        for replica in table["Replicas"]:
+            assert replica["PointInTimeRecoverySpecification"] == {
+                "PointInTimeRecoveryEnabled": True,
+                "RecoveryPeriodInDays": RECOVERY_DAYS,
+            }
+
+
+def test_a_prefix_that_the_service_takes_is_taken_here_too() -> None:
+    pattern = templates.read(stacks.path("data"))["Parameters"]["OwnTablePrefix"]["AllowedPattern"]
+    assert re.compile(pattern, re.ASCII) == _TABLE_PREFIX
+
+
+def test_the_service_runs_on_tables_made_of_the_template(dynamodb_local_url: str, service: Service) -> None:
+    service.keep_in_dynamodb(dynamodb_local_url)
+    client = dynamodb_client(dynamodb_local_url)
+    prefix = service.variables["INBOX_TABLE_PREFIX"] = f"template-{uuid.uuid4().hex[:8]}-"
+    for name, table in tables(OwnTablePrefix=prefix).items():
+        assert name.startswith(prefix)
+        client.create_table(
+            TableName=name,
+            **{key: table[key] for key in DECLARED if key in table},
+            StreamSpecification={"StreamEnabled": True, **table["StreamSpecification"]},
+        )
+        client.update_time_to_live(TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"])
+
+    # It takes them for its own, and has nothing to add.
+    made = service.run("init")
+    assert made.returncode == 0, made.stderr
+    assert sorted(DEFINITIONS) == sorted(
+        name.removeprefix(prefix) for name in client.list_tables()["TableNames"] if name.startswith(prefix)
+    )
+    assert service.create_key("acme").startswith("ibx_")
+    service.start()

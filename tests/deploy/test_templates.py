@@ -1,0 +1,137 @@
+"""What holds for every template, whatever environment it is for."""
+
+import ast
+import json
+import re
+from typing import Any
+
+import pytest
+
+from inbox.settings import read_settings
+from tests.deploy import stacks, templates
+from tests.deploy.conftest import CHECKOUT
+from tests.deploy.policies import documents
+from tests.engines.aws import client
+
+each_template = pytest.mark.parametrize("name", stacks.names())
+
+
+@each_template
+def test_no_account_region_or_owner_is_in_a_template(name: str) -> None:
+    text = stacks.path(name).read_text()
+    assert re.findall(r"\b\d{12}\b", text) == []
+    assert re.findall(r"\b(?:af|ap|ca|cn|eu|il|me|mx|sa|us)-[a-z]+-\d\b", text) == []
+    assert re.findall(r"[\w.]+@[\w.]+\.\w+", text) == []
+
+
+@each_template
+def test_what_an_environment_decides_is_in_its_file(name: str) -> None:
+    parameters = templates.read(stacks.path(name))["Parameters"]
+    needed = {key for key, each in parameters.items() if "Default" not in each}
+    for environment in stacks.ENVIRONMENTS:
+        assert needed <= stacks.MADE_UP.keys() | stacks.environment(environment).keys()
+
+
+def test_no_parameter_of_an_environment_is_idle() -> None:
+    taken = {key for name in stacks.names() for key in templates.read(stacks.path(name))["Parameters"]}
+    for environment in stacks.ENVIRONMENTS:
+        assert stacks.environment(environment).keys() <= taken
+
+
+@pytest.mark.parametrize(
+    ("name", "resource"), [("service-ecs", "TaskDefinition"), ("backlog", "Task"), ("service-apprunner", "Service")]
+)
+def test_containers_are_told_nothing_that_the_service_does_not_know(name: str, resource: str) -> None:
+    properties = stacks.of_any(name).properties(resource)
+    if name == "service-apprunner":
+        image = properties["SourceConfiguration"]["ImageRepository"]["ImageConfiguration"]
+        variables = {each["Name"]: each["Value"] for each in image["RuntimeEnvironmentVariables"]}
+    else:
+        (container,) = properties["ContainerDefinitions"]
+        variables = {each["Name"]: each["Value"] for each in container["Environment"]}
+        assert container["ReadonlyRootFilesystem"] is True
+        assert container["User"] == "10001:10001"
+    settings = read_settings(variables, on_terminal=False)
+    assert (settings.sqlite_path, settings.table_prefix, settings.log_format) == (None, "prod-", "json")
+
+
+def test_ecs_asks_for_health_as_the_image_does() -> None:
+    (container,) = stacks.of_any("service-ecs").properties("TaskDefinition")["ContainerDefinitions"]
+    (command,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.+\])$", (CHECKOUT / "Dockerfile").read_text(), re.MULTILINE)
+    assert container["HealthCheck"]["Command"] == ["CMD", *ast.literal_eval(command)]
+
+
+def test_the_lambda_has_the_policy_that_was_found_to_be_least() -> None:
+    (policy,) = stacks.of_any("authorizer").properties("FunctionRole")["Policies"]
+    tables, log = policy["PolicyDocument"]["Statement"]
+    (of_file,) = documents()["authorizer.json"]["Statement"]
+    here = f"arn:aws:dynamodb:{stacks.REGION}:{stacks.ACCOUNT}:table/prod-"
+    assert tables | {"Resource": []} == of_file | {"Resource": []}
+    assert tables["Resource"] == [each.replace("arn:aws:dynamodb:*:*:table/*", here) for each in of_file["Resource"]]
+    assert (log["Action"], log["Resource"]) == (
+        ["logs:CreateLogStream", "logs:PutLogEvents"],
+        {"Fn::GetAtt": ["FunctionLogGroup", "Arn"]},
+    )
+
+
+def test_the_service_grows_with_its_cpu_and_its_requests() -> None:
+    stack = stacks.of_any("service-ecs")
+    target = stack.properties("ScalableTarget")
+    assert (target["MinCapacity"], target["MaxCapacity"]) == ("2", "10")
+    policies = [
+        each["TargetTrackingScalingPolicyConfiguration"]
+        for each in stack.of_type("AWS::ApplicationAutoScaling::ScalingPolicy").values()
+    ]
+    assert [each["PredefinedMetricSpecification"]["PredefinedMetricType"] for each in policies] == [
+        "ECSServiceAverageCPUUtilization",
+        "ALBRequestCountPerTarget",
+    ]
+    assert [each["TargetValue"] for each in policies] == [60, "15000"]
+
+
+# Alarms over several metrics, which the emulator of test_emulator.py does not make: the figures of the capacity plan.
+OVER_SEVERAL_METRICS = {
+    "ReadUnitsAlarm": (10_000, 60, "ConsumedReadCapacityUnits"),
+    "WriteUnitsAlarm": (5_000, 60, "ConsumedWriteCapacityUnits"),
+    "ThrottlesAlarm": (10, 300, "WriteThrottleEvents"),
+    "SystemErrorsAlarm": (5, 300, "SystemErrors"),
+    "RegistryErrorsAlarm": (5, 300, "SystemErrors"),
+}
+
+
+@pytest.mark.parametrize("name", OVER_SEVERAL_METRICS)
+def test_alarms_on_the_tables_can_be_made_and_go_off_at_the_figures_of_the_plan(name: str, moto_url: str) -> None:
+    properties: dict[str, Any] = stacks.of_any("monitoring").properties(name)
+    properties |= {"AlarmActions": [], "OKActions": [], "Threshold": float(properties["Threshold"])}
+    cloudwatch = client("cloudwatch", moto_url)
+    cloudwatch.put_metric_alarm(**properties)
+    (alarm,) = cloudwatch.describe_alarms(AlarmNames=[properties["AlarmName"]])["MetricAlarms"]
+
+    threshold, period, metric = OVER_SEVERAL_METRICS[name]
+    stats = [each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each]
+    assert (alarm["Threshold"], {each["Period"] for each in stats}) == (threshold, {period})
+    assert metric in {each["Metric"]["MetricName"] for each in stats}
+    tables = {each["Value"] for stat in stats for each in stat["Metric"]["Dimensions"] if each["Name"] == "TableName"}
+    assert tables
+    assert tables <= {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
+    # CloudWatch takes no more.
+    assert len(stats) <= 10
+    (judged,) = [each for each in alarm["Metrics"] if each.get("ReturnData", True)]
+    assert judged["Id"] == "judged"
+
+
+def test_every_table_is_watched() -> None:
+    stack = stacks.of_any("monitoring")
+    watched = {
+        dimension["Value"]
+        for name in OVER_SEVERAL_METRICS
+        for each in stack.properties(name)["Metrics"]
+        for dimension in each.get("MetricStat", {}).get("Metric", {}).get("Dimensions", [])
+        if dimension["Name"] == "TableName"
+    }
+    assert watched == {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
+
+
+def test_the_dashboard_is_json() -> None:
+    body = json.loads(stacks.of_any("monitoring").properties("Dashboard")["DashboardBody"])
+    assert all(widget["properties"]["region"] == stacks.REGION for widget in body["widgets"])

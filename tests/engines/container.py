@@ -1,0 +1,158 @@
+"""Containers without an engine for them: namespaces, which need no root where the kernel lets users have them.
+
+The machine's own system stands in for a base image; what is written goes to a layer, a folder of the test.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_CHECKOUT = Path(__file__).parents[2]
+_SCRIPT = Path(__file__).with_name("container.sh")
+_OWN = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork"]
+# A network of its own begins with a loopback device that is down (SIOCSIFFLAGS, IFF_UP).
+_LOOPBACK_UP = (
+    "import fcntl, os, socket, struct, sys;"
+    "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 1));"
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
+# What an image is built in: a place for what is installed, and this machine's Python, which is compiled.
+WRITTEN_TO = ("/opt", str(Path(os.__file__).resolve().parent))
+_WRITE = "import os, sys; [os.mkdir(f'{folder}/written') for folder in sys.argv[1:]]"
+
+MISSING = (
+    "The container image was NOT tried: this machine lets nobody have namespaces of their own with an overlay in them "
+    "(unshare --user --map-root-user --mount --pid --net), or none over the folder that its Python is in."
+)
+
+
+def is_there() -> bool:
+    python = str(Path(sys.executable).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        layer = Layer(Path(folder))
+        try:
+            run(layer, [python, "-c", _WRITE, *WRITTEN_TO], {"PATH": os.environ["PATH"]}, "/")
+        except OSError:
+            return False
+        return all(layer.path(f"{place}/written").is_dir() for place in WRITTEN_TO)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What was written over the machine's own system."""
+
+    folder: Path
+
+    def path(self, inside: str) -> Path:
+        """Where on this machine that is which a container sees as `inside`."""
+        first = Path(inside).parts[1]
+        return self.folder / ("upper" if (self.folder / "upper" / first).is_dir() else "root") / inside[1:]
+
+    def written(self) -> set[str]:
+        """Every file, link and empty folder of it, as a container sees them."""
+        over, new = self.folder / "upper", self.folder / "root"
+        mounted = {"dev", "proc", "tmp", *(place.name for place in over.iterdir())}
+        found = [(over, entry) for entry in over.rglob("*") if _is_last(entry)]
+        found += [(new, entry) for entry in new.rglob("*") if _is_last(entry)]
+        paths = [entry.relative_to(place) for place, entry in found]
+        return {f"/{path}" for path in paths if len(path.parts) > 1 or path.name not in mounted}
+
+
+def _is_last(entry: Path) -> bool:
+    return entry.is_symlink() or not entry.is_dir() or not any(entry.iterdir())
+
+
+def run(
+    layer: Layer, command: Sequence[str], environment: Mapping[str, str], folder: str
+) -> subprocess.CompletedProcess[str]:
+    """As root, with everything writable and the machine's network: as images are built."""
+    return subprocess.run(
+        [*_OWN, *_inside(layer, "rw", "0", folder, (), environment, command)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def _inside(
+    layer: Layer,
+    mode: str,
+    user: str,
+    folder: str,
+    volumes: Sequence[str],
+    environment: Mapping[str, str],
+    command: Sequence[str],
+) -> list[str]:
+    places = [str(layer.folder), mode, user, folder, str(_CHECKOUT), " ".join(volumes)]
+    return ["sh", str(_SCRIPT), *places, *_with_only(environment), *command]
+
+
+def _with_only(environment: Mapping[str, str]) -> list[str]:
+    return ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
+
+
+@dataclass
+class Container:
+    """A command as process 1, with a read-only file system but for volumes, /tmp and /dev/shm, and its own network."""
+
+    layer: Layer
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    user: str
+    volumes: Sequence[str] = ()
+    log: Path = field(init=False)
+
+    def __enter__(self) -> "Container":
+        inside = _inside(self.layer, "ro", self.user, "/", self.volumes, self.environment, self.command)
+        self.log = self.layer.folder / "log"
+        with self.log.open("wb") as log:
+            loopback = [sys.executable, "-c", _LOOPBACK_UP]
+            self._outside = subprocess.Popen([*_OWN, "--net", *loopback, *inside], stdout=log, stderr=log)
+        number = self._outside.pid
+        while not (children := Path(f"/proc/{number}/task/{number}/children").read_text()):
+            if self._outside.poll() is not None:
+                raise OSError(self.log.read_text())
+            time.sleep(0.01)
+        # The number that process 1 has outside.
+        self._first = int(children)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_running:
+            self.signal(signal.SIGKILL)
+            self._outside.wait(15)
+
+    def signal(self, number: signal.Signals) -> None:
+        """For process 1, which gets none that it has not asked for but SIGKILL."""
+        os.kill(self._first, number)
+
+    @property
+    def is_running(self) -> bool:
+        return self._outside.poll() is None
+
+    def wait(self) -> int:
+        return self._outside.wait(30)
+
+    def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Another command in it, as the same user."""
+        user = ["unshare", "--user", f"--map-user={self.user}", f"--map-group={self.user}", "--"]
+        places = ["--mount", f"--pid=/proc/{self._first}/ns/pid"]
+        return self._enter(places, [*user, *_with_only(self.environment), *command])
+
+    def run_beside(self, command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
+        """A command of this machine, on the container's network."""
+        return self._enter([], ["env", *(f"{name}={value}" for name, value in environment.items()), *command])
+
+    def _enter(self, places: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        target = [f"--target={self._outside.pid}", "--user", "--net", "--preserve-credentials"]
+        return subprocess.run(
+            ["nsenter", *target, *places, *command], capture_output=True, text=True, timeout=60, check=False
+        )
