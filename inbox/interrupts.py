@@ -1,8 +1,6 @@
-"""How a command is told to stop, and the moments at which it comes too late."""
+"""How a command is told to stop, and from when on that comes too late."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -16,30 +14,17 @@ def stop_as_at_ctrl_c() -> None:
             signal.signal(each, _stop)
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Whoever says stop meanwhile comes too late, unless it fails."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
-    try:
-        yield
-        while pending := signal.sigpending().intersection(_STOPS):
-            signal.sigwait(pending)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def too_late_to_stop() -> set[int]:
+    """Whoever says stop from here on is not heard: for the last steps of a command, and all that it does after them.
+
+    Which signals were not heard before.
+    """
+    # Not by another handler: Python takes them away before a process ends, and what is done would end by a signal.
+    return signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
 
 
-@contextmanager
-def listening() -> Iterator[None]:
-    """In the midst of `undisturbed`: whoever says stop now, or has said so meanwhile, is heard."""
-    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _stop(_signal: int, _frame: FrameType | None) -> None:
+def _stop(number: int, _frame: FrameType | None) -> None:
     # A terminal that goes says so twice, by its shell and by itself, and the second would interrupt the tidying up.
-    for each in _STOPS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    # Python may call this for it all the same, where both came before it had called it for the first.
+    if number not in too_late_to_stop():
+        raise KeyboardInterrupt

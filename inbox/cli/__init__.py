@@ -1,7 +1,9 @@
 """The command `inbox`. Results go to stdout, words for people to stderr; 0 is success, 2 wrong usage, 1 all else."""
 
+import os
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -46,6 +48,9 @@ def inbox() -> None:
 
 
 def main() -> None:
+    if sys.stderr is None:
+        # Closed by whoever has started it: what is said for people is lost, and nothing else.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     try:
         " ".join(sys.argv).encode()
     except UnicodeEncodeError:

@@ -1,8 +1,11 @@
 """`deploy/smoke`: a good deployment passes, each bad one is told in a line, and no event is left behind or taken."""
 
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import requests
@@ -41,6 +44,50 @@ def passes(service: Service, key: str) -> None:
 def test_the_file_can_be_executed_and_the_url_be_an_argument(running_service: Service, key: str) -> None:
     assert (CHECKOUT / "deploy" / "smoke").stat().st_mode & 0o111 == 0o111
     assert smoke("", key, f"{running_service.url}/").returncode == 0
+
+
+def test_a_tenant_that_may_not_call_often_is_no_fault(running_service: Service, key: str) -> None:
+    (tenant_id,) = re.findall(r"the tenant (\S+),", smoke(running_service.url, key).stdout)
+    assert running_service.run("tenants", "update", tenant_id, "--rate-limit", "5").returncode == 0
+    # Another key of it: the limit is known together with the key, for as long as that is remembered.
+    limited = running_service.run("keys", "create", tenant_id).stdout.strip()
+    refused: list[str] = []
+
+    def note(passed: Passed) -> None:
+        if passed.status == 429:
+            refused.append(passed.call)
+
+    with tampering(running_service.url, note) as url:
+        run = smoke(url, limited)
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert refused
+
+
+def test_it_does_not_wait_for_ever(running_service: Service, key: str) -> None:
+    asked: list[str] = []
+
+    def refuse(passed: Passed) -> None:
+        asked.append(passed.call)
+        passed.status, passed.headers["Retry-After"] = 429, "0"
+
+    with tampering(running_service.url, on("GET /readyz", refuse)) as url:
+        assert refusal(smoke(url, key)) == "GET /readyz answered 429 in place of 200"
+    assert asked == 5 * ["GET /readyz"]
+
+
+def test_what_cannot_be_told_is_an_error_and_the_event_erased(running_service: Service, key: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, CHECKOUT / "deploy" / "smoke", running_service.url],
+            env={"INBOX_API_KEY": key},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert (run.returncode, run.stderr) == (1, "What was checked could not be told: No space left on device.\n")
+    assert events_of(running_service, key) == []
 
 
 def test_events_that_wait_are_left_alone(running_service: Service, key: str) -> None:

@@ -202,3 +202,28 @@ def test_who_is_told_to_stop_leaves_nothing(service: Service) -> None:
             process.send_signal(each)
         assert [process.wait(30) for process in stopped.values()] == [1, 1, 1]
     assert files(service) == before
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(("command", "sign"), [("backup", "new.db"), ("restore", "inbox.db.before-restore-*")])
+def test_who_is_told_to_stop_when_it_is_done_says_so(
+    service: Service, command: str, sign: str, stop: signal.Signals
+) -> None:
+    service.run("init")
+    service.run("backup", "old.db")
+    file = {"backup": "new.db", "restore": "old.db"}[command]
+    with subprocess.Popen(
+        [INBOX, command, file],
+        env=service.environment,
+        cwd=service.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not list(service.folder.glob(sign)):
+            assert process.poll() is None
+        process.send_signal(stop)
+        said, told = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert said + told.partition("\n")[0] in ("new.db\n", f"{service.folder}/inbox.db is restored.")
+    assert not list(service.folder.glob("partial-*"))

@@ -247,3 +247,16 @@ def test_a_refusal_by_the_service_is_told(service: Service) -> None:
     refused = service.run("poll", "--key", apikey.mint())
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "401" in refused.stderr
+
+
+def test_without_a_stderr_a_command_does_its_work(service: Service) -> None:
+    run = subprocess.run(
+        ["sh", "-c", '"$0" tenants create acme 2>&-', INBOX],
+        env=service.environment,
+        cwd=service.folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (0, "acme\n")

@@ -100,6 +100,18 @@ def test_what_is_left_of_a_store_is_not_passed_over(file: Path, path: Path, suff
     assert not path.exists()
 
 
+def test_what_is_left_of_a_store_behind_a_link_is_not_passed_over(path: Path, tmp_path: Path) -> None:
+    crashed(path, tmp_path / "aside")
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    aside = path.rename(path.with_suffix(".away"))
+    with pytest.raises(StoreUnavailable, match=r"inbox.db-wal beside it may hold events"):
+        SQLiteStore(link, 3)
+    aside.rename(path)
+    SQLiteStore(link, 3).close()
+    assert ask(path, EVENTS) == 3
+
+
 def test_a_store_that_another_process_is_just_making_is_opened(path: Path) -> None:
     path.touch()
     Path(f"{path}-journal").touch()

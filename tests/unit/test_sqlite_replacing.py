@@ -109,6 +109,14 @@ def test_ctrl_c_between_the_steps_comes_too_late(
     assert ask(path, EVENTS) == 50
 
 
+def test_what_a_crash_left_of_somebody_else_is_in_nobodys_way(file: Path, path: Path) -> None:
+    left = Path(f"{path}-shm")
+    left.write_bytes(bytes(32_768))
+    left.chmod(0o400)
+    restore(path, file, ignore)
+    assert (left.stat().st_size, left.stat().st_mode & 0o777) == (0, 0o600)
+
+
 def test_after_a_power_cut_the_new_file_is_not_beside_the_old_log(
     file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,3 +152,15 @@ def test_the_administrator_restores_for_whom_the_store_belongs_to(
     owner = path.stat().st_uid, path.stat().st_gid
     restore(path, file, ignore)
     assert given == [("copy.db", *owner), ("inbox.db-shm", *owner)]
+
+    given.clear()
+    new = path.parent / "made" / "anew"
+    restore(new / "inbox.db", file, ignore)
+    assert given == [("made", *owner), ("anew", *owner), ("copy.db", *owner)]
+
+
+def test_who_may_read_the_store_may_read_what_is_restored(file: Path, path: Path) -> None:
+    path.chmod(0o660)
+    kept = restore(path, file, ignore)
+    assert kept is not None
+    assert {each.stat().st_mode & 0o777 for each in (path, kept, Path(f"{path}-shm"))} == {0o660}

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from inbox.errors import BackupFailed, StoreUnavailable
-from inbox.interrupts import undisturbed
+from inbox.interrupts import too_late_to_stop
 from inbox.store.sqlite.companions import COMPANIONS, beside
 from inbox.store.sqlite.database import refuse_empty
 from inbox.store.sqlite.migrations import check_ours
@@ -37,9 +37,9 @@ def back_up(path: Path, file: Path, on_progress: OnProgress) -> None:
             with whole(copy):
                 pass
             sync(copy)
-            with undisturbed():
-                give_name(copy, file)
-                sync_after(f"{file} is made", folder)
+            too_late_to_stop()
+            give_name(copy, file)
+            sync_after(f"{file} is made", folder)
     except (apsw.Error, OSError, StoreUnavailable) as error:
         raise BackupFailed(f"No backup of {path} was made: {error}") from error
 

@@ -1,5 +1,6 @@
 """The files that SQLite keeps beside a database. They are a part of it."""
 
+import os
 from pathlib import Path
 
 from inbox.errors import StoreUnavailable
@@ -14,9 +15,11 @@ def beside(path: Path, suffix: str) -> Path:
 
 def refuse_to_replace(path: Path) -> None:
     """A file of which only the companions are left: they may hold events, or belong to a service that is running."""
+    # SQLite follows links, and has the companions beside the file that they lead to.
+    file = Path(os.path.realpath(path))
     # The companions first: whoever makes a new file at this moment begins with the file, and then its journal.
-    left = [each.name for suffix in COMPANIONS if (each := beside(path, suffix)).exists()]
-    is_beginning = left == [path.name + JOURNAL]
+    left = [each.name for suffix in COMPANIONS if (each := beside(file, suffix)).exists()]
+    is_beginning = left == [file.name + JOURNAL]
     if left and not (path.exists() and (path.stat().st_size or is_beginning)):
         raise StoreUnavailable(
             f"{path} is missing or empty, and {' and '.join(left)} beside it may hold events. "

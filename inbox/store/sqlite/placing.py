@@ -1,13 +1,14 @@
 """How a file that is whole gets its name: in one step, over nothing that is there, and to outlast a power cut."""
 
 import os
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from inbox.errors import BackupFailed
-from inbox.interrupts import listening, undisturbed
+from inbox.interrupts import too_late_to_stop
 from inbox.store.sqlite.companions import COMPANIONS, beside
 
 
@@ -16,14 +17,23 @@ def workshop(folder: Path, prefix: str) -> Iterator[Path]:
     """A folder for what is unfinished, on the disk where it shall be."""
     if not folder.is_dir():
         raise BackupFailed(f"There is no folder {folder}.")
-    # A stop between the making of the folder and whoever takes it away again would leave it there.
-    with undisturbed():
+    # Named before it is made: however soon a stop comes, it is known what has to be taken away.
+    made = folder / f"{prefix}{secrets.token_hex(8)}"
+    try:
         try:
-            made = TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
-        except OSError as error:
-            raise BackupFailed(f"The folder {folder} cannot be written: {error.strerror}.") from error
-        with made as name, listening():
-            yield Path(name)
+            _make(made)
+            yield made
+        finally:
+            too_late_to_stop()
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise BackupFailed(f"The folder {folder.parent} cannot be written: {error.strerror}.") from error
 
 
 @contextmanager

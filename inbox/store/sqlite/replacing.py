@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inbox.errors import BackupFailed
-from inbox.interrupts import undisturbed
+from inbox.interrupts import too_late_to_stop
 from inbox.store.sqlite.companions import JOURNAL, LOG, beside
 from inbox.store.sqlite.placing import give_name, sync_after
 
@@ -20,14 +21,15 @@ _SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
 def replace(path: Path, copy: Path, folder: int) -> Path | None:
     """Where what was there is kept, if anything was. Where it fails, everything is in its place again."""
     if not path.exists():
-        _give(copy, path.parent)
-        with undisturbed():
-            give_name(copy, path)
-            sync_after(f"{path} is restored", folder)
+        give(copy, path.parent)
+        too_late_to_stop()
+        give_name(copy, path)
+        sync_after(f"{path} is restored", folder)
         return None
-    _give(copy, path)
+    _make_alike(copy, path)
     kept = beside(path, f".before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}")
-    with alone(path), undisturbed():
+    with alone(path):
+        too_late_to_stop()
         with _guarded(path), _moved(path, kept):
             # Or a power cut could leave the new file beside the old log.
             os.fsync(folder)
@@ -56,14 +58,14 @@ def alone(path: Path) -> Iterator[BinaryIO]:
 def _guarded(path: Path) -> Iterator[None]:
     """While there is no file, its -shm keeps whoever starts from making a new one. SQLite will not mind it."""
     guard = beside(path, "-shm")
-    is_made = not guard.exists()
-    if is_made:
-        guard.touch(mode=0o600)
-        _give(guard, path)
+    # A new one: nothing in the old one is needed, and whom that belongs to may not be whom the store belongs to.
+    guard.unlink(missing_ok=True)
+    guard.touch(mode=0o600)
+    _make_alike(guard, path)
     try:
         yield
     except BaseException:
-        if is_made and path.exists():
+        if path.exists():
             guard.unlink()
         raise
 
@@ -84,8 +86,13 @@ def _moved(path: Path, kept: Path) -> Iterator[None]:
         raise
 
 
-def _give(file: Path, like: Path) -> None:
-    """The administrator restores for a service that runs as somebody else."""
+def give(file: Path, like: Path) -> None:
+    """To whom the other belongs: the administrator restores for a service that runs as somebody else."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def _make_alike(file: Path, like: Path) -> None:
+    give(file, like)
+    file.chmod(stat.S_IMODE(like.stat().st_mode))

@@ -13,7 +13,7 @@ from inbox.store.sqlite.backup import OnProgress, whole
 from inbox.store.sqlite.companions import JOURNAL, LOG, beside, refuse_to_replace
 from inbox.store.sqlite.migrations import migrate
 from inbox.store.sqlite.placing import folder_to_sync, sync, workshop
-from inbox.store.sqlite.replacing import alone, replace
+from inbox.store.sqlite.replacing import alone, give, replace
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 # Where SQLite's file format says whether a database has a log, and how.
@@ -54,7 +54,9 @@ def _there(folder: Path) -> Iterator[None]:
     """Made where it is missing, and taken away again where that was for nothing."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for each in reversed(missing):
+            each.mkdir(exist_ok=True)
+            give(each, each.parent)
         yield
     except BaseException:
         with suppress(OSError):
