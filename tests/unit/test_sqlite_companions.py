@@ -112,6 +112,24 @@ def test_what_is_left_of_a_store_behind_a_link_is_not_passed_over(path: Path, tm
     assert ask(path, EVENTS) == 3
 
 
+def test_a_store_that_is_just_being_replaced_is_not_begun_anew(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed(path, tmp_path / "aside")
+    touch = Path.touch
+
+    def put_aside_first(file: Path, mode: int) -> None:
+        touch(Path(f"{path}-shm"))
+        path.rename(path.with_suffix(".away"))
+        touch(file, mode)
+
+    log = Path(f"{path}-wal").read_bytes()
+    monkeypatch.setattr(Path, "touch", put_aside_first)
+    with pytest.raises(StoreUnavailable, match="is missing or empty"):
+        SQLiteStore(path, 3)
+    assert Path(f"{path}-wal").read_bytes() == log
+
+
 def test_a_store_that_another_process_is_just_making_is_opened(path: Path) -> None:
     path.touch()
     Path(f"{path}-journal").touch()

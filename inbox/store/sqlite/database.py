@@ -42,6 +42,8 @@ class Database:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
             self._path.touch(mode=0o600)
+            # Once more: a restore may just have put the file aside, and this is an empty one in its place.
+            refuse_to_replace(self._path)
             with closing(self._connection()) as connection:
                 # Turning the log on takes an exclusive lock that no busy handler waits for.
                 _retrying(lambda: connection.pragma("journal_mode", "wal"))
