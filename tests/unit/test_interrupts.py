@@ -60,6 +60,7 @@ def test_the_first_signal_stops_and_those_after_it_let_it_tidy_up(stop: signal.S
         signal.raise_signal(stop)
     for each in STOPS:
         signal.raise_signal(each)
+    assert signal.sigpending() == set(STOPS)
 
 
 def test_signals_at_one_moment_are_one_stop() -> None:
@@ -78,6 +79,7 @@ def test_a_stop_after_the_last_step_comes_too_late(stop: signal.Signals) -> None
     stop_as_at_ctrl_c()
     too_late_to_stop()
     signal.raise_signal(stop)
+    assert signal.sigpending() == {stop}
 
 
 def test_what_is_done_ends_well_whoever_says_stop_at_its_very_end() -> None:
