@@ -14,7 +14,7 @@ from inbox.store.sqlite.companions import COMPANIONS, beside
 
 @contextmanager
 def workshop(folder: Path, prefix: str) -> Iterator[Path]:
-    """A folder for what is unfinished, on the disk where it shall be."""
+    """A folder for what is unfinished, on the disk where it shall be. From its end on no stop is heard."""
     if not folder.is_dir():
         raise BackupFailed(f"There is no folder {folder}.")
     # Named before it is made: however soon a stop comes, it is known what has to be taken away.
