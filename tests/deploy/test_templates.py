@@ -1,6 +1,5 @@
 """What holds for every template, whatever environment it is for."""
 
-import ast
 import json
 import re
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from inbox.settings import read_settings
 from tests.deploy import stacks, templates
 from tests.deploy.conftest import CHECKOUT
+from tests.deploy.dockerfile import stages_of
 from tests.deploy.policies import documents
 from tests.engines.aws import client
 
@@ -57,8 +57,8 @@ def test_containers_are_told_nothing_that_the_service_does_not_know(name: str, r
 
 def test_ecs_asks_for_health_as_the_image_does() -> None:
     (container,) = stacks.of_any("service-ecs").properties("TaskDefinition")["ContainerDefinitions"]
-    (command,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.+\])$", (CHECKOUT / "Dockerfile").read_text(), re.MULTILINE)
-    assert container["HealthCheck"]["Command"] == ["CMD", *ast.literal_eval(command)]
+    command = stages_of((CHECKOUT / "Dockerfile").read_text())[-1].only("HEALTHCHECK").command
+    assert container["HealthCheck"]["Command"] == ["CMD", *command]
 
 
 def test_the_lambda_has_the_policy_that_was_found_to_be_least() -> None:

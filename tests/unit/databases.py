@@ -39,6 +39,11 @@ def make_older(path: Path, version: int) -> None:
         connection.pragma("user_version", version)
 
 
+def damage(path: Path) -> None:
+    healthy = path.read_bytes()
+    path.write_bytes(healthy[:20_480] + b"\xa5" * 4_096 + healthy[24_576:])
+
+
 def back_up_50(path: Path, store: SQLiteStore, folder: Path) -> Path:
     """A backup of 50 events. There have come 7 more since, and the store is closed."""
     folder.mkdir()

@@ -9,7 +9,7 @@ import pytest
 from inbox.errors import BackupFailed
 from inbox.store.sqlite import SQLiteStore, backup
 from inbox.store.sqlite.backup import back_up
-from tests.unit.databases import ask, ignore, make_older, put
+from tests.unit.databases import ask, damage, ignore, make_older, put
 
 
 @pytest.fixture
@@ -100,8 +100,7 @@ def test_the_store_is_not_backed_up_onto_itself(store: SQLiteStore, path: Path, 
 def test_a_damaged_store_makes_no_backup(store: SQLiteStore, path: Path, file: Path) -> None:
     put(store)
     store.close()
-    healthy = path.read_bytes()
-    path.write_bytes(healthy[:20_480] + b"\xa5" * 4_096 + healthy[24_576:])
+    damage(path)
     with pytest.raises(BackupFailed, match="damaged"):
         back_up(path, file, ignore)
     assert list(file.parent.iterdir()) == []

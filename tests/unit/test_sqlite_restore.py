@@ -13,7 +13,7 @@ from inbox.store.sqlite import SQLiteStore
 from inbox.store.sqlite.clock import boot_id
 from inbox.store.sqlite.migrations import _scripts
 from inbox.store.sqlite.restore import restore
-from tests.unit.databases import EVENTS, ask, back_up_50, files_in, ignore, make_older, put
+from tests.unit.databases import EVENTS, ask, back_up_50, damage, files_in, ignore, make_older, put
 
 
 @pytest.fixture
@@ -49,11 +49,6 @@ def test_there_need_not_be_a_store_before(file: Path, tmp_path: Path) -> None:
     assert restore(new, file, ignore) is None
     assert ask(new, EVENTS) == 50
     assert list(new.parent.iterdir()) == [new]
-
-
-def damage(file: Path) -> None:
-    healthy = file.read_bytes()
-    file.write_bytes(healthy[:20_480] + b"\xa5" * 4_096 + healthy[24_576:])
 
 
 def cut(file: Path) -> None:

@@ -1,6 +1,5 @@
 """A copy of the database while it is in use: one file, which is whole or not there."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,7 +8,7 @@ import apsw
 
 from inbox.errors import BackupFailed, StoreUnavailable
 from inbox.interrupts import too_late_to_stop
-from inbox.store.sqlite.companions import COMPANIONS, beside
+from inbox.store.sqlite.companions import COMPANIONS, behind_links, beside
 from inbox.store.sqlite.database import refuse_empty
 from inbox.store.sqlite.migrations import check_ours
 from inbox.store.sqlite.placing import folder_to_sync, give_name, refuse_to_overwrite, sync, sync_after, workshop
@@ -24,9 +23,8 @@ _INSTRUCTIONS_BETWEEN_LOOKS = 100_000
 
 def back_up(path: Path, file: Path, on_progress: OnProgress) -> None:
     """Copies the database as it is at this moment into a new file, readable by its owner only and synced to disk."""
-    # Not Path.resolve, which fails on a loop of links up to Python 3.12.
-    store = Path(os.path.realpath(path))
-    if Path(os.path.realpath(file)) in (store, *(beside(store, each) for each in COMPANIONS)):
+    store = behind_links(path)
+    if behind_links(file) in (store, *(beside(store, each) for each in COMPANIONS)):
         raise BackupFailed(f"{file} is the store itself, or belongs to it: give the backup another name.")
     refuse_to_overwrite(file)
     try:

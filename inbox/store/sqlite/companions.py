@@ -13,10 +13,15 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
+def behind_links(path: Path) -> Path:
+    """The file itself: SQLite follows links, and has the companions beside what they lead to."""
+    # Not Path.resolve, which fails on a loop of links up to Python 3.12.
+    return Path(os.path.realpath(path))
+
+
 def refuse_to_replace(path: Path) -> None:
     """A file of which only the companions are left: they may hold events, or belong to a service that is running."""
-    # SQLite follows links, and has the companions beside the file that they lead to.
-    file = Path(os.path.realpath(path))
+    file = behind_links(path)
     # The companions first: whoever makes a new file at this moment begins with the file, and then its journal.
     left = [each.name for suffix in COMPANIONS if (each := beside(file, suffix)).exists()]
     is_beginning = left == [file.name + JOURNAL]

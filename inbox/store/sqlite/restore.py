@@ -10,7 +10,7 @@ import apsw
 
 from inbox.errors import BackupFailed, StoreUnavailable
 from inbox.store.sqlite.backup import OnProgress, whole
-from inbox.store.sqlite.companions import JOURNAL, LOG, beside, refuse_to_replace
+from inbox.store.sqlite.companions import JOURNAL, LOG, behind_links, beside, refuse_to_replace
 from inbox.store.sqlite.migrations import migrate
 from inbox.store.sqlite.placing import folder_to_sync, sync, workshop
 from inbox.store.sqlite.replacing import alone, give, replace
@@ -25,8 +25,7 @@ def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
 
     Up to its last moment nothing has changed. The file itself is only read.
     """
-    # Not Path.resolve, which fails on a loop of links up to Python 3.12.
-    path, file = Path(os.path.realpath(path)), Path(os.path.realpath(file))
+    path, file = behind_links(path), behind_links(file)
     if path.exists() and path.samefile(file):
         raise BackupFailed(f"{file} is the store itself.")
     refuse_to_replace(path)
