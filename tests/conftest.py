@@ -1,9 +1,11 @@
 """What every kind of test may use."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import botocore.session
 import pytest
 
 from tests.deploy.recording import Recording
@@ -71,6 +73,14 @@ def connections() -> Iterator[None]:
     """What the tests of one engine share is let go at the end."""
     yield
     DynamoDBHarness.let_go()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptions_of_services() -> Iterator[None]:
+    """botocore reads them anew for every connection, which takes longer than many tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield
 
 
 @pytest.fixture(scope="session")

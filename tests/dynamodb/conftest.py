@@ -8,7 +8,7 @@ import pytest
 from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.layout import TENANTS
+from inbox.store.dynamodb.layout import EVENTS, TENANTS
 from inbox.tenants import ApiKey, AuditAction, AuditEntry, Change, KeyStatus, Scope
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
@@ -32,8 +32,9 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
     request.getfixturevalue(f"on_{engine}")
     harness = DynamoDBHarness()
     yield harness
-    # Each test has a tenant of its own here; elsewhere some look at all that there are.
-    harness.empty(TENANTS)
+    # Each test has a tenant of its own here. Elsewhere some look at all that there are, and moto at every call.
+    for table in (EVENTS, TENANTS):
+        harness.empty(table)
 
 
 @pytest.fixture
