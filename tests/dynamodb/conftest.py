@@ -1,7 +1,7 @@
 """What only the DynamoDB store owns, on the engine that can tell."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -54,6 +54,11 @@ def other_store(harness: DynamoDBHarness) -> DynamoDBStore:
 
 
 @pytest.fixture
+def third_store(harness: DynamoDBHarness) -> DynamoDBStore:
+    return DynamoDBStore(harness.connection, MAX_DELIVERIES)
+
+
+@pytest.fixture
 def wire(store: DynamoDBStore) -> Wire:
     return Wire(store._connection)
 
@@ -82,10 +87,26 @@ def keyed(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> 
     return NewEvent(str(uuid.uuid4()), "order.created", payload, fingerprint)
 
 
+def filled(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
+    events = [fresh() for _ in range(count)]
+    store.events.put(tenant, events, NOW, LATER)
+    return [event.event_id for event in events]
+
+
 def claim(store: DynamoDBStore, tenant: str, most: int = 500, now_ms: int = NOW) -> list[str]:
     return [
         event.event_id for event in store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), now_ms).events
     ]
+
+
+def repeatable_claim(store: DynamoDBStore, tenant: str, most: int) -> list[str]:
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), NOW, attempt="attempt-1")
+    return [event.event_id for event in page.events]
+
+
+Claim = Callable[[DynamoDBStore, str, int], list[str]]
+
+each_claim = pytest.mark.parametrize("claim_in", [claim, repeatable_claim], ids=["plain", "repeatable"])
 
 
 @pytest.fixture

@@ -1,37 +1,26 @@
 """Events that arrive while a poll is at work: none comes out before one that was sent earlier."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.changes import Changes
 from inbox.store.dynamodb.connection import Connection
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
-from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
-
-Claim = Callable[[DynamoDBStore, str, int], list[str]]
+from tests.dynamodb.conftest import LATER, NOW, Claim, claim, each_claim, fresh, have_polled_before
 
 
-def again_and_again(store: DynamoDBStore, tenant: str, most: int) -> list[str]:
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), NOW, attempt="attempt-1")
-    return [event.event_id for event in page.events]
-
-
-@pytest.mark.parametrize("claim_in", [claim, again_and_again], ids=["plain", "repeatable"])
+@each_claim
 def test_an_event_that_was_on_its_way_is_not_overtaken(
-    harness: DynamoDBHarness,
     store: DynamoDBStore,
     other_store: DynamoDBStore,
+    third_store: DynamoDBStore,
     tenant: str,
     claim_in: Claim,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     have_polled_before(store, tenant)
     have_polled_before(other_store, tenant)
-    slow_store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
     older = [fresh() for _ in range(24)]
     slow, sent_after_it = fresh(), fresh()
     other_store.events.put(tenant, older, NOW, LATER)
@@ -46,7 +35,7 @@ def test_an_event_that_was_on_its_way_is_not_overtaken(
             # All that the poll knows of is somebody else's now.
             claim(other_store, tenant, 23)
             # Its place is before all others, and it is only now to be seen there.
-            slow_store.events.put(tenant, [slow], NOW - 1000, LATER)
+            third_store.events.put(tenant, [slow], NOW - 1000, LATER)
             other_store.events.put(tenant, [sent_after_it], NOW, LATER)
         return make(changes, *arguments)
 

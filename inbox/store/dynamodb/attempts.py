@@ -30,6 +30,7 @@ from inbox.store.dynamodb.layout import (
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
 from inbox.store.dynamodb.states import Entry, number_in, standing
+from inbox.store.dynamodb.turns import Turns
 
 # An earlier poll under the same id, long ago, is none.
 _NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"
@@ -54,6 +55,7 @@ class Attempts:
         availability: Availability,
         changes: Changes,
         spent: Spent,
+        turns: Turns,
         max_deliveries: int,
     ) -> None:
         self._connection = connection
@@ -61,6 +63,7 @@ class Attempts:
         self._availability = availability
         self._changes = changes
         self._spent = spent
+        self._turns = turns
         self._max_deliveries = max_deliveries
 
     def claim(
@@ -68,21 +71,20 @@ class Attempts:
     ) -> Page:
         key = attempt_key(tenant_id, inbox, attempt)
         known = self._known(key, now_ms)
-        mine, new = None, []
+        turn, mine, new = self._turns.of(tenant_id, inbox), None, []
         for _ in range(_ROUNDS):
             entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
-            if known is None:
-                new = list(fitting(entries, size, []))
-                if not new:
-                    break
-                mine, before = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new]), mine
-                known = self._begin(key, mine, before, now_ms)
-            claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms)
-            if known is not mine:
-                return self._page(self._again(claim, known.event_ids), known, entries, now_ms)
-            items = self._take(claim, new)
-            if items:
-                return self._page(items, mine, entries, now_ms)
+            with turn:
+                if known is None:
+                    new = list(fitting(entries, size, []))
+                    if not new:
+                        break
+                    mine, before = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new]), mine
+                    known = self._begin(key, mine, before, now_ms)
+                claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms).put_off(turn.waited_ms)
+                items = self._take(claim, new) if known is mine else self._again(claim, known.event_ids)
+            if items or known is not mine:
+                return self._page(items, known, entries, now_ms)
             # Others were quicker with all of them.
             known = None
         if mine is not None:
@@ -165,13 +167,9 @@ class Attempts:
 
     def _take(self, claim: Claim, entries: Sequence[Entry]) -> list[Item]:
         """A fault is raised: repeating the poll helps."""
-        self._spent.reserve(entries)
         outcomes = self._changes.make([claim.change(entry) for entry in entries])
-        try:
-            raise_fault(outcomes)
-        except Exception:
-            self._spent.give_back(entries)
-            raise
+        raise_fault(outcomes)
+        self._spent.add(entries)
         return [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
 
 

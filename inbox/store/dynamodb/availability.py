@@ -42,10 +42,11 @@ class Availability:
         return self._look(tenant_id, inbox, order, wanted, now_ms)[0]
 
     def to_claim(self, tenant_id: str, inbox: str, wanted: int, now_ms: int) -> Iterator[Entry]:
-        """The same, without what this process has in hand. Writes down who has died."""
+        """The same, without what this process knows to be gone. Writes down who has died."""
         entries, doomed = self._look(tenant_id, inbox, Order.OLDEST, wanted, now_ms, anew=True)
         # Where that fails, the next poll does it.
-        buried = self._spent.reserve(doomed[:_MOST_BURIED])
+        buried = self._spent.without_them(doomed[:_MOST_BURIED])
+        self._spent.add(buried)
         self._changes.make([Change(entry, entry.died()) for entry in buried])
         return (entry for entry in entries if entry not in self._spent)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from inbox.events import Event, Page, PageSize
@@ -14,6 +14,7 @@ from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, place_of, text
 from inbox.store.dynamodb.spent import Spent
 from inbox.store.dynamodb.states import Entry, number_in
+from inbox.store.dynamodb.turns import Turn, Turns
 from inbox.store.dynamodb.unanswered import Doubt, Unanswered
 
 
@@ -31,6 +32,10 @@ class Claim:
         """The claim id that an event gets. A repeated poll may lease it anew, which makes the old receipt worthless."""
         return hashlib.blake2b(f"{self.seed} {deliveries}".encode(), digest_size=16).hexdigest()
 
+    def put_off(self, waited_ms: int) -> "Claim":
+        """A lease is as long for a poll that had to wait."""
+        return self if self.lease_until_ms is None else replace(self, lease_until_ms=self.lease_until_ms + waited_ms)
+
     def change(self, entry: Entry) -> Change:
         claim_id = self.id_of(entry.deliveries + 1)
         if self.lease_until_ms is None:
@@ -47,32 +52,42 @@ class Claim:
 
 class Claiming:
     def __init__(
-        self, connection: Connection, availability: Availability, changes: Changes, spent: Spent, max_deliveries: int
+        self,
+        connection: Connection,
+        availability: Availability,
+        changes: Changes,
+        spent: Spent,
+        turns: Turns,
+        max_deliveries: int,
     ) -> None:
         self._connection = connection
         self._availability = availability
         self._changes = changes
         self._max_deliveries = max_deliveries
         self._spent = spent
+        self._turns = turns
         self._unanswered = Unanswered()
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim(tenant_id, inbox, uuid.uuid4().hex, now_ms, lease_until_ms)
+        turn = self._turns.of(tenant_id, inbox)
         entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
         # From here on nothing may fail without what was recovered being handed out.
         places: dict[str, str] = {}
         got = self._recovered(claim, size, places) if lease_until_ms is None else []
-        page = fill(entries, size, AT_A_TIME, partial(self._take, claim, places), got)
+        page = fill(entries, size, AT_A_TIME, partial(self._take, claim, turn, places), got)
         # What was recovered, or came late, may stand before what was found first.
         return Page(sorted(page.events, key=lambda event: places[event.event_id]), page.more)
 
-    def _take(self, claim: Claim, places: dict[str, str], entries: list[Entry], got: list[Event]) -> None:
-        entries = self._spent.reserve(entries)
-        outcomes = self._changes.make([claim.change(entry) for entry in entries])
+    def _take(self, claim: Claim, turn: Turn, places: dict[str, str], entries: list[Entry], got: list[Event]) -> None:
+        with turn:
+            claim = claim.put_off(turn.waited_ms)
+            entries = self._spent.without_them(entries)
+            outcomes = self._changes.make([claim.change(entry) for entry in entries])
+            in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
+            self._spent.add(entry for entry in entries if entry not in in_doubt)
         taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
         got += self._events(claim, taken, places)
-        in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
-        self._spent.give_back(in_doubt)
         # A lease that nobody has heard of runs out by itself.
         if claim.lease_until_ms is None:
             doubts = [Doubt(entry, frozenset({claim.id_of(entry.deliveries + 1)}), claim.now_ms) for entry in in_doubt]

@@ -35,6 +35,7 @@ from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
 from inbox.store.dynamodb.states import Entry, standing
 from inbox.store.dynamodb.status_index import StatusIndex
+from inbox.store.dynamodb.turns import Turns
 from inbox.store.dynamodb.writing import Writing
 
 
@@ -45,12 +46,12 @@ class DynamoDBEvents:
         self._shards = shards
         self._writing = Writing(connection)
         self._index = StatusIndex(connection)
-        changes, spent = Changes(connection), Spent()
+        changes, spent, turns = Changes(connection), Spent(), Turns()
         self._changes = changes
         self._availability = Availability(self._shards, self._index, changes, spent, max_deliveries)
         self._putting = Putting(connection, self._shards, definitions)
-        self._claiming = Claiming(connection, self._availability, changes, spent, max_deliveries)
-        self._attempts = Attempts(connection, self._shards, self._availability, changes, spent, max_deliveries)
+        self._claiming = Claiming(connection, self._availability, changes, spent, turns, max_deliveries)
+        self._attempts = Attempts(connection, self._shards, self._availability, changes, spent, turns, max_deliveries)
         self._leases = Leases(connection, self._shards, changes, max_deliveries)
         self._history = History(connection, self._shards, self._index, max_deliveries)
         self._replaying = Replaying(changes, self._history, max_deliveries)

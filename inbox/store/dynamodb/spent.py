@@ -1,7 +1,6 @@
-"""Index entries that this process has claimed, is claiming, or has seen gone.
+"""Index entries that this process has claimed, or has seen gone.
 
-The index goes on showing them for a while, and trying them again would cost a write each. Polls that run side by side
-in one process stay out of each other's way for the same reason.
+The index goes on showing them for a while, and trying them again would cost a write each.
 """
 
 import threading
@@ -24,14 +23,10 @@ class Spent:
         with self._mutex:
             return entry in self._entries
 
-    def reserve(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Those that were nobody's yet, and are the caller's now."""
+    def without_them(self, entries: Iterable[Entry]) -> list[Entry]:
         with self._mutex:
-            free = [entry for entry in entries if entry not in self._entries]
-            self._entries.update(dict.fromkeys(free, True))
-        return free
+            return [entry for entry in entries if entry not in self._entries]
 
-    def give_back(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[Entry]) -> None:
         with self._mutex:
-            for entry in entries:
-                self._entries.pop(entry, None)
+            self._entries.update(dict.fromkeys(entries, True))
