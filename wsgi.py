@@ -9,7 +9,7 @@ import sys
 
 from gunicorn.errors import AppImportError
 
-from inbox.app import Shared, create_app, purge_in_background
+from inbox.app import Shared, create_app, start_background
 from inbox.errors import InboxError
 from inbox.logs import configure_logs
 from inbox.settings import read_settings
@@ -20,7 +20,7 @@ try:
     configure_logs(settings.log_format)
     store = open_store(settings)
     app = create_app(settings, store, Shared())
-    purge_in_background(store)
+    start_background(store)
 except InboxError as error:
     # The one error that gunicorn prints in a line and does not try again.
     raise AppImportError(f"inbox: {error}") from None

@@ -9,6 +9,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from inbox import api, console
 from inbox.admission import Admission, Limits
 from inbox.api.services import Services
+from inbox.background import Background
 from inbox.history import History
 from inbox.ingest import Ingest
 from inbox.key_cache import KeyCache
@@ -16,11 +17,15 @@ from inbox.key_ring import KeyRing
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
 from inbox.registry import Registry
-from inbox.retention import BackgroundPurge, Retention
+from inbox.retention import Retention
 from inbox.settings import Settings
+from inbox.stats import Stats
 from inbox.store.port import Store
 from inbox.token_buckets import TokenBuckets
 from inbox.waiting import Waits
+
+_PURGE_SECONDS = 60
+_FLUSH_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,9 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             inboxes=NamedInboxes(store.inboxes, store.now_ms),
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
             registry=Registry(store.tenants, store.now_ms),
+            stats=Stats(store.counters, store.inboxes, store.now_ms),
             check_store=store.check,
+            flush_counts=store.counters.flush,
             max_event_bytes=settings.max_event_bytes,
         ),
     )
@@ -57,8 +64,11 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     return app
 
 
-def purge_in_background(store: Store) -> None:
-    """Keeps the store free of what is past its retention, as long as this process lives."""
-    purge = BackgroundPurge(Retention(store.events, store.now_ms))
-    purge.start()
-    atexit.register(purge.stop)
+def start_background(store: Store) -> None:
+    """Deletes what is past its retention and writes down what was counted, as long as this process lives."""
+    for background in (
+        Background("purge", Retention(store.events, store.now_ms).purge_until, _PURGE_SECONDS),
+        Background("flush", lambda _stopping: store.counters.flush(at_once=False), _FLUSH_SECONDS),
+    ):
+        background.start()
+        atexit.register(background.stop)

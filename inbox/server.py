@@ -9,7 +9,7 @@ from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from inbox.app import Shared, create_app, purge_in_background
+from inbox.app import Shared, create_app, start_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
 from inbox.settings import Settings
@@ -96,5 +96,5 @@ class _Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> Any:
         # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.
         store = open_made_store(self._settings)
-        purge_in_background(store)
+        start_background(store)
         return create_app(self._settings, store, self._shared)

@@ -1,6 +1,7 @@
 """gunicorn's threaded worker: threads stay with busy connections, waits end when it stops, refusals are problems."""
 
 import select
+import threading
 from collections import deque
 from typing import Any
 
@@ -34,6 +35,11 @@ class InboxWorker(Lobby):
         self._busy: deque[None] = deque()
         self._most_staying: int = self.cfg.threads * 3 // 4
 
+    def run(self) -> None:
+        super().run()
+        # What the last requests have added, now that threads can still be had.
+        services_of(self.wsgi).flush_counts()
+
     def handle(self, conn: Any) -> Any:
         """Serves a connection's requests for as long as they follow each other closely.
 
@@ -66,7 +72,7 @@ class InboxWorker(Lobby):
         return bool(poller.poll(_NEXT_REQUEST_MS))
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        self._end_waits()
+        self._begin_to_stop()
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: Any) -> None:
@@ -77,13 +83,19 @@ class InboxWorker(Lobby):
         """An orphan stops at once: as long as it serves busy connections, its successor cannot have the port."""
         if super().is_parent_alive():
             return True
-        self._end_waits()
+        self._begin_to_stop()
         self.alive = False
         return False
 
-    def _end_waits(self) -> None:
-        if self.booted:
+    def _begin_to_stop(self) -> None:
+        if self.booted and self.alive:
             services_of(self.wsgi).waits.stop()
+            # By gunicorn's loop: a signal may have come while a thread is being started.
+            self.method_queue.defer(self._flush_counts_early)
+
+    def _flush_counts_early(self) -> None:
+        """Whoever does not finish its request keeps the worker until it is killed, and nothing may be lost by that."""
+        threading.Thread(target=services_of(self.wsgi).flush_counts, name="last flush", daemon=True).start()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answers a request that is not HTTP enough to reach the app."""

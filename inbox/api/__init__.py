@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from inbox.api import admin, events, history, inbox, inboxes, keys, pages, paths, problems, service_info
+from inbox.api import admin, events, history, inbox, inboxes, keys, pages, paths, problems, service_info, stats
 from inbox.api.openapi import create_api
 from inbox.api.request_trail import RequestTrail
 from inbox.api.services import Services, attach
@@ -15,7 +15,7 @@ def install(app: Flask, services: Services) -> None:
     attach(app, services)
     app.wsgi_app = RequestTrail(app.wsgi_app)  # type: ignore[method-assign]
     api = create_api(app)
-    for resource in (events, inbox, history, inboxes, keys, admin, service_info):
+    for resource in (events, inbox, history, inboxes, stats, keys, admin, service_info):
         api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)

@@ -12,6 +12,7 @@ from inbox.key_ring import KeyRing
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
 from inbox.registry import Registry
+from inbox.stats import Stats
 from inbox.waiting import Waits
 
 _EXTENSION = "inbox"
@@ -27,7 +28,9 @@ class Services:
     inboxes: NamedInboxes
     keys: KeyRing
     registry: Registry
+    stats: Stats
     check_store: Callable[[], None]
+    flush_counts: Callable[[], None]
     max_event_bytes: int
 
 

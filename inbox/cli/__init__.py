@@ -25,6 +25,7 @@ _COMMANDS = {
     "inboxes": "inboxes",
     "purge": "retention",
     "backlog": "backlog",
+    "recount": "recounting",
 }
 
 

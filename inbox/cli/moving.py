@@ -9,6 +9,7 @@ from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
 from inbox.moving import Move
 from inbox.settings import SQLITE
+from inbox.stats import Recount
 from inbox.store.opening import open_source, open_target
 
 
@@ -35,6 +36,10 @@ def copy(source: Path, target: str) -> None:
         move = Move(source_store, target_store, target_store.now_ms)
         with progress("Copying events", length=move.count()) as bar:
             copied = move.copy(bar.update)
+        # What was copied has not happened there, but it is there.
+        recount = Recount(target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days)
+        for tenant in source_store.tenants.all():
+            recount.of(tenant.tenant_id)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")
     if copied.too_large:

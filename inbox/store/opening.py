@@ -67,4 +67,5 @@ def _dynamodb(settings: Settings) -> "DynamoDBStore":
     from inbox.store.dynamodb import DynamoDBStore
     from inbox.store.dynamodb.connection import Connection
 
-    return DynamoDBStore(Connection(settings.table_prefix, settings.threads), settings.max_deliveries)
+    connection = Connection(settings.table_prefix, settings.threads)
+    return DynamoDBStore(connection, settings.max_deliveries, retention_days=settings.retention_days)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
+from inbox.counts import Counted, Span, Undelivered
 from inbox.events import (
     Adopted,
     Event,
@@ -138,6 +139,35 @@ class InboxStore(Protocol):
         """Deletes at most so many copies of a closed inbox. How many; fewer than `most`: nothing is left of it."""
 
 
+class CounterStore(Protocol):
+    """What became of the events of an inbox, counted as it happened.
+
+    Received at the event's timestamp, everything else when it was done; dead when that was written down. An event that
+    is erased or past its time stays counted; an inbox that is removed takes its counts along.
+    """
+
+    def read(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[Counted]:
+        """Every hour or day that begins then or later and has counts, by event type, in any order.
+
+        Where an engine cannot count in the write itself, what a process counted within a minute may be missing, and is
+        for good where that process was killed.
+        """
+
+    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> Undelivered:
+        """How many events a claim could take now. On such an engine the number may be off where it is large."""
+
+    def flush(self, at_once: bool = True) -> None:
+        """Writes down what was counted and is kept in memory: all of it, or only what is due."""
+
+    def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
+        """Makes the counts of hours and days that begin then or later anew, from the events that are still there.
+
+        They tell when they were received and when they were last delivered, and which are undelivered: leases, deaths
+        and replays stay as they were counted. Answers how many counts are other than before. No other process should
+        write meanwhile, or have counts that are yet to be written.
+        """
+
+
 class EventSource(EventStore, Protocol):
     """What events can be moved out of."""
 
@@ -220,7 +250,9 @@ class TenantStore(Protocol):
         """At most so many entries of the tenant's trail, the newest first, with numbers below that one."""
 
     def all(self) -> list[Tenant]:
-        """Every tenant, deleted ones too, in the order of their ids."""
+        """Every tenant, deleted ones too, in the order of their ids. On an engine whose indexes lag, the last changes
+        may be missing.
+        """
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
         """Spreads the tenant's new events over so many partitions; those that are there stay, and stay in order.
@@ -235,6 +267,9 @@ class Store(Protocol):
 
     @property
     def inboxes(self) -> InboxStore: ...
+
+    @property
+    def counters(self) -> CounterStore: ...
 
     @property
     def keys(self) -> KeyStore: ...

@@ -44,6 +44,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/inboxes/<name>"): Row(READ | MANAGE, 404),
     ("PUT", "/inboxes/<name>"): Row(MANAGE, 201, {}),
     ("DELETE", "/inboxes/<name>"): Row(MANAGE, 404),
+    ("GET", "/stats"): Row(READ),
     ("GET", "/keys"): Row(MANAGE),
     ("POST", "/keys"): Row(MANAGE, 201, {}),
     ("DELETE", "/keys/<key_id>"): Row(MANAGE, 404),

@@ -29,10 +29,19 @@ _REGISTRY = {
 }
 NEEDLESS = {
     # They never ask an index, or only one that has caught up.
-    "lagging-index": _REGISTRY | {"test_idempotency", "test_positions", "test_receipts", "test_retention"},
+    "lagging-index": _REGISTRY
+    | {"test_counters", "test_idempotency", "test_positions", "test_receipts", "test_retention"},
     # It answers these as DynamoDB Local does, and takes longer for it. What it does otherwise is changing an event.
     "moto": _REGISTRY
-    | {"test_clock", "test_history", "test_idempotency", "test_inboxes", "test_positions", "test_retention"},
+    | {
+        "test_clock",
+        "test_counters",
+        "test_history",
+        "test_idempotency",
+        "test_inboxes",
+        "test_positions",
+        "test_retention",
+    },
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from inbox.counts import Counts, Span, Undelivered
 from inbox.events import DEFAULT_INBOX, Event, Listing, NewEvent, Order, Page, Receipt, Replayed, Selection, Stored
 from inbox.store.port import Store
 from inbox.tenants import Inbox
@@ -98,6 +99,25 @@ class Consumer:
             listing = self.page(selection, order, most, listing.position, at)
             events = events + listing.events
         return events
+
+    def counted(self, span: Span = Span.DAY, since: int = 0) -> dict[tuple[int, str | None], Counts]:
+        """By when the span began and by type, of what was counted in this process and written down by others."""
+        self._store.counters.flush()
+        counted = self._store.counters.read(self.tenant_id, self.inbox, span, since)
+        assert len({each[:2] for each in counted}) == len(counted)
+        return {(start_ms, event_type): counts for start_ms, event_type, counts in counted}
+
+    def totals(self, span: Span = Span.DAY) -> Counts:
+        totals = Counts()
+        for counts in self.counted(span).values():
+            totals = totals.plus(counts)
+        return totals
+
+    def undelivered(self, at: int = NOW) -> Undelivered:
+        return self._indexed.counters.undelivered(self.tenant_id, self.inbox, at)
+
+    def recount(self, since: int = 0, at: int = NOW) -> int:
+        return self._store.counters.recount(self.tenant_id, since, at)
 
     @property
     def _store(self) -> Store:

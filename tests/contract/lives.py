@@ -7,9 +7,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from inbox.counts import Counts, Span, Undelivered
 from inbox.errors import EventLeased
 from inbox.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, PageSize, Receipt, Selection, Status
-from inbox.store.port import EventStore
+from inbox.store.port import EventStore, Store
 from inbox.tenants import Inbox
 from tests.contract.model import Model
 from tests.contract.samples import NOW, ids, new_event, page_of, receipts
@@ -37,7 +38,7 @@ Parts = tuple[str, Status | None, str | None, int | None, int | None]
 
 
 class Lives(RuleBasedStateMachine):
-    def __init__(self, harness: Harness, elsewhere: EventStore, number: int) -> None:
+    def __init__(self, harness: Harness, elsewhere: Store, number: int) -> None:
         super().__init__()
         self.harness = harness
         self.elsewhere = elsewhere
@@ -49,12 +50,16 @@ class Lives(RuleBasedStateMachine):
         self.receipts: list[Receipt] = []
         self.claims: dict[str, str] = {}
         self.retention_seconds = 0
-        self.looks = cycle(product((DEFAULT_INBOX, NAMED.name), Order))
+        self.looks = cycle(product((DEFAULT_INBOX, NAMED.name), (*Order, None)))
 
     @property
     def events(self) -> EventStore:
         """The same store, through another process every other millisecond."""
-        return self.harness.store.events if self.now % 2 else self.elsewhere
+        return self.process.events
+
+    @property
+    def process(self) -> Store:
+        return self.harness.store if self.now % 2 else self.elsewhere
 
     @initialize(types=st.lists(TYPES, min_size=1, max_size=8), retention=st.sampled_from([40_000, 4_000, 310]))
     def begin(self, types: list[str | None], retention: int) -> None:
@@ -159,14 +164,34 @@ class Lives(RuleBasedStateMachine):
         assert self.in_our_words([found] if found else []) == ([expected.event] if expected else [])
 
     @invariant()
-    def peek(self) -> None:
-        """What somebody may take, of one inbox after the other and from both ends."""
+    def look(self) -> None:
+        """What somebody may take, of one inbox after the other: from both ends, and how many there are."""
         inbox, order = next(self.looks)
+        if order is None:
+            self.count_undelivered(inbox)
+        else:
+            self.peek(inbox, order)
+
+    def peek(self, inbox: str, order: Order) -> None:
         page = self.events.peek(self.tenant_id, inbox, order, page_of(3), self.now)
         assert page == self.model.peek(inbox, order, page_of(3), self.now)
 
+    def count_undelivered(self, inbox: str) -> None:
+        waiting = self.model.eligible(inbox, self.now)
+        oldest_ms = waiting[0].event.timestamp_ms if waiting else None
+        undelivered = self.process.counters.undelivered(self.tenant_id, inbox, self.now)
+        assert undelivered == Undelivered(len(waiting), oldest_ms)
+
     def teardown(self) -> None:
+        for store in (self.harness.store, self.elsewhere):
+            store.counters.flush()
         for inbox in (DEFAULT_INBOX, NAMED.name):
+            for span in Span:
+                counted = self.process.counters.read(self.tenant_id, inbox, span, 0)
+                # When an event has died is up to the store, and whether anybody noticed before it was erased.
+                for name in set(Counts._fields) - {"dead"}:
+                    total = sum(getattr(each.counts, name) for each in counted)
+                    assert (name, total) == (name, self.model.counts[inbox, name])
             assert self.history(Selection(inbox), Order.OLDEST, page_of(100)) == self.model.page(
                 Selection(inbox), Order.OLDEST
             )

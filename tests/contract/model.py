@@ -3,6 +3,7 @@
 Its clock decides first of all: each call begins by carrying out what time has brought.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -61,6 +62,7 @@ class Model:
     copies: list[Copy] = field(default_factory=list)
     attempts: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=count)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def pass_time(self, now_ms: int) -> None:
         self.copies = [copy for copy in self.copies if now_ms < copy.expires_at_s * 1000]
@@ -77,6 +79,8 @@ class Model:
                 if inbox.takes(event.event_type):
                     kept = Event(event.event_id, event.event_type, now_ms, Status.UNDELIVERED, 0, None, event.payload)
                     self.copies.append(Copy(kept._replace(inbox=inbox.name), expires_at_s))
+                    self.counts[inbox.name, "received"] += 1
+                    self.counts[inbox.name, "bytes"] += len(event.payload)
 
     def get(self, inbox: str, event_id: str) -> Copy | None:
         return next((copy for copy in self.of(inbox) if copy.event.event_id == event_id), None)
@@ -107,6 +111,7 @@ class Model:
         elif attempt and taken:
             known = self.attempts[inbox, attempt] = Attempt(now_ms, taken, {claim})
         for copy in taken:
+            self.counts[inbox, "delivered" if until_ms is None else "leased"] += 1
             copy.claim = claim
             copy.event = copy.event._replace(deliveries=copy.event.deliveries + 1)
             if until_ms is None:
@@ -119,7 +124,11 @@ class Model:
         return Page([copy.event for copy in mine], bool(self.eligible(inbox, now_ms)))
 
     def acknowledge(self, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
-        return self._each(receipts, Status.DELIVERED, lambda copy: copy.become(Status.DELIVERED, now_ms))
+        def act(copy: Copy) -> None:
+            copy.become(Status.DELIVERED, now_ms)
+            self.counts[copy.event.inbox, "delivered"] += 1
+
+        return self._each(receipts, Status.DELIVERED, act)
 
     def release(self, receipts: Sequence[Receipt], available_at_ms: int) -> list[bool]:
         def act(copy: Copy) -> None:
@@ -139,6 +148,7 @@ class Model:
             raise EventLeased
         if copy.event.status in (Status.DELIVERED, Status.DEAD):
             copy.become(Status.UNDELIVERED)
+            self.counts[inbox, "replayed"] += 1
             copy.claim, copy.lost_leases, copy.available_at_ms = "", 0, 0
         return copy.event
 

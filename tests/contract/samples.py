@@ -23,8 +23,10 @@ def new_event(payload: bytes = b'{"n":1}', event_type: str | None = "order.creat
     return NewEvent(str(uuid.uuid4()), event_type, payload)
 
 
-def keyed_event(event_id: str, fingerprint: bytes = b"first", payload: bytes = b"{}") -> NewEvent:
-    return NewEvent(event_id, None, payload, fingerprint)
+def keyed_event(
+    event_id: str, fingerprint: bytes = b"first", payload: bytes = b"{}", event_type: str | None = None
+) -> NewEvent:
+    return NewEvent(event_id, event_type, payload, fingerprint)
 
 
 def numbered(count: int, event_type: str | None = "order.created") -> list[NewEvent]:

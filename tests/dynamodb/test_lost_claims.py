@@ -154,7 +154,7 @@ def test_a_claim_that_arrives_late_takes_nothing_that_was_replayed_meanwhile(
     assert claim(other_store, tenant) == [event.event_id]
     other_store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
 
-    (outcome,) = store.events._changes.make([Change(seen, seen.consumed("late", NOW))])
+    (outcome,) = store.events._changes.make([Change(seen, seen.consumed("late", NOW))], NOW)
     assert (outcome.item, outcome.fault) == (None, None)
     assert claim(other_store, tenant) == [event.event_id]
 

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from inbox.counts import Span
 from inbox.errors import AlreadyExists, EmailTaken
+from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.layout import tenant_key
+from inbox.store.dynamodb.layout import TENANTS, counter_key, tenant_key
 from inbox.tenants import TenantSelection
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import NOW, entry, key_of
 from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.wire import Wire
 
 INDEXES = ["EmailIndex", "TenantStatusIndex", "ActiveIndex"]
 MORE_THAN_A_TRANSACTION = 120
@@ -164,3 +167,15 @@ def test_a_tenant_that_an_index_shows_in_two_states_is_listed_once_in_the_later(
 
     monkeypatch.setattr(store._connection.client, "query", lagging)
     assert store.tenants.page(TenantSelection(include_inactive=True), 9, None) == [each]
+
+
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+def test_listing_all_tenants_reads_nothing_but_tenants(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    store.tenants.create(named(tenant), [entry()])
+    for day in range(20):
+        item = {**counter_key(tenant, DEFAULT_INBOX, Span.DAY, NOW - day * Span.DAY.ms), "filling": {"S": "x" * 4_000}}
+        store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
+    wire.reset()
+    assert tenant in [each.tenant_id for each in store.tenants.all()]
+    # Half a unit for those that are active, and for those that are not.
+    assert wire.read_units == 1

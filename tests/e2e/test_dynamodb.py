@@ -1,8 +1,9 @@
 """The real command on DynamoDB, as an operator runs it."""
 
 import secrets
+import socket
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 import pytest
@@ -12,9 +13,10 @@ from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.tenants import MOST_KEYS, KeyStatus
 from tests.dynamodb.conftest import key_of
+from tests.dynamodb.counted import totals
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.service import Service, bearer
+from tests.service import Service, bearer, until
 
 
 @pytest.fixture
@@ -48,6 +50,26 @@ def test_from_nothing_to_a_polled_event(on_dynamodb: Service) -> None:
     (event,) = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
     assert (event["id"], event["payload"]) == (sent.json()["id"], {"order": 1001, "total": 1.5})
     assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
+
+
+@pytest.mark.usefixtures("on_dynamodb_local")
+def test_what_was_counted_outlives_a_stop_that_somebody_holds_up(on_dynamodb: Service) -> None:
+    on_dynamodb.run("init")
+    key = on_dynamodb.create_key("acme")
+    on_dynamodb.start()
+    for number in range(8):
+        requests.post(f"{on_dynamodb.url}/events", json={"n": number}, headers=bearer(key), timeout=30)
+    prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]
+    with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
+        assert totals(store, "acme").received == 0
+        with ExitStack() as held:
+            # One for each worker, whichever gets it.
+            for _ in range(8):
+                connection = held.enter_context(socket.create_connection(("127.0.0.1", on_dynamodb.port)))
+                connection.sendall(b"POST /events HTTP/1.1\r\n")
+            on_dynamodb.ask_to_stop()
+            until(lambda: totals(store, "acme").received == 8)
+        on_dynamodb.wait_until_stopped()
 
 
 def test_tables_that_are_missing_are_one_clear_line(on_dynamodb: Service) -> None:

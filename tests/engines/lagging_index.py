@@ -15,6 +15,8 @@ from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Item
 
 LAG_SECONDS = 2.0
 
+_WRITES = {"put_item", "update_item", "delete_item", "batch_write_item", "batch_execute_statement"}
+
 Key = tuple[str, str, str]
 
 
@@ -83,7 +85,7 @@ class LaggingConnection(Connection):
             self._observe()
             return self._query(**parameters)
         answer = super().call(operation, **parameters)
-        if operation in ("put_item", "update_item", "delete_item", "batch_execute_statement"):
+        if operation in _WRITES:
             self._observe()
         return answer
 

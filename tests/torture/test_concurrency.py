@@ -8,6 +8,7 @@ import requests
 from tests.service import Service, bearer
 from tests.torture.accountant import Account, Class
 from tests.torture.crowd import Crowd
+from tests.torture.recounting import miscounted
 
 PRODUCERS, POLLERS = 8, 16
 
@@ -36,6 +37,7 @@ def test_each_event_comes_out_once_and_each_producers_in_order(
     if not (on_each_engine.is_on_dynamodb and account.unavailable):
         assert (account.unavailable, account.unconfirmed, account.classes[Class.UNREAD]) == (0, 0, [])
         assert (account.leases_lost, account.came_again) == (0, 0)
+        assert miscounted(on_each_engine) == 0
 
 
 def test_one_producer_through_changing_workers_stays_in_order(on_each_engine: Service) -> None:

@@ -11,6 +11,7 @@ import apsw
 from tests.service import Service
 from tests.torture.accountant import Account, Class
 from tests.torture.crowd import Crowd
+from tests.torture.recounting import miscounted, totals
 
 LEASE_SECONDS = 5
 
@@ -45,6 +46,7 @@ def test_no_crash_loses_or_doubles_what_was_accepted(
 
     hand_in(account)
     assert account.accepted >= events
+    _check_counters(crowd, service)
     _recover(crowd, account)
 
 
@@ -80,6 +82,21 @@ def _check_integrity(file: Path) -> None:
         assert connection.pragma("integrity_check") == "ok"
     finally:
         connection.close()
+
+
+def _check_counters(crowd: Crowd, service: Service) -> None:
+    if not service.is_on_dynamodb:
+        assert miscounted(service) == 0
+        return
+    # What the killed ones had not written down is missing, and nothing is there twice.
+    service.stop()
+    service.start()
+    counted = {tenant: totals(service, key) for tenant, key in crowd.keys.items()}
+    miscounted(service)
+    for tenant, key in crowd.keys.items():
+        there = totals(service, key)
+        for name in ("received", "delivered", "bytes"):
+            assert 0 < counted[tenant][name] <= there[name]
 
 
 def _recover(crowd: Crowd, account: Account) -> None:

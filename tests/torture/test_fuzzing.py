@@ -17,7 +17,7 @@ from tests.service import Service, bearer
 ROOT = Path(__file__).parents[2]
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 # Two halves of the same size, for two cores: what leads to what is in one of them.
-HALVES = [("events", "history", "inbox", "inboxes"), ("keys", "admin", "service")]
+HALVES = [("events", "history", "inbox", "inboxes"), ("stats", "keys", "admin", "service")]
 CASES = 50
 CALLER, ADMIN, THERE = "caller", "system", "fuzzed"
 # In the long run every round has a store of its own: in one that has all the keys and inboxes that a tenant may have,

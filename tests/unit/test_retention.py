@@ -9,9 +9,10 @@ import apsw
 import pytest
 from structlog.testing import capture_logs
 
+from inbox.background import Background
 from inbox.errors import StoreUnavailable
 from inbox.events import NewEvent, random_event_id
-from inbox.retention import BackgroundPurge, Retention
+from inbox.retention import Retention
 from inbox.server import _Server
 from inbox.settings import Settings
 from inbox.store.port import EventStore
@@ -39,7 +40,7 @@ def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLi
 
 
 def test_the_background_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
-    purge = BackgroundPurge(Retention(store.events, lambda: NOW_MS), every_seconds=0.01)
+    purge = Background("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
     purge.start()
     while _rows(tmp_path) > 3:
         time.sleep(0.01)
@@ -64,7 +65,7 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
 
     monkeypatch.setattr(type(store.events), "purge", fail)
     with capture_logs() as log:
-        purge = BackgroundPurge(Retention(store.events, lambda: NOW_MS), every_seconds=0.01)
+        purge = Background("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
         purge.start()
         assert tried_again.wait(10)
         purge.stop()
@@ -72,9 +73,9 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
     store.close()
 
 
-def test_a_worker_purges_from_when_it_has_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[BackgroundPurge] = []
-    monkeypatch.setattr(BackgroundPurge, "start", lambda purge: started.append(purge))
-    monkeypatch.setattr(BackgroundPurge, "stop", lambda _purge: None)
+def test_a_worker_purges_and_flushes_from_when_it_has_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(Background, "start", lambda background: started.append(background._name))
+    monkeypatch.setattr(Background, "stop", lambda _background: None)
     _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), lambda: None).load()
-    assert len(started) == 1
+    assert started == ["purge", "flush"]

@@ -3,6 +3,8 @@
 from contextlib import suppress
 
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.counters import DynamoDBCounters
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.events import DynamoDBEvents
 from inbox.store.dynamodb.faults import ConditionFailed
@@ -17,11 +19,19 @@ from inbox.store.dynamodb.tenants import DynamoDBTenants
 class DynamoDBStore:
     """Opening it makes no call; its tables are made by `init`."""
 
-    def __init__(self, connection: Connection, max_deliveries: int, remember_inboxes_seconds: float = 1.0) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        max_deliveries: int,
+        remember_inboxes_seconds: float = 1.0,
+        retention_days: int = 30,
+    ) -> None:
         self._connection = connection
+        counting = Counting(connection)
         shards, definitions = Shards(connection), Definitions(connection, remember_inboxes_seconds)
-        self.events = DynamoDBEvents(connection, shards, definitions, max_deliveries)
-        self.inboxes = DynamoDBInboxes(connection, shards, definitions)
+        self.events = DynamoDBEvents(connection, shards, definitions, counting, max_deliveries)
+        self.counters = DynamoDBCounters(connection, shards, self.events.availability, counting, retention_days)
+        self.inboxes = DynamoDBInboxes(connection, shards, definitions, counting)
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
 
@@ -44,4 +54,5 @@ class DynamoDBStore:
             )
 
     def close(self) -> None:
+        self.counters.flush()
         self._connection.close()

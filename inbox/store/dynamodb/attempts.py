@@ -167,7 +167,7 @@ class Attempts:
 
     def _take(self, claim: Claim, entries: Sequence[Entry]) -> list[Item]:
         """A fault is raised: repeating the poll helps."""
-        outcomes = self._changes.make([claim.change(entry) for entry in entries])
+        outcomes = self._changes.make([claim.change(entry) for entry in entries], claim.now_ms)
         raise_fault(outcomes)
         self._spent.add(entries)
         return [item for outcome in outcomes if (item := claim.took(outcome)) is not None]

@@ -47,7 +47,7 @@ class Availability:
         # Where that fails, the next poll does it.
         buried = self._spent.without_them(doomed[:_MOST_BURIED])
         self._spent.add(buried)
-        self._changes.make([Change(entry, entry.died()) for entry in buried])
+        self._changes.make([Change(entry, entry.died()) for entry in buried], now_ms)
         return (entry for entry in entries if entry not in self._spent)
 
     def _look(

@@ -7,6 +7,7 @@ from typing import Any
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection, groups_of, pause
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE, Item, number, text
 from inbox.store.dynamodb.states import Entry, State
@@ -46,8 +47,9 @@ def raise_fault(outcomes: Iterable[Outcome]) -> None:
 
 
 class Changes:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, counting: Counting) -> None:
         self._connection = connection
+        self._counting = counting
         self._table = connection.table(EVENTS)
         self._statements_hold: bool | None = None
         sets = " ".join(f'SET "{name}" = ?' for name in _SET)
@@ -56,9 +58,13 @@ class Changes:
         self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
         self._update = "SET " + ", ".join(f"#{name} = :{name}" for name in _SET)
 
-    def make(self, changes: Sequence[Change]) -> list[Outcome]:
+    def make(self, changes: Sequence[Change], now_ms: int) -> list[Outcome]:
         """One outcome for each. Repeating it does no harm and meets what it has done already."""
-        return [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
+        outcomes = [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
+        for change, outcome in zip(changes, outcomes, strict=True):
+            if outcome.item is not None:
+                self._counting.changed(change.seen, change.state, outcome.item, now_ms)
+        return outcomes
 
     def _make_group(self, changes: Sequence[Change]) -> list[Outcome]:
         outcomes = dict.fromkeys(changes, Outcome())

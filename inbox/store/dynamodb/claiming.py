@@ -9,6 +9,7 @@ from inbox.events import Event, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome, raise_fault
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.filling import fill
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, place_of, text
@@ -58,9 +59,11 @@ class Claiming:
         changes: Changes,
         spent: Spent,
         turns: Turns,
+        counting: Counting,
         max_deliveries: int,
     ) -> None:
         self._connection = connection
+        self._counting = counting
         self._availability = availability
         self._changes = changes
         self._max_deliveries = max_deliveries
@@ -83,10 +86,18 @@ class Claiming:
         with turn:
             claim = claim.put_off(turn.waited_ms)
             entries = self._spent.without_them(entries)
-            outcomes = self._changes.make([claim.change(entry) for entry in entries])
+            outcomes = self._changes.make([claim.change(entry) for entry in entries], claim.now_ms)
             in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
             self._spent.add(entry for entry in entries if entry not in in_doubt)
-        taken = [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
+        taken = []
+        for entry, outcome in zip(entries, outcomes, strict=True):
+            item = claim.took(outcome)
+            if item is None:
+                continue
+            taken.append(item)
+            if item is not outcome.item:
+                # The answer to it was lost, so that nobody has counted it.
+                self._counting.changed(entry, claim.change(entry).state, item, claim.now_ms)
         got += self._events(claim, taken, places)
         # A lease that nobody has heard of runs out by itself.
         if claim.lease_until_ms is None:
@@ -111,8 +122,10 @@ class Claiming:
         self._unanswered.remember(
             whose, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(claim.now_ms)]
         )
-        ours = [item for doubt, item in items if item is not None and doubt.is_ours(item)]
-        return self._events(claim, ours, places)
+        ours = [(doubt, item) for doubt, item in items if item is not None and doubt.is_ours(item)]
+        for doubt, item in ours:
+            self._counting.changed(doubt.entry, doubt.entry.consumed(claim.seed, doubt.since_ms), item, doubt.since_ms)
+        return self._events(claim, [item for _, item in ours], places)
 
     def _events(self, claim: Claim, items: list[Item], places: dict[str, str]) -> list[Event]:
         """Notes each one's place, which an event does not have."""

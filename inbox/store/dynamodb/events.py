@@ -23,6 +23,7 @@ from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import Changes
 from inbox.store.dynamodb.claiming import Claiming
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.filling import fill
 from inbox.store.dynamodb.history import History
@@ -40,18 +41,26 @@ from inbox.store.dynamodb.writing import Writing
 
 
 class DynamoDBEvents:
-    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions, max_deliveries: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        shards: Shards,
+        definitions: Definitions,
+        counting: Counting,
+        max_deliveries: int,
+    ) -> None:
         self._connection = connection
+        self._counting = counting
         self._max_deliveries = max_deliveries
         self._shards = shards
         self._writing = Writing(connection)
         self._index = StatusIndex(connection)
-        changes, spent, turns = Changes(connection), Spent(), Turns()
+        changes, spent, turns = Changes(connection, counting), Spent(), Turns()
         self._changes = changes
-        self._availability = Availability(self._shards, self._index, changes, spent, max_deliveries)
-        self._putting = Putting(connection, self._shards, definitions)
-        self._claiming = Claiming(connection, self._availability, changes, spent, turns, max_deliveries)
-        self._attempts = Attempts(connection, self._shards, self._availability, changes, spent, turns, max_deliveries)
+        self.availability = Availability(self._shards, self._index, changes, spent, max_deliveries)
+        self._putting = Putting(connection, self._shards, definitions, counting)
+        self._claiming = Claiming(connection, self.availability, changes, spent, turns, counting, max_deliveries)
+        self._attempts = Attempts(connection, self._shards, self.availability, changes, spent, turns, max_deliveries)
         self._leases = Leases(connection, self._shards, changes, max_deliveries)
         self._history = History(connection, self._shards, self._index, max_deliveries)
         self._replaying = Replaying(changes, self._history, max_deliveries)
@@ -70,7 +79,7 @@ class DynamoDBEvents:
         return self._history.page(tenant_id, selection, order, size, after, now_ms)
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
-        entries = self._availability.to_show(tenant_id, inbox, order, size.events, now_ms)
+        entries = self.availability.to_show(tenant_id, inbox, order, size.events, now_ms)
         return fill(entries, size, READ_AT_ONCE, partial(self._read, now_ms), [])
 
     def claim(
@@ -115,7 +124,7 @@ class DynamoDBEvents:
                 ConsistentRead=True,
             )
         ]
-        self._writing.delete([key_of(item) for item in found])
+        self._counting.went(self._writing.erase([key_of(item) for item in found]))
         return any(not is_expired(item, now_ms) for item in found)
 
     def purge(self, now_ms: int, most: int) -> int:  # noqa: ARG002 - as the port has it

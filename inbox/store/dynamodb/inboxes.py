@@ -8,6 +8,8 @@ from typing import Any
 
 from inbox.errors import InboxClosing, TooManyInboxes
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
+from inbox.store.dynamodb.counter_items import CounterItems
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
@@ -38,11 +40,13 @@ _THE_SAME_AND_CLOSING = "attribute_exists(closing) AND made_by = :made_by"
 
 
 class DynamoDBInboxes:
-    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions) -> None:
+    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions, counting: Counting) -> None:
         self._connection = connection
         self._definitions = definitions
         self._shards = shards
         self._writing = Writing(connection)
+        self._counters = CounterItems(connection)
+        self._counting = counting
 
     def save(self, tenant_id: str, inbox: Inbox) -> bool:
         is_new = self._create(tenant_id, inbox)
@@ -82,6 +86,8 @@ class DynamoDBInboxes:
             self._definitions.wait_until_known()
             cleared += self._delete_copies(tenant_id, name, most - cleared)
         if cleared < most:
+            self._counting.forget(tenant_id, name)
+            self._counters.forget(tenant_id, name)
             # Where somebody else was as far before, there may be a new inbox of that name by now.
             with suppress(ConditionFailed):
                 self._connection.call(

@@ -8,6 +8,7 @@ from inbox.store.dynamodb.layout import (
     Item,
     event_index_keys,
     event_key,
+    event_type_of,
     inbox_of,
     index_partition,
     index_partition_beside,
@@ -88,7 +89,7 @@ def to_entry(item: Item) -> Entry:
         deliveries=int(item["deliveries"]["N"]),
         lost_leases=number_in(item, "lost_leases"),
         payload_bytes=int(item["payload_bytes"]["N"]),
-        event_type=item["event_type"]["S"] if "event_type" in item else None,
+        event_type=event_type_of(item),
     )
 
 
@@ -97,7 +98,7 @@ def to_event(item: Item, now_ms: int, max_deliveries: int) -> Event:
     is_leased = status is Status.LEASED
     return Event(
         event_id=item["event_id"]["S"],
-        event_type=item["event_type"]["S"] if "event_type" in item else None,
+        event_type=event_type_of(item),
         timestamp_ms=int(item["timestamp"]["N"]),
         status=status,
         deliveries=int(item["deliveries"]["N"]),

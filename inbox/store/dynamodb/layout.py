@@ -3,6 +3,7 @@
 import re
 import uuid
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 # What the authorizer has to know stands there, since it ships alone.
@@ -12,6 +13,7 @@ from authorizer.items import TENANTS as TENANTS
 from authorizer.items import Item as Item
 from authorizer.items import api_key_key as api_key_key
 from authorizer.items import tenant_key as tenant_key
+from inbox.counts import Span
 from inbox.events import DEFAULT_INBOX, Status, attempt_digest
 from inbox.moments import iso
 
@@ -25,6 +27,7 @@ ACTIVE_INDEX = "ActiveIndex"
 
 _SEPARATOR = "#"
 _AFTER_ALL = "~"
+_AFTER_DIGITS = ":"
 _HELD = "held"
 _PLACE = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
 
@@ -96,6 +99,11 @@ def until_of(status_key: str) -> int | None:
     return int(time) if status == Status.LEASED else None
 
 
+def is_waiting(status_key: str) -> bool:
+    """Undelivered, and within reach as far as is written down."""
+    return status_key.partition(_SEPARATOR)[0] == Status.UNDELIVERED
+
+
 def status_range(status: Status, first: str = "", last: str = _AFTER_ALL) -> tuple[str, str]:
     """Between which two texts the keys of a status lie, all of them or those of some places."""
     return f"{status}{_SEPARATOR}{first}", f"{status}{_SEPARATOR}{last}"
@@ -151,6 +159,10 @@ def inbox_of(item: Item) -> str:
 
 def event_id_of(sort_key: str) -> str:
     return sort_key.partition(_SEPARATOR)[0]
+
+
+def event_type_of(item: Item) -> str | None:
+    return item["event_type"]["S"] if "event_type" in item else None
 
 
 def by_sort_key(items: Iterable[Item]) -> dict[str, Item]:
@@ -223,10 +235,63 @@ def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
+# What became of events: an item for each hour and each day of an inbox, an attribute for each count and type.
+
+
+def counter_key(tenant_id: str, inbox: str, span: Span, start_ms: int) -> dict[str, Any]:
+    """Those of the inbox `default` have the time alone, those of named ones the name before it."""
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(_counter_stem(inbox, span) + _counter_time(span, start_ms))}
+
+
+def counter_range(inbox: str, span: Span, since_ms: int) -> tuple[str, str]:
+    """Between which two texts the keys lie. For `default`, those of inboxes whose names begin with a digit do too."""
+    stem = _counter_stem(inbox, span)
+    return stem + _counter_time(span, since_ms), stem + _AFTER_DIGITS
+
+
+def counter_of(item: Item) -> tuple[str, Span, int]:
+    """Of which inbox, and of which hour or day."""
+    _, span, *name, time = item["SK"]["S"].split(_SEPARATOR)
+    its_span = Span[span]
+    start = f"{time}:00+00:00" if its_span is Span.HOUR else f"{time}T00:00+00:00"
+    return (name or [DEFAULT_INBOX])[0], its_span, int(datetime.fromisoformat(start).timestamp()) * 1000
+
+
+def _counter_stem(inbox: str, span: Span) -> str:
+    stem = f"{COUNTERS_OF_TENANT}{span.name}{_SEPARATOR}"
+    return stem if inbox == DEFAULT_INBOX else f"{stem}{inbox}{_SEPARATOR}"
+
+
+def _counter_time(span: Span, start_ms: int) -> str:
+    return iso(start_ms)[: len("YYYY-MM-DDTHH") if span is Span.HOUR else len("YYYY-MM-DD")]
+
+
+def counter_expiry(span: Span, start_ms: int) -> dict[str, str]:
+    return number((start_ms + span.ms + span.kept_ms) // 1000)
+
+
+def count_attribute(name: str, event_type: str | None) -> str:
+    return name if event_type is None else f"{name}{_SEPARATOR}{event_type}"
+
+
+def counted_in(attribute: str) -> tuple[str, str | None]:
+    """What is counted there, and of which type; None for what is not counted by type."""
+    name, separator, event_type = attribute.partition(_SEPARATOR)
+    return name, event_type if separator else None
+
+
+def types_in(attributes: Iterable[str]) -> set[str]:
+    """Those that have counts of their own in an item."""
+    return {event_type for name in attributes if (event_type := counted_in(name)[1]) is not None}
+
+
+COUNTERS_OF_TENANT = f"METRICS{_SEPARATOR}"
+UNDELIVERED_COUNT = "undelivered"
+"""Of the events that came on a day: how many are undelivered. All days together are what waits."""
+
 _AUDIT = f"AUDIT{_SEPARATOR}"
 KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
 INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
-IS_TENANT = {":metadata": text(METADATA), ":tenant": tenant_key("")["PK"]}
 
 # Not a tenant's id: nothing is ever stored here. Writing to it, on a condition that cannot hold, tries the table.
 NOWHERE = event_key(f"{_SEPARATOR}nowhere", "nowhere")

@@ -66,7 +66,7 @@ class Leases:
                 if its.status is Status.LEASED and its.holds(receipt.claim_id):
                     entry = to_entry(item)
                     changes[receipt] = Change(entry, next_state(entry, receipt.claim_id))
-            outcomes = dict(zip(changes, self._changes.make(list(changes.values())), strict=True))
+            outcomes = dict(zip(changes, self._changes.make(list(changes.values()), now_ms), strict=True))
             raise_fault(outcomes.values())
             held |= {receipt: outcome.item is not None for receipt, outcome in outcomes.items()}
             # Those that have changed since they were read are looked at again: it may have been our own change.

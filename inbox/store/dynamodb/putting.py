@@ -8,10 +8,11 @@ from typing import Any
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.events import NewEvent, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, place_of, text
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place_of, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
 from inbox.store.dynamodb.states import undelivered
@@ -20,12 +21,13 @@ from inbox.tenants import Inbox
 
 
 class Putting:
-    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions) -> None:
+    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions, counting: Counting) -> None:
         self._connection = connection
         self._shards = shards
         self._definitions = definitions
         self._stamps = Stamps()
-        self._writing = Writing(connection)
+        self._counting = counting
+        self._writing = Writing(connection, counting.came)
         self._gathering = Gathering(self._writing.write_fresh)
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
@@ -88,11 +90,11 @@ class Putting:
             [copy_for(name, item, undelivered(place_of(item))) for name in pending_copies(item) if name in open_ones]
             for item in waiting
         ]
-        self._connection.at_once(partial(self._writing.insert, now_ms=now_ms), chain(*copies))
+        self._connection.at_once(partial(self._writing.insert_copy, now_ms=now_ms), chain(*copies))
         still_there = self._connection.at_once(self._writing.has_its_copies, waiting)
         # Erased meanwhile, and so are its copies.
         gone = chain(*(of_one for of_one, is_there in zip(copies, still_there, strict=True) if not is_there))
-        self._writing.delete([key_of(copy) for copy in gone])
+        self._counting.went(self._writing.erase([key_of(copy) for copy in gone]))
 
     def _there_already(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
         keys = [key_of(item) for item in items if "fingerprint" in item]
@@ -107,8 +109,7 @@ def _pending(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
 
 
 def _with_copies(item: Item, inboxes: Sequence[Inbox]) -> list[Item]:
-    event_type = item["event_type"]["S"] if "event_type" in item else None
-    state = undelivered(place_of(item))
+    event_type, state = event_type_of(item), undelivered(place_of(item))
     return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.takes(event_type))]
 
 
@@ -131,7 +132,7 @@ def _refuse_conflicts(items: Sequence[Item], firsts: Mapping[str, Item]) -> None
 def _stored(item: Item, first: Item) -> Stored:
     return Stored(
         event_id=_id(item),
-        event_type=item["event_type"]["S"] if "event_type" in item else None,
+        event_type=event_type_of(item),
         timestamp_ms=int(first["timestamp"]["N"]),
         replayed=first is not item,
     )

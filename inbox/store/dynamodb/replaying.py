@@ -30,7 +30,7 @@ class Replaying:
             if status is Status.UNDELIVERED:
                 return to_event(item, now_ms, self._max_deliveries)
             entry = to_entry(item)
-            (outcome,) = outcomes = self._changes.make([Change(entry, entry.replayed())])
+            (outcome,) = outcomes = self._changes.make([Change(entry, entry.replayed())], now_ms)
             raise_fault(outcomes)
             if outcome.item is None and outcome.met is None:
                 return None
@@ -47,7 +47,7 @@ class Replaying:
         entries = (entry for entry in examined if is_of_type(entry, selection) and self._is_over(entry, now_ms))
         count = 0
         while group := list(islice(entries, min(AT_A_TIME, most - count))):
-            outcomes = self._changes.make([Change(entry, entry.replayed()) for entry in group])
+            outcomes = self._changes.make([Change(entry, entry.replayed()) for entry in group], now_ms)
             raise_fault(outcomes)
             count += sum(outcome.item is not None for outcome in outcomes)
         more = next(chain(entries, walk), None) is not None

@@ -44,9 +44,15 @@ class Spread:
 
     def all(self, inbox: str) -> list[str]:
         """Every partition of the index that has events of the inbox."""
+        return [index_partition(self.tenant_id, inbox, shard) for shard in self._shards()]
+
+    def homes(self) -> list[str]:
+        """Every partition of the table that has events of the tenant."""
+        return [partition(self.tenant_id, shard) for shard in self._shards()]
+
+    def _shards(self) -> list[int | None]:
         most = max((count for count, _ in self.counts), default=1)
-        shards = [None, *(range(most) if most > 1 else ())]
-        return [index_partition(self.tenant_id, inbox, shard) for shard in shards]
+        return [None, *(range(most) if most > 1 else ())]
 
 
 def _shard(event_id: str, count: int) -> int | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from inbox import counts
+from inbox.counts import Counts
 from inbox.events import Event, Order, Status
 from inbox.store.dynamodb.layout import (
     Item,
@@ -106,6 +108,21 @@ class Entry:
 
     def died(self) -> State:
         return State(Status.DEAD, status_key(Status.DEAD, self.place), self.deliveries, self.lost_when_back)
+
+
+def what_happened(seen: Entry, state: State) -> Counts:
+    """When an event came from what was seen of it into that state."""
+    if state.status is Status.DELIVERED:
+        return counts.DELIVERED
+    if state.status is Status.LEASED:
+        return counts.LEASED if state.deliveries > seen.deliveries else counts.NONE
+    if state.status is Status.DEAD:
+        return counts.DEAD
+    if state.claim_id is not None:
+        # Released.
+        return counts.NONE
+    # What died of its last lease may be replayed before anybody has written that down.
+    return counts.REPLAYED if until_of(seen.status_key) is None else counts.REPLAYED.plus(counts.DEAD)
 
 
 def in_order(order: Order, walks: Iterable[Iterator[Entry]], unsorted: Iterable[Entry]) -> Iterator[Entry]:

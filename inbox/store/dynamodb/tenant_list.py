@@ -50,6 +50,21 @@ class TenantList:
         )
         return list(islice(selected, most))
 
+    def all(self) -> list[Tenant]:
+        # Not by a Scan, which would read all that the table has beside them.
+        items = (
+            item
+            for index, partition in _partitions(TenantSelection(include_inactive=True))
+            for item in self._connection.all_pages(
+                "query",
+                TableName=self._connection.table(TENANTS),
+                KeyConditionExpression="#partition = :partition",
+                ExpressionAttributeValues={":partition": partition},
+                **index,
+            )
+        )
+        return sorted(_latest(map(to_tenant, items)), key=attrgetter("tenant_id"))
+
 
 def _range(selection: TenantSelection, after: TenantPlace | None) -> tuple[str, str]:
     ends = [] if selection.until_ms is None else [selection.until_ms - 1]
@@ -71,8 +86,11 @@ def _partitions(selection: TenantSelection) -> list[tuple[dict[str, Any], dict[s
 def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
     """Those of one millisecond by their ids, and each once: while an index lags, it can show a tenant in two states."""
     for _, group in groupby((to_tenant(item) for item in items), key=attrgetter("created_at_ms")):
-        latest = {tenant.tenant_id: tenant for tenant in sorted(group, key=attrgetter("version"))}
-        yield from sorted(latest.values(), key=attrgetter("place"), reverse=True)
+        yield from sorted(_latest(group), key=attrgetter("place"), reverse=True)
+
+
+def _latest(tenants: Iterable[Tenant]) -> Iterable[Tenant]:
+    return {tenant.tenant_id: tenant for tenant in sorted(tenants, key=attrgetter("version"))}.values()
 
 
 def _date_created(item: Item) -> str:

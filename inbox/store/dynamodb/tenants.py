@@ -9,7 +9,6 @@ from inbox.errors import AlreadyExists, EmailTaken, NotFound
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
-    IS_TENANT,
     TENANTS,
     audit_range,
     email_item_key,
@@ -97,14 +96,7 @@ class DynamoDBTenants:
         return [to_audit_entry(item) for item in islice(items, most)]
 
     def all(self) -> list[Tenant]:
-        items = self._connection.all_pages(
-            "scan",
-            TableName=self._table,
-            FilterExpression="SK = :metadata AND begins_with(PK, :tenant)",
-            ExpressionAttributeValues=IS_TENANT,
-            ConsistentRead=True,
-        )
-        return sorted((to_tenant(item) for item in items), key=lambda tenant: tenant.tenant_id)
+        return self._list.all()
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
         new = {"L": [{"M": {"count": number(shards), "since": number(now_ms + NOTICE_MS)}}]}

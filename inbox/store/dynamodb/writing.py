@@ -1,6 +1,7 @@
 """How new events get into the table: one by one on a condition, or many in a batch without one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from inbox.errors import StoreUnavailable
@@ -12,6 +13,7 @@ from inbox.store.dynamodb.items import PENDING_COPIES
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, place_of
 
 # The conditions, and why.
+_THERE = "attribute_exists(pk)"
 _NOT_THERE = "attribute_not_exists(pk)"
 # TTL deletes days late. An event past its time is no reason to refuse another one under its key.
 _NOT_THERE_OR_EXPIRED = f"{_NOT_THERE} OR #ttl <= :now"
@@ -20,15 +22,24 @@ _STILL_AS_WRITTEN = "gsi1sk = :status_key AND deliveries = :deliveries"
 
 
 class Writing:
-    def __init__(self, connection: Connection) -> None:
+    """`on_new` hears of items that were not there before."""
+
+    def __init__(self, connection: Connection, on_new: Callable[[Sequence[Item]], None] = lambda _items: None) -> None:
         self._connection = connection
+        self._on_new = on_new
 
     def insert(self, item: Item, now_ms: int) -> Item | None:
         """Keeps the item unless there is one of its key already: then that one is the answer."""
-        now = {":now": number(now_ms // 1000)}
-        return self._put_if(
-            _NOT_THERE_OR_EXPIRED, item, ExpressionAttributeValues=now, ExpressionAttributeNames={"#ttl": "ttl"}
-        )
+        there = self._put_if(_NOT_THERE_OR_EXPIRED, item, **_at(now_ms))
+        if there is None:
+            self._on_new([item])
+        return there
+
+    def insert_copy(self, copy: Item, now_ms: int) -> None:
+        """Unless it is there already. Whoever wrote it then has counted it: all who write it give it the same place."""
+        with suppress(ConditionFailed):
+            self._put(_NOT_THERE_OR_EXPIRED, copy, **_at(now_ms))
+            self._on_new([copy])
 
     def replace(self, item: Item, seen: Item) -> None:
         """Puts the item in the place of one that nobody has changed since it was seen."""
@@ -43,13 +54,32 @@ class Writing:
                 TableName=self._connection.table(EVENTS),
                 Key=key_of(item),
                 UpdateExpression=f"REMOVE {PENDING_COPIES}",
-                ConditionExpression="attribute_exists(pk)",
+                ConditionExpression=_THERE,
             )
         except ConditionFailed:
             return False
         return True
 
+    def erase(self, keys: Sequence[Item]) -> list[Item]:
+        """Deletes a few, and answers those that were there: where two erase at the same moment, each is one's only."""
+        return [item for item in self._connection.at_once(self._erase, keys) if item is not None]
+
+    def _erase(self, key: Item) -> Item | None:
+        try:
+            answer = self._connection.call(
+                "delete_item",
+                TableName=self._connection.table(EVENTS),
+                Key=key,
+                ConditionExpression=_THERE,
+                ReturnValues="ALL_OLD",
+            )
+        except ConditionFailed:
+            return None
+        erased: Item = answer["Attributes"]
+        return erased
+
     def delete(self, keys: Sequence[Item]) -> None:
+        """Deletes many."""
         table = self._connection.table(EVENTS)
         for group in groups_of(MOST_TOGETHER, keys):
             waiting: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in group]}
@@ -63,14 +93,19 @@ class Writing:
 
     def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes items whose ids were made up just now, and answers an error for each that failed."""
-        return [error for group in groups_of(MOST_TOGETHER, items) for error in self._write_group(group)]
+        return [error for group in groups_of(MOST_TOGETHER, items) for error in self._write_and_tell(group)]
 
     def write_all_fresh(self, items: Sequence[Item]) -> None:
         """The same, up to the first batch that fails."""
         for group in groups_of(MOST_TOGETHER, items):
-            for error in self._write_group(group):
+            for error in self._write_and_tell(group):
                 if error is not None:
                     raise error
+
+    def _write_and_tell(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        errors = self._write_group(items)
+        self._on_new([item for item, error in zip(items, errors, strict=True) if error is None])
+        return errors
 
     def _write_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         if len(items) == 1:
@@ -123,16 +158,27 @@ class Writing:
 
     def _put_if(self, condition: str, item: Item, **expression: Any) -> Item | None:
         try:
-            self._connection.call(
-                "put_item",
-                TableName=self._connection.table(EVENTS),
-                Item=item,
-                ConditionExpression=condition,
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **expression,
-            )
+            self._put(condition, item, **expression)
         except ConditionFailed as failed:
-            # A retry after a timeout meets our own write: no two writes have the same place.
+            # A retry after a timeout meets our own write: no two events have the same place.
             is_ours = failed.there is not None and place_of(failed.there) == place_of(item)
             return None if is_ours else failed.there
         return None
+
+    def _put(self, condition: str, item: Item, **expression: Any) -> None:
+        self._connection.call(
+            "put_item",
+            TableName=self._connection.table(EVENTS),
+            Item=item,
+            ConditionExpression=condition,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **expression,
+        )
+
+
+def _at(now_ms: int) -> dict[str, Any]:
+    """What `_NOT_THERE_OR_EXPIRED` speaks of."""
+    return {
+        "ExpressionAttributeValues": {":now": number(now_ms // 1000)},
+        "ExpressionAttributeNames": {"#ttl": "ttl"},
+    }

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from inbox.store.sqlite.clock import SharedClock, boot_id
+from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
 from inbox.store.sqlite.inboxes import SQLiteInboxes
 from inbox.store.sqlite.keys import SQLiteKeys
+from inbox.store.sqlite.settling import Settling
 from inbox.store.sqlite.tenants import SQLiteTenants
 
 
@@ -17,7 +19,9 @@ class SQLiteStore:
         self._database = Database(path)
         if not made:
             self._database.make()
-        self.events = SQLiteEvents(self._database, max_deliveries)
+        settling = Settling(self._database, max_deliveries)
+        self.events = SQLiteEvents(self._database, settling)
+        self.counters = SQLiteCounters(self._database, settling)
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)

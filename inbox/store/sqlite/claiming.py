@@ -7,10 +7,11 @@ from typing import Any
 
 import apsw
 
-from inbox import strict_json
+from inbox import counts, strict_json
 from inbox.events import Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.attempts import Attempt
+from inbox.store.sqlite.counting import count_each
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import COLUMNS, as_stored, fitting, seconds
 from inbox.store.sqlite.settling import RUN_OUT, Settling
@@ -35,7 +36,7 @@ _TAKE = """
     UPDATE events SET
         status = :status, deliveries = deliveries + 1, delivered_at_ms = :delivered_at_ms,
         claim_id = :claim_id, until_ms = :until_ms
-    WHERE seq IN (SELECT value FROM json_each(:seqs))"""
+    WHERE seq IN (SELECT value FROM json_each(:seqs)) RETURNING event_type"""
 
 _FIRST_ANSWER = """
     SELECT seq, status, claim_id FROM events
@@ -97,7 +98,7 @@ def _claim(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
     with closing(connection.execute(_OLDEST, place)) as rows:
         fit, more = fitting(rows, size)
     seqs = [row[0] for row in fit]
-    _take(connection, hands, seqs)
+    _take(connection, place, hands, seqs)
     if seqs and place["attempt"] is not None:
         attempts.remember(connection, place, Attempt([hands["claim_id"]], seqs))
     return _these(connection, seqs), more
@@ -112,14 +113,16 @@ def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
     ]
     anew = [seq for seq, status, _ in rows if status == Status.UNDELIVERED]
     if anew:
-        _take(connection, hands, anew)
+        _take(connection, place, hands, anew)
         attempts.add_claim(connection, place, first, hands["claim_id"])
     more = connection.execute(_ANY_ELIGIBLE, place).fetchone() == (True,)
     return _these(connection, [*kept, *anew]), more
 
 
-def _take(connection: apsw.Connection, hands: dict[str, Any], seqs: Sequence[int]) -> None:
-    connection.execute(_TAKE, {**hands, "seqs": _json(seqs)})
+def _take(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], seqs: Sequence[int]) -> None:
+    taken: list[Row] = connection.execute(_TAKE, {**hands, "seqs": _json(seqs)}).fetchall()
+    outcome = counts.LEASED if hands["status"] is Status.LEASED else counts.DELIVERED
+    count_each(connection, place["tenant_id"], place["inbox"], place["now_ms"], taken, outcome, -1)
 
 
 def _json(seqs: Sequence[int]) -> str:

@@ -7,18 +7,20 @@ import apsw
 from inbox.events import Event, Listing, NewEvent, Order, Page, PageSize, Receipt, Record, Replayed, Selection, Stored
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.claiming import Claiming
-from inbox.store.sqlite.database import Database
+from inbox.store.sqlite.counting import count_gone
+from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.history import History
 from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.putting import put
 from inbox.store.sqlite.rows import COLUMNS, as_stored, seconds
 from inbox.store.sqlite.settling import Settling
 
-_ERASE = "DELETE FROM events WHERE tenant_id = ? AND event_id = ? RETURNING expires_at_s > ?"
+_ERASE = "DELETE FROM events WHERE tenant_id = ? AND event_id = ? RETURNING tenant_id, inbox, status, expires_at_s > ?"
 
 _PURGE = """
     DELETE FROM events WHERE seq IN (
-        SELECT seq FROM events INDEXED BY events_by_expiry WHERE expires_at_s <= ? LIMIT ?)"""
+        SELECT seq FROM events INDEXED BY events_by_expiry WHERE expires_at_s <= ? LIMIT ?)
+    RETURNING tenant_id, inbox, status"""
 
 _OF_TENANT = """
     tenant_id = :tenant_id AND expires_at_s > :now_s
@@ -33,9 +35,8 @@ _RECORDS = f"""
 
 
 class SQLiteEvents:
-    def __init__(self, database: Database, max_deliveries: int) -> None:
+    def __init__(self, database: Database, settling: Settling) -> None:
         self._database = database
-        settling = Settling(database, max_deliveries)
         self._claiming = Claiming(database, settling)
         self._leases = Leases(database)
         self._history = History(database, settling)
@@ -82,15 +83,17 @@ class SQLiteEvents:
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
         def act(connection: apsw.Connection) -> bool:
-            erased = connection.execute(_ERASE, (tenant_id, event_id, seconds(now_ms))).fetchall()
-            return (True,) in erased
+            erased: list[Row] = connection.execute(_ERASE, (tenant_id, event_id, seconds(now_ms))).fetchall()
+            count_gone(connection, erased)
+            return any(row[-1] for row in erased)
 
         return self._database.write(act)
 
     def purge(self, now_ms: int, most: int) -> int:
         def act(connection: apsw.Connection) -> int:
-            connection.execute(_PURGE, (seconds(now_ms), most))
-            deleted = connection.changes()
+            purged: list[Row] = connection.execute(_PURGE, (seconds(now_ms), most)).fetchall()
+            count_gone(connection, purged)
+            deleted = len(purged)
             return deleted + attempts.purge(connection, now_ms, most - deleted)
 
         return self._database.write(act)

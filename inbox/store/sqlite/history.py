@@ -4,9 +4,11 @@ import json
 
 import apsw
 
+from inbox import counts
 from inbox.errors import EventLeased
 from inbox.events import Event, Listing, Order, PageSize, Replayed, Selection, Status
-from inbox.store.sqlite.database import Database
+from inbox.store.sqlite.counting import count_each
+from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import COLUMNS, as_stored, fitting, seconds
 from inbox.store.sqlite.selecting import STORED, parameters, position, statement
 from inbox.store.sqlite.settling import Settling
@@ -17,7 +19,7 @@ _ONE = f"""
 _REPLAY = """
     UPDATE events SET
         status = 'undelivered', delivered_at_ms = NULL, lost_leases = 0, claim_id = NULL, until_ms = NULL
-    WHERE seq IN (SELECT value FROM json_each(?))"""
+    WHERE seq IN (SELECT value FROM json_each(?)) RETURNING event_type"""
 
 
 class History:
@@ -52,7 +54,11 @@ class History:
                 raise EventLeased
             if event.status is Status.UNDELIVERED:
                 return event
-            connection.execute(_REPLAY, (json.dumps([row[0]]),))
+            if as_stored(row).status is Status.LEASED:
+                # It died of its last lease, and nobody has written that down yet.
+                count_each(connection, tenant_id, inbox, now_ms, [(event.event_type,)], counts.DEAD, 0)
+            replayed: list[Row] = connection.execute(_REPLAY, (json.dumps([row[0]]),)).fetchall()
+            count_each(connection, tenant_id, inbox, now_ms, replayed, counts.REPLAYED, 1)
             return event._replace(status=Status.UNDELIVERED, delivered_at_ms=None)
 
         return self._database.write(act)
@@ -70,7 +76,8 @@ class History:
 
         def act(connection: apsw.Connection) -> Replayed:
             found = [seq for (seq,) in connection.execute(f"{select} LIMIT {most + 1}", values)]
-            connection.execute(_REPLAY, (json.dumps(found[:most]),))
+            replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:most]),)).fetchall()
+            count_each(connection, tenant_id, selection.inbox, now_ms, replayed, counts.REPLAYED, 1)
             return Replayed(len(found[:most]), more=len(found) > most)
 
         return self._settling.write(tenant_id, selection.inbox, now_ms, act)

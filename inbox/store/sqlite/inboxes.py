@@ -28,6 +28,8 @@ _CLEAR = """
 
 _FORGET = (
     "DELETE FROM attempts WHERE tenant_id = ? AND inbox = ?",
+    "DELETE FROM counters WHERE tenant_id = ? AND inbox = ?",
+    "DELETE FROM backlog WHERE tenant_id = ? AND inbox = ?",
     "DELETE FROM inboxes WHERE tenant_id = ? AND name = ?",
 )
 

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
+from inbox.counts import DELIVERED, NONE, Counts, Tally
 from inbox.events import Receipt, Status
-from inbox.store.sqlite.database import Database
+from inbox.store.sqlite.counting import count
+from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import HELD, seconds
 
 _UNDER_THIS_CLAIM = """
@@ -15,16 +17,17 @@ _UNDER_THIS_CLAIM = """
 _STILL_RUNNING = f"{_UNDER_THIS_CLAIM} AND status = 'leased' AND until_ms > :now_ms"
 
 _ACKNOWLEDGE = f"""
-    UPDATE events SET status = 'delivered', delivered_at_ms = :now_ms, until_ms = NULL WHERE {_STILL_RUNNING}"""
+    UPDATE events SET status = 'delivered', delivered_at_ms = :now_ms, until_ms = NULL WHERE {_STILL_RUNNING}
+    RETURNING event_type"""
 
 _IS_ACKNOWLEDGED = f"SELECT 1 FROM events WHERE {_UNDER_THIS_CLAIM} AND status = 'delivered'"
 
-_RELEASE = f"UPDATE events SET status = :status, until_ms = :until_ms WHERE {_STILL_RUNNING}"
+_RELEASE = f"UPDATE events SET status = :status, until_ms = :until_ms WHERE {_STILL_RUNNING} RETURNING event_type"
 
 # Only a release leaves the claim on an undelivered event.
 _IS_RELEASED = f"SELECT 1 FROM events WHERE {_UNDER_THIS_CLAIM} AND status IN ('undelivered', '{HELD}')"
 
-_EXTEND = f"UPDATE events SET until_ms = :until_ms WHERE {_STILL_RUNNING}"
+_EXTEND = f"UPDATE events SET until_ms = :until_ms WHERE {_STILL_RUNNING} RETURNING event_type"
 
 _NEVER = "SELECT 1 WHERE false"
 
@@ -34,12 +37,12 @@ class Leases:
         self._database = database
 
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
-        return self._each(tenant_id, receipts, now_ms, {}, _ACKNOWLEDGE, _IS_ACKNOWLEDGED)
+        return self._each(tenant_id, receipts, now_ms, {}, _ACKNOWLEDGE, _IS_ACKNOWLEDGED, DELIVERED)
 
     def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
         waits = available_at_ms > now_ms
         values = {"status": HELD if waits else Status.UNDELIVERED, "until_ms": available_at_ms if waits else None}
-        return self._each(tenant_id, receipts, now_ms, values, _RELEASE, _IS_RELEASED)
+        return self._each(tenant_id, receipts, now_ms, values, _RELEASE, _IS_RELEASED, undelivered=0 if waits else 1)
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
         return self._each(tenant_id, receipts, now_ms, {"until_ms": lease_until_ms}, _EXTEND, _NEVER)
@@ -52,16 +55,23 @@ class Leases:
         values: Mapping[str, object],
         change: str,
         is_done: str,
+        counts: Counts = NONE,
+        undelivered: int = 0,
     ) -> list[bool]:
         """For each receipt: whether the change was made, now or before."""
         moment = {"tenant_id": tenant_id, "now_ms": now_ms, "now_s": seconds(now_ms), **values}
 
         def act(connection: apsw.Connection) -> list[bool]:
-            return [one(connection, receipt) for receipt in receipts]
+            tally = Tally()
+            done = [one(connection, receipt, tally) for receipt in receipts]
+            count(connection, tenant_id, now_ms, tally)
+            return done
 
-        def one(connection: apsw.Connection, receipt: Receipt) -> bool:
+        def one(connection: apsw.Connection, receipt: Receipt, tally: Tally) -> bool:
             under = {**moment, "event_id": receipt.event_id, "inbox": receipt.inbox, "claim_id": receipt.claim_id}
-            connection.execute(change, under)
-            return connection.changes() == 1 or connection.execute(is_done, under).fetchone() is not None
+            changed: list[Row] = connection.execute(change, under).fetchall()
+            for (event_type,) in changed:
+                tally.add(receipt.inbox, event_type, counts, undelivered)
+            return bool(changed) or connection.execute(is_done, under).fetchone() is not None
 
         return self._database.write(act)

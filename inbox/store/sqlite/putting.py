@@ -4,14 +4,19 @@ from collections.abc import Sequence
 
 import apsw
 
+from inbox import counts
+from inbox.counts import Tally
 from inbox.errors import IdempotencyConflict
 from inbox.events import DEFAULT_INBOX, NewEvent, Stored
+from inbox.store.sqlite.counting import count, count_gone
 from inbox.store.sqlite.inboxes import open_inboxes
 from inbox.store.sqlite.rows import seconds
 
 _NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
 
-_FORGET_EXPIRED = "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ?"
+_FORGET_EXPIRED = (
+    "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ? RETURNING tenant_id, inbox, status"
+)
 
 _FIRST_UNDER_KEY = f"""
     SELECT fingerprint, timestamp_ms FROM events
@@ -30,21 +35,24 @@ def put(
     timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
     named = open_inboxes(connection, tenant_id)
     stored, conflicts = [], []
+    tally = Tally()
     for position, event in enumerate(events):
         first = None
         if event.fingerprint is not None:
-            connection.execute(_FORGET_EXPIRED, (tenant_id, event.event_id, seconds(now_ms)))
+            count_gone(connection, connection.execute(_FORGET_EXPIRED, (tenant_id, event.event_id, seconds(now_ms))))
             first = connection.execute(_FIRST_UNDER_KEY, (tenant_id, event.event_id)).fetchone()
         if first is None:
             takers = (inbox.name for inbox in named if inbox.takes(event.event_type))
             for inbox in (DEFAULT_INBOX, *takers):
                 _insert(connection, tenant_id, inbox, event, timestamp_ms, expires_at_s)
+                tally.add(inbox, event.event_type, counts.received(len(event.payload)), 1)
         elif first[0] != event.fingerprint:
             conflicts.append(position)
         happened_ms = first[1] if first else timestamp_ms
         stored.append(Stored(event.event_id, event.event_type, happened_ms, replayed=first is not None))
     if conflicts:
         raise IdempotencyConflict(conflicts)
+    count(connection, tenant_id, timestamp_ms, tally)
     return stored
 
 

@@ -5,7 +5,10 @@ from typing import TypeVar
 
 import apsw
 
+from inbox import counts
+from inbox.counts import Tally
 from inbox.events import Event, Status
+from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.group_commit import Act
 from inbox.store.sqlite.rows import as_stored
@@ -26,7 +29,8 @@ _SETTLE = f"""
         lost_leases = lost_leases + (status = 'leased'),
         claim_id = CASE WHEN status = 'held' THEN claim_id END,
         until_ms = NULL
-    WHERE seq IN ({RUN_OUT} LIMIT {_AT_ONCE})"""
+    WHERE seq IN ({RUN_OUT} LIMIT {_AT_ONCE})
+    RETURNING status, event_type"""
 
 
 class Settling:
@@ -38,14 +42,21 @@ class Settling:
         """Performs the act where nothing in the inbox has run out but is not written down."""
         place = {"tenant_id": tenant_id, "inbox": inbox, "now_ms": now_ms, "max_deliveries": self._max_deliveries}
 
-        def settled(connection: apsw.Connection) -> Callable[[], T] | None:
-            connection.execute(_SETTLE, place)
-            if connection.changes() == _AT_ONCE:
+        def settle_and_act(connection: apsw.Connection) -> Callable[[], T] | None:
+            settled: list[Row] = connection.execute(_SETTLE, place).fetchall()
+            tally = Tally()
+            for status, event_type in settled:
+                if status == Status.DEAD:
+                    tally.add(inbox, event_type, counts.DEAD)
+                else:
+                    tally.add(inbox, event_type, counts.NONE, 1)
+            count(connection, tenant_id, now_ms, tally)
+            if len(settled) == _AT_ONCE:
                 return None
             outcome = act(connection)
             return lambda: outcome
 
-        while (outcome := self._database.write(settled)) is None:
+        while (outcome := self._database.write(settle_and_act)) is None:
             pass
         return outcome()
 

@@ -1,0 +1,99 @@
+"""Figures of an inbox: what waits now, and what became of events by hour, day and type."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from typing import TypeVar
+
+from inbox.counts import Counted, Counts, Span, Undelivered
+from inbox.errors import NotFound
+from inbox.named_inboxes import require_inbox
+from inbox.store.port import CounterStore, InboxStore, TenantStore
+
+Key = TypeVar("Key")
+
+
+class Window(StrEnum):
+    """The current hour or day is the last of it."""
+
+    DAY = "24h"
+    WEEK = "7d"
+    MONTH = "30d"
+
+
+# How many of them an answer shows; the first of the two is what totals are taken from.
+_SHOWN = {
+    Window.DAY: {Span.HOUR: 24, Span.DAY: 2},
+    Window.WEEK: {Span.DAY: 7, Span.HOUR: 72},
+    Window.MONTH: {Span.DAY: 30, Span.HOUR: 72},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """`by_type`: the most received first. Of each span every start is there, the oldest first."""
+
+    undelivered: Undelivered
+    oldest_age_seconds: int | None
+    totals: Counts
+    by_type: list[tuple[str | None, Counts]]
+    per: dict[Span, list[tuple[int, Counts]]]
+
+
+class Stats:
+    def __init__(self, counters: CounterStore, inboxes: InboxStore, now_ms: Callable[[], int]) -> None:
+        self._counters = counters
+        self._inboxes = inboxes
+        self._now_ms = now_ms
+
+    def of(self, tenant_id: str, inbox: str, window: Window) -> Figures:
+        require_inbox(self._inboxes, tenant_id, inbox)
+        now_ms = self._now_ms()
+        # First: where leases have run out, that is written down and counted by this.
+        undelivered = self._counters.undelivered(tenant_id, inbox, now_ms)
+        counted: dict[Span, list[Counted]] = {}
+        per: dict[Span, list[tuple[int, Counts]]] = {}
+        for span, shown in _SHOWN[window].items():
+            last_ms = span.start_ms(now_ms)
+            starts = range(last_ms - (shown - 1) * span.ms, last_ms + 1, span.ms)
+            counted[span] = self._counters.read(tenant_id, inbox, span, starts[0])
+            # After a clock that was ahead, timestamps wait until it is that late: what they say is now.
+            sums = _sums((min(each.start_ms, last_ms), each.counts) for each in counted[span])
+            per[span] = [(start_ms, sums.get(start_ms, Counts())) for start_ms in starts]
+        of_window = counted[next(iter(_SHOWN[window]))]
+        by_type = _sums((each.event_type, each.counts) for each in of_window)
+        return Figures(
+            undelivered,
+            None if undelivered.oldest_ms is None else max(now_ms - undelivered.oldest_ms, 0) // 1000,
+            reduce(Counts.plus, by_type.values(), Counts()),
+            sorted(by_type.items(), key=lambda each: (-each[1].received, each[0] or "")),
+            per,
+        )
+
+
+class Recount:
+    """For when counts were lost: a process was killed, or a store restored to an earlier time."""
+
+    def __init__(
+        self, counters: CounterStore, tenants: TenantStore, now_ms: Callable[[], int], retention_days: int
+    ) -> None:
+        self._counters = counters
+        self._tenants = tenants
+        self._now_ms = now_ms
+        self._retention_days = retention_days
+
+    def of(self, tenant_id: str) -> int:
+        """Counts anew as far back as events are kept. How many counts are other than before."""
+        if self._tenants.get(tenant_id) is None:
+            raise NotFound(f"There is no tenant {tenant_id}.")
+        now_ms = self._now_ms()
+        return self._counters.recount(tenant_id, now_ms - self._retention_days * Span.DAY.ms, now_ms)
+
+
+def _sums(counts: Iterable[tuple[Key, Counts]]) -> dict[Key, Counts]:
+    sums: defaultdict[Key, Counts] = defaultdict(Counts)
+    for key, each in counts:
+        sums[key] = sums[key].plus(each)
+    return sums

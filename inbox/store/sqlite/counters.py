@@ -1,0 +1,105 @@
+"""The counters in SQLite: read, and made again from the events."""
+
+import apsw
+
+from inbox.counts import NONE, Counted, Counts, Span, Undelivered
+from inbox.store.sqlite.counting import add
+from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.rows import seconds
+from inbox.store.sqlite.settling import Settling
+
+_MOST_EXPIRED = 10_000
+
+_COUNTS = ", ".join(Counts._fields)
+
+_READ = f"""
+    SELECT start_ms, event_type, {_COUNTS} FROM counters
+    WHERE tenant_id = ? AND inbox = ? AND span = ? AND start_ms >= ?"""
+
+_IS_UNDELIVERED = "tenant_id = :tenant_id AND inbox = :inbox AND status = 'undelivered'"
+
+# Purging comes round once a minute, and what has expired is not undelivered any more. After a long time without it
+# there may be millions, which are not worth the wait.
+_UNDELIVERED = f"""
+    SELECT
+        coalesce((SELECT undelivered FROM backlog WHERE tenant_id = :tenant_id AND inbox = :inbox), 0)
+        - (SELECT count(*) FROM (SELECT tenant_id, inbox, status FROM events INDEXED BY events_by_expiry
+                                 WHERE expires_at_s <= :now_s LIMIT {_MOST_EXPIRED}) WHERE {_IS_UNDELIVERED}),
+        (SELECT timestamp_ms FROM events INDEXED BY events_by_status
+         WHERE {_IS_UNDELIVERED} AND expires_at_s > :now_s ORDER BY seq LIMIT 1)"""
+
+_ALL_OF_TENANT = f"SELECT inbox, span, start_ms, event_type, {_COUNTS} FROM counters WHERE tenant_id = ?"
+
+_ZERO = "UPDATE counters SET received = 0, delivered = 0, bytes = 0 WHERE tenant_id = ? AND span = ? AND start_ms >= ?"
+
+# By the hour, which days are made of as well.
+_TOLD_BY_EVENTS = f"""
+    SELECT inbox, event_type, timestamp_ms / {Span.HOUR.ms} * {Span.HOUR.ms}, count(*), 0, sum(octet_length(payload))
+    FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s GROUP BY 1, 2, 3
+    UNION ALL
+    SELECT inbox, event_type, delivered_at_ms / {Span.HOUR.ms} * {Span.HOUR.ms}, 0, count(*), 0
+    FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s AND status = 'delivered' GROUP BY 1, 2, 3"""
+
+_FORGET_ZEROS = f"DELETE FROM counters WHERE tenant_id = ? AND max({_COUNTS}) = 0"
+
+_BACKLOG = "SELECT inbox, undelivered FROM backlog WHERE tenant_id = ? AND undelivered <> 0"
+
+_FORGET_BACKLOG = "DELETE FROM backlog WHERE tenant_id = ?"
+
+_COUNT_BACKLOG = """
+    INSERT INTO backlog (tenant_id, inbox, undelivered)
+    SELECT tenant_id, inbox, count(*) FROM events WHERE tenant_id = ? AND status = 'undelivered' GROUP BY inbox"""
+
+
+class SQLiteCounters:
+    def __init__(self, database: Database, settling: Settling) -> None:
+        self._database = database
+        self._settling = settling
+
+    def read(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[Counted]:
+        return [
+            Counted(start_ms, event_type or None, Counts(*counts))
+            for start_ms, event_type, *counts in self._database.read(_READ, (tenant_id, inbox, span, since_ms))
+        ]
+
+    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> Undelivered:
+        self._settling.before_reading(tenant_id, inbox, now_ms)
+        place = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
+        return Undelivered(*self._database.read(_UNDELIVERED, place)[0])
+
+    def flush(self, at_once: bool = True) -> None:
+        """Nothing waits: it is counted where it happens."""
+
+    def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
+        moment = {"tenant_id": tenant_id, "now_s": seconds(now_ms)}
+        since = {span: max(since_ms, now_ms - span.kept_ms) for span in Span}
+
+        def act(connection: apsw.Connection) -> int:
+            before = _all_of_tenant(connection, tenant_id)
+            told: list[Row] = connection.execute(_TOLD_BY_EVENTS, moment).fetchall()
+            for span in Span:
+                connection.execute(_ZERO, (tenant_id, span, since[span]))
+                for inbox, event_type, at_ms, received, delivered, size in told:
+                    if span.start_ms(at_ms) >= since[span]:
+                        counts = Counts(received=received, delivered=delivered, bytes=size)
+                        add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
+            connection.execute(_FORGET_ZEROS, (tenant_id,))
+            after = _all_of_tenant(connection, tenant_id)
+            pairs = [(before.get(place, NONE), after.get(place, NONE)) for place in before.keys() | after.keys()]
+            others = sum(one != other for pair in pairs for one, other in zip(*pair, strict=True))
+            return others + _recount_backlog(connection, tenant_id)
+
+        return self._database.write(act)
+
+
+def _all_of_tenant(connection: apsw.Connection, tenant_id: str) -> dict[Row, Counts]:
+    rows: list[Row] = connection.execute(_ALL_OF_TENANT, (tenant_id,)).fetchall()
+    return {row[: -len(NONE)]: Counts(*row[-len(NONE) :]) for row in rows}
+
+
+def _recount_backlog(connection: apsw.Connection, tenant_id: str) -> int:
+    before: list[Row] = connection.execute(_BACKLOG, (tenant_id,)).fetchall()
+    connection.execute(_FORGET_BACKLOG, (tenant_id,))
+    connection.execute(_COUNT_BACKLOG, (tenant_id,))
+    after: list[Row] = connection.execute(_BACKLOG, (tenant_id,)).fetchall()
+    return len({inbox for inbox, _ in set(before) ^ set(after)})

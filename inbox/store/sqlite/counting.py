@@ -1,0 +1,73 @@
+"""Counting what becomes of events, in the transaction in which it becomes of them."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import apsw
+
+from inbox.counts import FURTHER_TYPES, MOST_TYPES, NONE, Counts, Span, Tally
+from inbox.events import Status
+from inbox.store.sqlite.database import Row
+
+_SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)
+
+_PLACE = "tenant_id = ? AND inbox = ? AND span = ?"
+
+_ADD = f"UPDATE counters SET {_SUMS} WHERE {_PLACE} AND start_ms = ? AND event_type = ?"
+
+_HAS_MANY_TYPES = f"SELECT count(*) >= {MOST_TYPES} FROM counters WHERE {_PLACE} AND start_ms = ?"
+
+_BEGIN = """
+    INSERT INTO counters (tenant_id, inbox, span, start_ms, event_type) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING"""
+
+_FORGET = f"DELETE FROM counters WHERE {_PLACE} AND start_ms < ?"
+
+_ADD_UNDELIVERED = """
+    INSERT INTO backlog (tenant_id, inbox, undelivered) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET undelivered = undelivered + excluded.undelivered"""
+
+
+def count(connection: apsw.Connection, tenant_id: str, at_ms: int, tally: Tally) -> None:
+    for (inbox, event_type), counts in tally.counts.items():
+        if counts != NONE:
+            for span in Span:
+                add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
+    for inbox, undelivered in tally.undelivered.items():
+        if undelivered:
+            connection.execute(_ADD_UNDELIVERED, (tenant_id, inbox, undelivered))
+
+
+def count_each(
+    connection: apsw.Connection,
+    tenant_id: str,
+    inbox: str,
+    at_ms: int,
+    changed: Iterable[Row],
+    counts: Counts,
+    undelivered: int,
+) -> None:
+    """The same has happened to all of them; each row holds an event's type."""
+    tally = Tally()
+    for (event_type,), number in Counter(changed).items():
+        tally.add(inbox, event_type, counts.times(number), undelivered * number)
+    count(connection, tenant_id, at_ms, tally)
+
+
+def count_gone(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
+    """Rows that begin with tenant, inbox and status, of events that were deleted."""
+    fewer = Counter((tenant_id, inbox) for tenant_id, inbox, status, *_ in deleted if status == Status.UNDELIVERED)
+    for whose, number in fewer.items():
+        connection.execute(_ADD_UNDELIVERED, (*whose, -number))
+
+
+def add(connection: apsw.Connection, place: tuple[str, str, Span, int], event_type: str | None, counts: Counts) -> None:
+    its_type = event_type or ""
+    connection.execute(_ADD, (*counts, *place, its_type))
+    if connection.changes() == 0:
+        *whose, span, start_ms = place
+        connection.execute(_FORGET, (*whose, span, start_ms - span.kept_ms))
+        if connection.execute(_HAS_MANY_TYPES, place).fetchone() == (True,):
+            its_type = FURTHER_TYPES
+        connection.execute(_BEGIN, (*place, its_type))
+        connection.execute(_ADD, (*counts, *place, its_type))

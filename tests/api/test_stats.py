@@ -1,0 +1,137 @@
+"""GET /stats."""
+
+import re
+from typing import Any
+
+import pytest
+
+from inbox.settings import Settings
+from inbox.store.port import Store
+from tests.api.conftest import Caller, Clock, pointers
+
+COUNTS = ("received", "delivered", "leased", "dead", "replayed", "bytes")
+HOUR, DAY = 3600, 86_400
+
+
+def counts(**others: int) -> dict[str, int]:
+    return dict.fromkeys(COUNTS, 0) | others
+
+
+def stats(caller: Caller, query: str = "") -> dict[str, Any]:
+    answer = caller.get(f"/stats{query}")
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.get_json()
+    return document
+
+
+def only_counts(entry: dict[str, Any]) -> dict[str, int]:
+    return {name: entry[name] for name in COUNTS}
+
+
+def test_an_inbox_without_events_has_figures_of_zero(acme: Caller) -> None:
+    figures = stats(acme)
+    series = [figures.pop(name) for name in ("per_hour", "per_day")]
+    assert figures == {
+        "inbox": "default",
+        "window": "24h",
+        "undelivered": 0,
+        "oldest_undelivered_at": None,
+        "oldest_undelivered_age_seconds": None,
+        "totals": counts(),
+        "event_types": [],
+    }
+    assert [len(entries) for entries in series] == [24, 2]
+    assert all(only_counts(entry) == counts() for entries in series for entry in entries)
+
+
+def test_what_became_of_events_is_shown(acme: Caller, clock: Clock) -> None:
+    first = acme.send({"n": 1}, event_type="order.created")
+    for _ in range(2):
+        acme.send({"n": 2})
+    acme.send({"n": 3}, event_type="order.created")
+    acme.poll("/inbox?limit=1")
+    leased = acme.lease("&limit=1")
+    acme.settle("ack", [leased[0]["receipt"]])
+    acme.post(f"/events/{first['id']}/replay")
+    clock.advance(30)
+
+    figures = stats(acme)
+    assert figures["undelivered"] == 3
+    assert figures["oldest_undelivered_at"] == first["created_at"]
+    assert figures["oldest_undelivered_age_seconds"] in (30, 31)
+    assert figures["totals"] == counts(received=4, delivered=2, leased=1, replayed=1, bytes=28)
+    assert figures["event_types"] == [
+        {"event_type": None, **counts(received=2, delivered=1, leased=1, bytes=14)},
+        {"event_type": "order.created", **counts(received=2, delivered=1, replayed=1, bytes=14)},
+    ]
+    for series in ("per_hour", "per_day"):
+        assert sum(entry["received"] for entry in figures[series]) == 4
+
+
+@pytest.mark.parametrize(("window", "hours", "days"), [("24h", 24, 2), ("7d", 72, 7), ("30d", 72, 30)])
+def test_a_window_shows_every_hour_and_day_of_it(
+    acme: Caller, clock: Clock, window: str, hours: int, days: int
+) -> None:
+    acme.send({"n": 1})
+    clock.advance(2 * DAY)
+    acme.send({"n": 1})
+
+    figures = stats(acme, f"?window={window}")
+    starts = [entry["start"] for entry in figures["per_hour"]]
+    assert (len(starts), sorted(set(starts))) == (hours, starts)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", start) for start in starts)
+    days_of_week = [entry["start"] for entry in figures["per_day"]]
+    assert (len(days_of_week), sorted(set(days_of_week))) == (days, days_of_week)
+    assert all(start.endswith("T00:00:00.000Z") for start in days_of_week)
+    assert figures["per_hour"][-1]["received"] == figures["per_day"][-1]["received"] == 1
+    assert figures["totals"]["received"] == (1 if window == "24h" else 2)
+    assert sum(entry["received"] for entry in figures["per_hour"]) == (1 if window == "24h" else 2)
+
+
+def test_who_has_died_is_counted_at_once(acme: Caller, clock: Clock, settings: Settings) -> None:
+    acme.send({"n": 1})
+    for _ in range(settings.max_deliveries):
+        assert acme.lease("&lease_seconds=1")
+        clock.advance(2)
+    assert stats(acme)["totals"]["dead"] == 1
+
+
+def test_what_came_while_the_clock_was_ahead_is_shown_now(acme: Caller, clock: Clock) -> None:
+    clock.advance(3 * HOUR)
+    acme.send({"n": 1})
+    clock.advance(-3 * HOUR)
+    acme.send({"n": 2})
+    figures = stats(acme)
+    assert figures["totals"]["received"] == figures["per_hour"][-1]["received"] == 2
+
+
+def test_each_inbox_has_figures_of_its_own(acme: Caller, acme_manager: Caller) -> None:
+    acme_manager.put("/inboxes/crm", json={"event_types": ["order.*"]})
+    acme.send({"n": 1}, event_type="order.created")
+    acme.send({"n": 2})
+    acme.poll("/inbox/crm")
+
+    of_crm = stats(acme, "?inbox=crm")
+    assert (of_crm["inbox"], of_crm["undelivered"], of_crm["totals"]["received"]) == ("crm", 0, 1)
+    assert stats(acme, "?inbox=default") == stats(acme) | {"undelivered": 2}
+    assert acme.get("/stats?inbox=other").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [("window=1h", "/window"), ("window=", "/window"), ("inbox=UPPER", "/inbox"), ("surprise=1", "/surprise")],
+)
+def test_other_questions_are_refused(acme: Caller, query: str, pointer: str) -> None:
+    refused = acme.get(f"/stats?{query}")
+    assert (refused.status_code, pointers(refused)) == (422, [pointer])
+
+
+def test_no_tenant_sees_the_figures_of_another(acme: Caller, globex: Caller) -> None:
+    acme.send({"n": 1})
+    assert stats(globex)["totals"] == counts()
+
+
+def test_asking_needs_no_write(acme: Caller, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    acme.send({"n": 1})
+    monkeypatch.setattr(store._database, "write", None)  # type: ignore[attr-defined]
+    assert stats(acme)["undelivered"] == 1

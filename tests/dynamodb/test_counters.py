@@ -1,0 +1,122 @@
+"""The items that counts are kept in: what they have room for, what is read of them, and when they go."""
+
+import pytest
+
+from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.events import DEFAULT_INBOX, PageSize
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.layout import TENANTS, counter_key
+from inbox.tenants import Inbox
+from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
+from tests.dynamodb.counted import TODAY, send, totals
+from tests.engines.wire import Wire
+
+pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+
+
+def test_an_item_has_room_for_so_many_types_whoever_writes_them(
+    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
+) -> None:
+    for number, each in enumerate((store, other_store, store)):
+        types = [f"of-{number}-{its_type}" for its_type in range(MOST_TYPES)]
+        each.events.put(tenant, [fresh(event_type=its_type) for its_type in types], NOW, LATER)
+        each.counters.flush()
+
+    for _ in range(2):
+        assert len(store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MOST_TYPES + 1
+        assert totals(store, tenant).received == 3 * MOST_TYPES
+        store.counters.recount(tenant, 0, NOW)
+
+
+def test_a_type_that_has_counts_of_its_own_keeps_them_whatever_else_comes(store: DynamoDBStore, tenant: str) -> None:
+    def send_types(name: str, many: int) -> None:
+        store.events.put(tenant, [fresh(event_type=f"{name}-{number}") for number in range(many)], NOW, LATER)
+
+    send_types("old", 30)
+    store.counters.flush()
+    # More counts than one call takes, of more types than there is room for.
+    send_types("new", 100)
+    store.events.claim(tenant, DEFAULT_INBOX, PageSize(130, ANY_SIZE), NOW, NOW + 60_000)
+    send_types("new", 100)
+    send_types("old", 30)
+    claim(store, tenant)
+    store.counters.flush()
+
+    counted = {each.event_type: each.counts for each in store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)}
+    own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MOST_TYPES - 30)}
+    assert counted.keys() == own | {FURTHER_TYPES}
+    assert {counted[each] for each in own} == {
+        Counts(received=2, delivered=1, leased=1, bytes=2 * len(fresh().payload))
+    }
+    assert counted[FURTHER_TYPES][:3] == (160, 80, 80)
+    assert store.counters.recount(tenant, 0, NOW) == 0
+
+
+def test_a_named_inbox_adds_nothing_to_what_is_read_of_the_others(
+    store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    send(store, tenant)
+    for day in range(40):
+        for span in Span:
+            key = counter_key(tenant, "shipping", span, TODAY - day * Span.DAY.ms)
+            item = {**key, "filling": {"S": "x" * 1_000}}
+            store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
+    store.counters.flush()
+    wire.reset()
+    for span in Span:
+        store.counters.read(tenant, DEFAULT_INBOX, span, TODAY - 30 * Span.DAY.ms)
+    assert wire.read_units == 1
+
+
+def test_an_inbox_that_is_made_anew_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
+    store.inboxes.save(tenant, Inbox("shipping", None, NOW))
+    store.events.put(tenant, [fresh(event_type=f"type-{each}") for each in range(MOST_TYPES)], NOW, LATER)
+    store.counters.flush()
+    send(store, tenant)
+    store.inboxes.close(tenant, "shipping")
+    store.inboxes.clear(tenant, "shipping", 500)
+    store.inboxes.save(tenant, Inbox("shipping", None, NOW))
+    send(store, tenant)
+    store.counters.flush()
+    (counted,) = store.counters.read(tenant, "shipping", Span.DAY, 0)
+    assert (counted.event_type, counted.counts.received) == ("order.created", 1)
+
+
+def test_what_a_newer_release_counts_is_passed_over(store: DynamoDBStore, tenant: str) -> None:
+    key = counter_key(tenant, DEFAULT_INBOX, Span.DAY, TODAY)
+    item = {**key, "surprises#order.created": {"N": "3"}, "received#order.created": {"N": "2"}}
+    store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
+    assert totals(store, tenant) == Counts(received=2)
+
+
+def test_more_than_is_looked_at_is_counted(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inbox.store.dynamodb.counters._EXACT_UP_TO", 5)
+    send(store, tenant, 9)
+    claim(store, tenant, 2)
+    store.events.erase(tenant, send(store, tenant)[0].event_id, NOW)
+    # Not written yet: what was seen is the least that there can be.
+    assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 6
+    store.counters.flush()
+    assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7
+
+    # What came longer ago than events are kept is not there any more, taken or not.
+    day = store._connection.get(TENANTS, {"PK": {"S": f"TENANT#{tenant}"}, "SK": {"S": "METRICS#DAY#2100-01-01"}})
+    assert day is not None
+    assert (day["undelivered"], day["delivered#order.created"]) == ({"N": "7"}, {"N": "2"})
+    long_ago = TODAY - 31 * Span.DAY.ms
+    store.counters._counting._pending.add_to_day(tenant, DEFAULT_INBOX, "undelivered", long_ago, 100)
+    store.counters.flush()
+    assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7
+
+
+def test_hours_and_days_pass_away(store: DynamoDBStore, tenant: str) -> None:
+    store.inboxes.save(tenant, Inbox("shipping", None, NOW))
+    send(store, tenant)
+    store.counters.flush()
+    keys = ("METRICS#HOUR#2100-01-01T00", "METRICS#DAY#2100-01-01", "METRICS#HOUR#shipping#2100-01-01T00")
+    expiries = []
+    for key in keys:
+        item = store._connection.get(TENANTS, {"PK": {"S": f"TENANT#{tenant}"}, "SK": {"S": key}})
+        assert item is not None
+        expiries.append(int(item["ttl"]["N"]) - NOW // 1000)
+    assert expiries == [73 * 3600, 401 * 86_400, 73 * 3600]

@@ -1,0 +1,80 @@
+"""The counters of the embedded store: what an earlier release did not count, and what is forgotten again."""
+
+from pathlib import Path
+
+import apsw
+
+from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.events import DEFAULT_INBOX
+from inbox.store.sqlite import SQLiteStore, migrations
+from tests.contract.samples import NOW, new_event
+from tests.engines.harnesses import MAX_DELIVERIES
+
+HOUR, DAY = Span.HOUR.ms, Span.DAY.ms
+LATER = (NOW + 500 * DAY) // 1000
+
+
+def counted(store: SQLiteStore, span: Span) -> dict[tuple[int, str | None], Counts]:
+    return {
+        (start, event_type): counts for start, event_type, counts in store.counters.read("acme", "default", span, 0)
+    }
+
+
+def test_the_events_of_an_earlier_release_are_counted_when_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "inbox.db"
+    old = apsw.Connection(str(path))
+    for script in migrations._scripts()[:5]:
+        if "email_key" not in script:
+            old.execute(script)
+    old.execute("PRAGMA user_version = 5")
+    rows = [
+        ("a", "default", "order", NOW, "delivered", NOW + HOUR, '{"n":1}'),
+        ("a", "crm", "order", NOW, "undelivered", None, '{"n":1}'),
+        ("b", "default", None, NOW, "undelivered", None, "{}"),
+        ("c", "default", "order", NOW, "held", None, "{}"),
+        *((f"d{each}", "default", f"type-{each}", NOW - DAY, "dead", None, "{}") for each in range(MOST_TYPES + 9)),
+    ]
+    old.executemany(
+        """INSERT INTO events
+               (tenant_id, expires_at_s, event_id, inbox, event_type, timestamp_ms, status, delivered_at_ms, payload)
+           VALUES ('acme', ?, ?, ?, ?, ?, ?, ?, ?)""",
+        [(LATER, *row) for row in rows],
+    )
+    old.close()
+
+    store = SQLiteStore(path, MAX_DELIVERIES)
+    hours = counted(store, Span.HOUR)
+    hour = Span.HOUR.start_ms(NOW)
+    assert hours[hour, "order"] == Counts(received=2, bytes=9)
+    assert hours[hour + HOUR, "order"] == Counts(delivered=1)
+    assert hours[hour, None] == Counts(received=1, bytes=2)
+    assert hours[Span.HOUR.start_ms(NOW - DAY), FURTHER_TYPES] == Counts(received=9, bytes=18)
+    assert store.counters.undelivered("acme", DEFAULT_INBOX, NOW).count == 1
+    assert store.counters.undelivered("acme", "crm", NOW).count == 1
+    days = counted(store, Span.DAY)
+    assert days[Span.DAY.start_ms(NOW), "order"] == Counts(received=2, delivered=1, bytes=9)
+    # Which types are counted together is all that may differ.
+    store.counters.recount("acme", NOW - HOUR, NOW + HOUR)
+    assert counted(store, Span.HOUR) == hours
+    store.close()
+
+
+def test_a_recount_says_where_the_number_of_what_waits_was_wrong(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
+    store.events.put("acme", [new_event()], NOW, LATER)
+    store._database.write(lambda connection: connection.execute("UPDATE backlog SET undelivered = 7"))
+    assert store.counters.recount("acme", 0, NOW) == 1
+    assert store.counters.recount("acme", 0, NOW) == 0
+    assert store.counters.undelivered("acme", DEFAULT_INBOX, NOW).count == 1
+    store.close()
+
+
+def test_hours_and_days_that_are_long_over_are_forgotten(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
+    for days in (0, 2, 4, 398, 402):
+        store.events.put("acme", [new_event()], NOW + days * DAY, LATER)
+
+    for span, kept in ((Span.HOUR, [402]), (Span.DAY, [2, 4, 398, 402])):
+        starts = [start for start, _ in counted(store, span)]
+        assert sorted(starts) == [span.start_ms(NOW + days * DAY) for days in kept]
+    store.close()
