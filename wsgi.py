@@ -1,7 +1,8 @@
 """What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 32 wsgi:app`.
 
 Half of INBOX_THREADS may wait in long polls, so --threads has to be the same number, 32 where the setting is not given.
-Not with --preload: the store would be opened before the fork. Each process keeps to the limits by itself here.
+Not with --preload: the store would be opened before the fork. Each process keeps to the limits by itself here, and
+counts by itself for /metrics.
 """
 
 import os

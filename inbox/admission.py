@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import structlog
 from cachetools import LRUCache
@@ -31,6 +32,14 @@ class Limits:
     failures_a_minute: int
 
 
+class Source(StrEnum):
+    """Where it is found out whose key it is."""
+
+    CACHE = "cache"
+    SEAL = "seal"
+    STORE = "store"
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What a tenant may still do."""
@@ -40,7 +49,10 @@ class Allowance:
 
 
 class Admission:
-    """`secret` is what the Lambda authorizer seals with; without one no seal is taken."""
+    """`secret` is what the Lambda authorizer seals with; without one no seal is taken.
+
+    `looked_up` hears of every key that could be one, and where it was found out whose it is.
+    """
 
     def __init__(
         self,
@@ -50,7 +62,9 @@ class Admission:
         limits: Limits,
         secret: str,
         now_ms: Callable[[], int],
+        looked_up: Callable[[Source], object] = lambda _source: None,
     ) -> None:
+        self._looked_up = looked_up
         self._keys = keys
         self._cache = cache
         self._buckets = buckets
@@ -68,7 +82,9 @@ class Admission:
         now_ms = self._now_ms()
         key_hash = apikey.hash_of(key or "")
         record = None if afresh else self._cache.get(key_hash)
-        if record is None and key is not None:
+        if record is not None:
+            self._looked_up(Source.CACHE)
+        elif key is not None:
             sealed = None if afresh else self._from_seal(seal, key_hash, now_ms)
             record = sealed or self._from_store(key, key_hash, address, afresh=afresh)
         if record is None or record.has_expired(now_ms):
@@ -94,14 +110,19 @@ class Admission:
         if not 0 <= age_seconds < self._cache.seconds:
             return None
         self._cache.keep(key_hash, opened.record, self._cache.timer() - age_seconds)
+        self._looked_up(Source.SEAL)
         return opened.record
 
     def _from_store(self, key: str, key_hash: str, address: str, *, afresh: bool) -> KeyRecord | None:
         # A made-up key stops here: it costs neither memory nor a call.
-        if not apikey.is_well_formed(key) or (self._cache.is_unknown(key_hash) and not afresh):
+        if not apikey.is_well_formed(key):
+            return None
+        if self._cache.is_unknown(key_hash) and not afresh:
+            self._looked_up(Source.CACHE)
             return None
         if not self._cache.has_met(key_hash):
             self._refuse_guessers(address)
+        self._looked_up(Source.STORE)
         read_at = self._cache.timer()
         record = self._keys.find(key_hash)
         self._cache.keep(key_hash, record, read_at)

@@ -14,6 +14,9 @@ from inbox.history import History
 from inbox.ingest import Ingest
 from inbox.key_cache import KeyCache
 from inbox.key_ring import KeyRing
+from inbox.measured_store import MeasuredStore
+from inbox.metric_files import MetricFiles
+from inbox.metrics import Metrics
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
 from inbox.registry import Registry
@@ -34,10 +37,14 @@ class Shared:
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     met_keys: TokenBuckets = field(default_factory=TokenBuckets)
+    metric_files: MetricFiles | None = None
 
 
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
+    metrics = Metrics(settings.engine, shared.metric_files)
+    store.watch_batches(metrics.batch_written)
+    store = MeasuredStore(store, metrics.of_operation)
     app = Flask("inbox", static_folder=None)
     if settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
@@ -46,10 +53,18 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     api.install(
         app,
         Services(
-            admission=Admission(store.keys, cache, shared.buckets, limits, settings.authorizer_secret, store.now_ms),
+            admission=Admission(
+                store.keys,
+                cache,
+                shared.buckets,
+                limits,
+                settings.authorizer_secret,
+                store.now_ms,
+                metrics.key_looked_up,
+            ),
             ingest=Ingest(store.events, store.now_ms, settings.max_event_bytes, settings.retention_days),
             polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds),
-            waits=Waits(settings.threads // 2),
+            waits=Waits(settings.threads // 2, metrics.poll_waits),
             history=History(store.events, store.inboxes, store.now_ms),
             inboxes=NamedInboxes(store.inboxes, store.now_ms),
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
@@ -57,8 +72,10 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             stats=Stats(store.counters, store.inboxes, store.now_ms),
             check_store=store.check,
             flush_counts=store.counters.flush,
+            exposition=metrics.exposition,
             max_event_bytes=settings.max_event_bytes,
         ),
+        metrics.answered,
     )
     console.install(app)
     return app

@@ -4,19 +4,19 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
+from inbox import metric_files
 from inbox.app import Shared, create_app, start_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
+from inbox.metric_files import SHARED_MEMORY, MetricFiles
 from inbox.settings import Settings
 from inbox.store.opening import open_made_store, open_store
 from inbox.worker import InboxWorker
 
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a heartbeat file in memory never waits for a disk
 # Beyond this many, connections cost more memory than they are worth: the longest idle ones are closed.
 _MOST_CONNECTIONS = 16_384
 # Files that a process and each of its threads may need for other things than clients.
@@ -31,7 +31,8 @@ def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> 
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
         store.check()
-    _Server(settings, when_ready).run()
+    with metric_files.made() as files:
+        _Server(settings, files, when_ready).run()
 
 
 def host_and_port(settings: Settings) -> str:
@@ -65,10 +66,11 @@ def _connections_of_a_worker(settings: Settings) -> int:
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    def __init__(self, settings: Settings, when_ready: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, files: MetricFiles, when_ready: Callable[[], None]) -> None:
         self._settings = settings
         self._when_ready = when_ready
-        self._shared = Shared()
+        self._metric_files = files
+        self._shared = Shared(metric_files=files)
         super().__init__()
 
     def load_config(self) -> None:
@@ -78,7 +80,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "threads": self._settings.threads,
             "worker_class": InboxWorker,
             "worker_connections": _connections_of_a_worker(self._settings),
-            "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
+            "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
             # Longer than a load balancer's 60 s, so that it is never we who close first.
             "keepalive": 75,
             "graceful_timeout": 8,
@@ -89,9 +91,17 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "proc_name": "inbox",
             "logger_class": GunicornLogger,
             "when_ready": lambda _server: self._when_ready(),
+            "child_exit": self._keep_its_counts,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
+
+    def _keep_its_counts(self, arbiter: Any, _worker: Any) -> None:
+        try:
+            self._metric_files.keep_of_ended(arbiter.WORKERS)
+        except Exception as error:
+            # No reason to end the service, whatever it was. It is tried again when the next one ends.
+            arbiter.log.warning("What a worker has counted is left where it is (%s)", type(error).__name__)
 
     def load(self) -> Any:
         # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.

@@ -83,6 +83,10 @@ class Settings:
         """The file of the embedded store; None where the store is DynamoDB."""
         return None if self.store == _DYNAMODB else Path(self.store.removeprefix(SQLITE))
 
+    @property
+    def engine(self) -> str:
+        return "dynamodb" if self.sqlite_path is None else "sqlite"
+
     def shown(self) -> dict[str, str]:
         """Every setting by the name of its variable, secrets hidden."""
         return {

@@ -6,6 +6,7 @@ store. A wait holds a thread, so only so many wait at a time in a process: the o
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from threading import BoundedSemaphore
 
 from inbox.events import Page
@@ -14,7 +15,10 @@ _PAUSE_SECONDS = 0.2
 
 
 class Waits:
-    def __init__(self, most: int) -> None:
+    """`held` is entered for as long as a poll is held back."""
+
+    def __init__(self, most: int, held: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+        self._held = held
         self._places = BoundedSemaphore(most)
         self._stopping = False
 
@@ -33,11 +37,12 @@ class Waits:
         if page.events or not self._places.acquire(blocking=False):
             return page
         try:
-            while not page.events and not self._stopping and (left := deadline - time.monotonic()) > 0:
-                time.sleep(min(_PAUSE_SECONDS, left))
-                if hung_up():
-                    break
-                page = look()
+            with self._held():
+                while not page.events and not self._stopping and (left := deadline - time.monotonic()) > 0:
+                    time.sleep(min(_PAUSE_SECONDS, left))
+                    if hung_up():
+                        break
+                    page = look()
             return page
         finally:
             self._places.release()

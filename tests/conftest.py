@@ -1,5 +1,6 @@
 """What every kind of test may use."""
 
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,7 @@ from types import ModuleType
 import botocore.session
 import pytest
 
+from inbox import metric_files
 from tests.deploy.recording import Recording
 from tests.engines import cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
@@ -81,6 +83,19 @@ def descriptions_of_services() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_memory() -> Iterator[None]:
+    """What the last service that was killed has left there goes as it would at the next start."""
+    yield
+    # Its workers may still be ending. Services of other test processes keep theirs.
+    for _ in range(20):
+        with metric_files.made() as files:
+            others = [each for each in files.folder.parent.glob("inbox-metrics-*") if each != files.folder]
+        if not others:
+            break
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,16 @@ from flask import Flask
 
 from inbox.api import admin, events, history, inbox, inboxes, keys, pages, paths, problems, service_info, stats
 from inbox.api.openapi import create_api
-from inbox.api.request_trail import RequestTrail
+from inbox.api.request_trail import Answered, RequestTrail
 from inbox.api.services import Services, attach
 
 
-def install(app: Flask, services: Services) -> None:
+def install(app: Flask, services: Services, answered: Answered) -> None:
     """Puts every route of the API into the app."""
     # `/events//batch` is not `/events/batch`: a redirect would let a proxy and this service disagree about the path.
     app.url_map.merge_slashes = False
     attach(app, services)
-    app.wsgi_app = RequestTrail(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = RequestTrail(app.wsgi_app, answered)  # type: ignore[method-assign]
     api = create_api(app)
     for resource in (events, inbox, history, inboxes, stats, keys, admin, service_info):
         api.register_blueprint(resource.blueprint)

@@ -25,6 +25,7 @@ from inbox.api.polling_schemas import (
 )
 from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
 from inbox.api.problems import Refusal
+from inbox.api.request_trail import note_wait
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
@@ -154,7 +155,11 @@ def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Re
         check_again(Scope.INBOX_READ)
         return take()
 
-    page = services().waits.until_events(look, parameters["wait"], _hung_up) if parameters["wait"] else take()
+    if parameters["wait"]:
+        note_wait()
+        page = services().waits.until_events(look, parameters["wait"], _hung_up)
+    else:
+        page = take()
     documents = [event_document(event) for event in page.events]
     return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})
 

@@ -1,10 +1,10 @@
-"""What each request leaves behind: an id in the answer, and one line in the log."""
+"""What each request leaves behind: an id in the answer, one line in the log, and a count."""
 
 import random
 import re
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 from flask import request
@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 
 _REQUEST_ID = "inbox.request_id"
 _TENANT_ID = "inbox.tenant_id"
+_MAY_WAIT = "inbox.may_wait"
 REQUEST_ID = "[A-Za-z0-9._:-]{1,128}"
 _log = structlog.get_logger()
+
+
+class Answered(Protocol):
+    """Hears of each answer. The route is a rule, None where there is none for the request."""
+
+    def __call__(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> object: ...
 
 
 class RequestTrail:
     """Stands around the app, where headers are still a plain list."""
 
-    def __init__(self, app: "WSGIApplication") -> None:
+    def __init__(self, app: "WSGIApplication", answered: Answered) -> None:
         self._app = app
+        self._answered = answered
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         began = time.perf_counter()
@@ -34,10 +42,25 @@ class RequestTrail:
             headers += (("X-Request-Id", request_id), ("X-Content-Type-Options", "nosniff"))
             if not any(name == "Cache-Control" for name, _ in headers):
                 headers.append(("Cache-Control", "no-store"))
-            _write_line(environ, status, began)
+            self._leave(environ, int(status[:3]), time.perf_counter() - began)
             return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
 
         return self._app(environ, begin)
+
+    def _leave(self, environ: "WSGIEnvironment", status: int, seconds: float) -> None:
+        # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
+        rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
+        route, method = rule and rule.rule, environ["REQUEST_METHOD"]
+        _log.info(
+            "request",
+            method=method,
+            route=route,
+            status=status,
+            ms=round(seconds * 1000, 1),
+            tenant_id=environ.get(_TENANT_ID),
+            request_id=environ[_REQUEST_ID],
+        )
+        self._answered(route, method, status, seconds, may_wait=_MAY_WAIT in environ)
 
 
 def request_id() -> str:
@@ -51,6 +74,11 @@ def note_tenant(tenant_id: str) -> None:
     request.environ[_TENANT_ID] = tenant_id
 
 
+def note_wait() -> None:
+    """For the count: how long it takes says nothing of the service."""
+    request.environ[_MAY_WAIT] = True
+
+
 def new_request_id() -> str:
     # Without a call to the system, at which a thread would give way to another one. It need not be hard to guess.
     return f"{random.getrandbits(128):032x}"
@@ -59,17 +87,3 @@ def new_request_id() -> str:
 def _decent(given: str) -> str | None:
     # A key put there by mistake would end up in the log.
     return given if re.fullmatch(REQUEST_ID, given) and apikey.PREFIX not in given else None
-
-
-def _write_line(environ: "WSGIEnvironment", status: str, began: float) -> None:
-    # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
-    rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
-    _log.info(
-        "request",
-        method=environ["REQUEST_METHOD"],
-        route=rule and rule.rule,
-        status=int(status[:3]),
-        ms=round((time.perf_counter() - began) * 1000, 1),
-        tenant_id=environ.get(_TENANT_ID),
-        request_id=environ[_REQUEST_ID],
-    )

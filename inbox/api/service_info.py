@@ -1,4 +1,4 @@
-"""/me, /healthz, /readyz: who is calling, and how the service is."""
+"""/me, /healthz, /readyz, /metrics: who is calling, and how the service is."""
 
 from typing import Any
 
@@ -12,6 +12,12 @@ from inbox.api.schemas import Caller, Health
 from inbox.api.services import services
 
 blueprint = Blueprint("service", __name__, description="Who is calling, and how the service is.")
+
+_TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+_EXAMPLE = """# HELP inbox_waiting_polls Polls held back
+# TYPE inbox_waiting_polls gauge
+inbox_waiting_polls 3.0
+"""
 
 
 @blueprint.route("/me", methods=["GET"])
@@ -46,3 +52,12 @@ def readyz() -> Response:
     """Whether the store answers"""
     services().check_store()
     return json_answer({"status": "ok"})
+
+
+@blueprint.route("/metrics", methods=["GET"])
+@blueprint.doc(responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": _EXAMPLE}}}})
+@blueprint.response(200, description="In Prometheus' text format.")
+@blueprint.refusals()
+def metrics() -> Response:
+    """What the service has counted, for Prometheus"""
+    return Response(services().exposition(), content_type=_TEXT_FORMAT)

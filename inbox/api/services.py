@@ -31,6 +31,7 @@ class Services:
     stats: Stats
     check_store: Callable[[], None]
     flush_counts: Callable[[], None]
+    exposition: Callable[[], bytes]
     max_event_bytes: int
 
 

@@ -5,7 +5,7 @@ from `Store.now_ms`. A call that raises StoreUnavailable may have happened, or a
 nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
@@ -289,6 +289,9 @@ class Store(Protocol):
 
     def check(self) -> None:
         """Raises StoreUnavailable unless the store answers and can be written to."""
+
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        """Has it told, after each write that callers who come together share, for how many of them it was."""
 
     def close(self) -> None:
         """Lets go of files and connections. The store is not used afterwards."""

@@ -20,7 +20,7 @@ NAMES = {
     *("list_keys", "create_key", "revoke_key", "rotate_key"),
     *("list_tenants", "create_tenant", "get_tenant", "update_tenant", "set_tenant_status", "delete_tenant"),
     *("restore_tenant", "list_tenant_audit", "create_key_for_tenant"),
-    *("stats", "me", "healthz", "readyz"),
+    *("stats", "me", "healthz", "readyz", "metrics"),
 }
 CONFLICTS = {
     "send_event": {"idempotency-conflict"},

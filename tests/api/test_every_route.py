@@ -61,6 +61,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/admin/tenants/<tenant_id>/keys"): Row(ADMIN, 403, {}),
     ("GET", "/healthz"): Row(PUBLIC),
     ("GET", "/readyz"): Row(PUBLIC),
+    ("GET", "/metrics"): Row(PUBLIC),
     ("GET", "/openapi.json"): Row(PUBLIC),
     ("GET", "/docs"): Row(PUBLIC),
     ("GET", "/static/<path:filename>"): Row(PUBLIC, 404),

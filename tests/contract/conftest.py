@@ -30,10 +30,11 @@ _REGISTRY = {
 NEEDLESS = {
     # They never ask an index, or only one that has caught up.
     "lagging-index": _REGISTRY
-    | {"test_counters", "test_idempotency", "test_positions", "test_receipts", "test_retention"},
+    | {"test_batches", "test_counters", "test_idempotency", "test_positions", "test_receipts", "test_retention"},
     # It answers these as DynamoDB Local does, and takes longer for it. What it does otherwise is changing an event.
     "moto": _REGISTRY
     | {
+        "test_batches",
         "test_clock",
         "test_counters",
         "test_history",

@@ -59,7 +59,11 @@ def environment(name: str) -> dict[str, str]:
     return parameters
 
 
-ANYTHING = MADE_UP | environment("prod") | {"AnomalyMonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/1"}
+ANYTHING = (
+    MADE_UP
+    | environment("prod")
+    | {"AnomalyMonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/1", "PrometheusSecurityGroup": "sg-00000001"}
+)
 
 
 def parameters_of(name: str, **given: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ NOT_MADE = {
     "policies": set(),
     "second-region": set(),
     "service-apprunner": {"AutoScaling", "Service"},
-    "service-ecs": {"ScalableTarget", "ScaleOnCpu", "ScaleOnRequests"},
+    "service-ecs": {"PrometheusIngress", "ScalableTarget", "ScaleOnCpu", "ScaleOnRequests"},
 }
 
 Ask = Callable[[str], Any]
@@ -113,6 +113,7 @@ def ways_to_ask(account: Account, stack: str) -> dict[str, Ask]:
         "AWS::ECS::Service": lambda name: ecs.describe_services(cluster=cluster, services=[name])["services"],
         "AWS::ECS::TaskDefinition": lambda name: ecs.describe_task_definition(taskDefinition=name),
         "AWS::ElasticLoadBalancingV2::Listener": lambda name: elb.describe_listeners(ListenerArns=[name])["Listeners"],
+        "AWS::ElasticLoadBalancingV2::ListenerRule": lambda name: elb.describe_rules(RuleArns=[name])["Rules"],
         "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda name: elb.describe_load_balancers(LoadBalancerArns=[name]),
         "AWS::ElasticLoadBalancingV2::TargetGroup": lambda name: elb.describe_target_groups(TargetGroupArns=[name]),
         "AWS::IAM::ManagedPolicy": lambda name: iam.get_policy(PolicyArn=name),

@@ -89,6 +89,17 @@ def test_the_service_grows_with_its_cpu_and_its_requests() -> None:
     assert [each["TargetValue"] for each in policies] == [60, "15000"]
 
 
+def test_metrics_are_not_for_the_public_and_prometheus_gets_in_where_there_is_one() -> None:
+    for group in ("", "sg-00000002"):
+        stack = stacks.filled_in("service-ecs", **stacks.ANYTHING | {"PrometheusSecurityGroup": group})
+        rule = stack.properties("MetricsStayInside")
+        assert rule["Conditions"] == [{"Field": "path-pattern", "PathPatternConfig": {"Values": ["/metrics"]}}]
+        (action,) = rule["Actions"]
+        assert (action["Type"], action["FixedResponseConfig"]["StatusCode"]) == ("fixed-response", "404")
+        ways_in = stack.of_type("AWS::EC2::SecurityGroupIngress").values()
+        assert [each["SourceSecurityGroupId"] for each in ways_in] == [group] * bool(group)
+
+
 # Alarms over several metrics, which the emulator of test_emulator.py does not make: the figures of the capacity plan.
 OVER_SEVERAL_METRICS = {
     "ReadUnitsAlarm": (10_000, 60, "ConsumedReadCapacityUnits"),

@@ -19,6 +19,7 @@ PLACEHOLDERS = {
     "AWS::Backup::BackupSelection": (),
     "AWS::Budgets::Budget": (),
     "AWS::CE::AnomalySubscription": (),
+    "AWS::EC2::SecurityGroupIngress": (),
 }
 
 

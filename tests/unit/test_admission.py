@@ -56,6 +56,7 @@ class House:
         self.keys = Keys()
         self.seconds = Seconds()
         self.now_ms = NOW
+        self.looked_up: list[str] = []
         limits = Limits(requests_a_second=requests, failures_a_minute=failures)
         self.admission = Admission(
             cast(KeyStore, self.keys),
@@ -64,6 +65,7 @@ class House:
             limits,
             secret,
             lambda: self.now_ms,
+            self.looked_up.append,
         )
 
     def refused(self, key: str | None, address: str = HERE) -> type[Exception] | None:
@@ -286,6 +288,19 @@ def test_what_the_authorizer_has_found_out_is_not_asked_again() -> None:
     house.pass_time(1)
     assert house.refused(key) is Unauthenticated
     assert house.keys.asked == 1
+
+
+def test_it_is_told_where_a_key_was_found() -> None:
+    house = House()
+    known, sealed, unknown = house.keys.mint(), apikey.mint(), apikey.mint()
+    house.admission.identify(known, HERE)
+    house.admission.identify(known, HERE)
+    house.admission.identify(known, HERE, afresh=True)
+    house.admission.identify(sealed, HERE, seal(house, sealed))
+    house.admission.identify(sealed, HERE)
+    for key in (unknown, unknown, "no key", None):
+        house.refused(key)
+    assert house.looked_up == ["store", "cache", "store", "seal", "cache", "store", "cache"]
 
 
 @pytest.mark.parametrize("age", [-1, 30])

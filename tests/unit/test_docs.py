@@ -18,6 +18,7 @@ from inbox.cli import inbox
 from inbox.settings import Settings, variable_of
 from inbox.store.opening import open_store
 from inbox.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
+from tests.exposition import every_metric
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,6 +106,19 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("http.md")
 
 
+def test_every_metric_is_described_with_its_type_and_labels() -> None:
+    described = {
+        name: (kind, set(re.findall("`([a-z]+)`", labels)))
+        for name, kind, labels in re.findall(
+            r"^\| `(inbox_\w+)` \| (\w+) \| ([^|]*)\|", page("metrics.md"), re.MULTILINE
+        )
+    }
+    assert described == {
+        name: (family.type, {label for sample in family.samples for label in sample.labels} - {"le"})
+        for name, family in every_metric().items()
+    }
+
+
 def test_every_dependency_earns_its_line() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split("[<>=]", each)[0] for each in project["dependencies"]}
@@ -125,6 +139,7 @@ def test_links_between_pages_lead_somewhere() -> None:
     for file in [
         *ROOT.glob("*.md"),
         ROOT / "deploy" / "README.md",
+        ROOT / "deploy" / "grafana" / "README.md",
         ROOT / "zapier" / "README.md",
         *(ROOT / "docs").rglob("*.md"),
     ]:

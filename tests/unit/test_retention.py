@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from inbox.background import Background
 from inbox.errors import StoreUnavailable
 from inbox.events import NewEvent, random_event_id
+from inbox.metric_files import MetricFiles
 from inbox.retention import Retention
 from inbox.server import _Server
 from inbox.settings import Settings
@@ -77,5 +78,5 @@ def test_a_worker_purges_and_flushes_from_when_it_has_the_app(tmp_path: Path, mo
     started: list[str] = []
     monkeypatch.setattr(Background, "start", lambda background: started.append(background._name))
     monkeypatch.setattr(Background, "stop", lambda _background: None)
-    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), lambda: None).load()
+    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), MetricFiles(tmp_path), lambda: None).load()
     assert started == ["purge", "flush"]

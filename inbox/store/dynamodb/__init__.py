@@ -1,5 +1,6 @@
 """The store for production: Amazon DynamoDB."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from inbox.store.dynamodb.connection import Connection
@@ -52,6 +53,9 @@ class DynamoDBStore:
                 Key=NOWHERE,
                 ConditionExpression="attribute_exists(pk)",
             )
+
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        self.events.watch_batches(on_batch)
 
     def close(self) -> None:
         self.counters.flush()

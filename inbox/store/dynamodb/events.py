@@ -1,6 +1,6 @@
 """Events in DynamoDB."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from inbox.events import (
@@ -130,6 +130,9 @@ class DynamoDBEvents:
     def purge(self, now_ms: int, most: int) -> int:  # noqa: ARG002 - as the port has it
         """DynamoDB deletes by TTL."""
         return 0
+
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        self._putting.watch_batches(on_batch)
 
     def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
         return self._adopting.adopt(tenant_id, records, now_ms)

@@ -40,7 +40,10 @@ class _Waiting:
 
 
 class Gathering:
-    """`write` answers an error, or None, for each item that it is given."""
+    """`write` answers an error, or None, for each item that it is given.
+
+    `on_group` hears how many callers a write was for, once they have been told.
+    """
 
     def __init__(self, write: Write) -> None:
         self._write = write
@@ -48,6 +51,7 @@ class Gathering:
         self._queue: deque[_Waiting] = deque()
         self._items_queued = 0
         self._under_way = 0
+        self.on_group: Callable[[int], object] = lambda _callers: None
 
     def put(self, items: Sequence[Item]) -> None:
         """Returns when all of the items are stored."""
@@ -82,6 +86,8 @@ class Gathering:
                 errors = self._write(items)
         finally:
             self._finish(group, errors)
+        if group:
+            self.on_group(len(group))
 
     def _next_group(self) -> list[_Waiting]:
         """As many as fit into a batch, and always one: an event may have more copies than that."""

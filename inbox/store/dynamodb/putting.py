@@ -1,6 +1,6 @@
 """Putting events in, each by the cheapest road that keeps its promise."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -29,6 +29,9 @@ class Putting:
         self._counting = counting
         self._writing = Writing(connection, counting.came)
         self._gathering = Gathering(self._writing.write_fresh)
+
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        self._gathering.on_group = on_batch
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         spread = self._shards.of(tenant_id)

@@ -1,5 +1,6 @@
 """The embedded store: one SQLite file, for one machine."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from inbox.store.sqlite.clock import SharedClock, boot_id
@@ -36,6 +37,9 @@ class SQLiteStore:
     def check(self) -> None:
         # What is there is written once more: on a full disk only a real write tells.
         self._database.write(lambda connection: connection.pragma("user_version", connection.pragma("user_version")))
+
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        self._database.watch_batches(on_batch)
 
     def close(self) -> None:
         self._database.close()

@@ -65,6 +65,9 @@ class Database:
     def write(self, act: Act[T]) -> T:
         return self._writer.run(act)
 
+    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+        self._writer.on_group = on_batch
+
     def close(self) -> None:
         for connection in list(self._open):
             self.discard(connection)

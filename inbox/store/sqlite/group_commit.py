@@ -48,7 +48,10 @@ class Source(Protocol):
 
 
 class GroupCommit:
-    """Owns the connection it asks for, from the first write on; nobody else may use it."""
+    """Owns the connection it asks for, from the first write on; nobody else may use it.
+
+    `on_group` hears how many were in a group, once they have been told.
+    """
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -56,6 +59,7 @@ class GroupCommit:
         self._mutex = threading.Lock()
         self._queue: deque[_Waiting[Any]] = deque()
         self._led = False
+        self.on_group: Callable[[int], object] = lambda _callers: None
 
     def run(self, act: Act[T]) -> T:
         """Performs `act` in a transaction and returns when it is on disk. An act that raises leaves no trace."""
@@ -93,6 +97,7 @@ class GroupCommit:
             self._clean_up(error)
         finally:
             self._hand_over(group)
+        self.on_group(len(group))
 
     def _clean_up(self, error: BaseException) -> None:
         connection = self._connection

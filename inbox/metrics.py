@@ -1,0 +1,138 @@
+"""What the service counts of itself, for Prometheus. docs/metrics.md says what it means; a test compares the two.
+
+No label holds anything that a client chooses, so there are only so many series: nothing of tenants, keys or paths.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    values,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from prometheus_client.values import MutexValue
+
+from inbox.event_counts import EventCounts
+from inbox.measured_store import Ended
+from inbox.metric_files import MetricFiles
+from inbox.shared_numbers import values_in
+
+_UNMATCHED = "unmatched"
+_OTHER = "other"
+_METHODS = {name: name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_LONG_POLL_SECONDS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20, 25)
+_CALLERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+
+# When a number was begun is not known where processes count together. So both ways show the same.
+disable_created_metrics()
+
+Count = Callable[[], None]
+Observe = Callable[[float], None]
+
+
+class Metrics:
+    """Counts in `files`, together with the other processes of the service; without them each for itself."""
+
+    def __init__(self, engine: str, files: MetricFiles | None = None) -> None:
+        registry = CollectorRegistry()
+        self._engine = engine
+        self._reading = nullcontext if files is None else files.reading
+        self._shown = registry if files is None else CollectorRegistry()
+        # All metrics are made of what stands there, those of a label when it is met.
+        values.ValueClass = MutexValue if files is None else values_in(files.folder)
+        if files is not None:
+            files.be_there()
+            MultiProcessCollector(self._shown, str(files.folder))
+        self._shown.register(_Build(engine))
+
+        counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
+        self._requests = counter("inbox_requests", "Answers", ["route", "method", "status"])
+        self._request_seconds = histogram(
+            "inbox_request_duration_seconds", "Time to an answer", ["route", "method"], buckets=_SECONDS
+        )
+        self._long_poll_seconds = histogram(
+            "inbox_long_poll_duration_seconds", "The same, of polls with a wait", ["route"], buckets=_LONG_POLL_SECONDS
+        )
+        self._waiting = Gauge("inbox_waiting_polls", "Polls held back", multiprocess_mode="livesum", registry=registry)
+        self._key_lookups = counter("inbox_key_lookups", "Keys looked up, by where they were found", ["source"])
+        self._store_seconds = histogram(
+            "inbox_store_call_duration_seconds", "Calls of the store", ["engine", "operation"], buckets=_SECONDS
+        )
+        self._store_errors = counter("inbox_store_errors", "Calls in which it failed", ["engine", "operation"])
+        batches = histogram("inbox_store_batch_size", "Callers that share a write", ["engine"], buckets=_CALLERS)
+
+        self.batch_written: Observe = batches.labels(engine).observe
+        self._events = EventCounts(counter)
+        # Found once for each route, method and status, as finding them costs more than counting.
+        self._answers: dict[tuple[str | None, str, int, bool], tuple[Count, Observe]] = {}
+        self._sources: dict[str, Count] = {}
+
+    def answered(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
+        """The route is a rule and never a path; None where there is none for the request."""
+        key = route, _METHODS.get(method, _OTHER), status, may_wait
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self._of_answer(*key)
+        count, observe = found
+        count()
+        observe(seconds)
+
+    def _of_answer(self, route: str | None, method: str, status: int, may_wait: bool) -> tuple[Count, Observe]:
+        name = route or _UNMATCHED
+        of_route = self._long_poll_seconds.labels(name) if may_wait else self._request_seconds.labels(name, method)
+        return self._requests.labels(name, method, status).inc, of_route.observe
+
+    def key_looked_up(self, source: str) -> None:
+        found = self._sources.get(source)
+        if found is None:
+            found = self._sources[source] = self._key_lookups.labels(source).inc
+        found()
+
+    def poll_waits(self) -> AbstractContextManager[object]:
+        """For as long as a poll is held back."""
+        return self._waiting.track_inprogress()
+
+    def of_operation(self, operation: str) -> Ended:
+        """What hears of the store's calls."""
+        observe = self._store_seconds.labels(self._engine, operation).observe
+        # There from the first call on: Prometheus sees no rise in a number that begins with 1.
+        count_error = self._store_errors.labels(self._engine, operation).inc
+        count_events = self._events.of(operation)
+
+        def ended(seconds: float, result: Any, failed: bool) -> None:
+            observe(seconds)
+            if failed:
+                count_error()
+            elif count_events is not None and result is not None:
+                count_events(result)
+
+        return ended
+
+    def exposition(self) -> bytes:
+        """All of them, as Prometheus reads them."""
+        with self._reading():
+            return generate_latest(self._shown)
+
+
+class _Build(Collector):
+    """Always 1, and what matters is its labels. Not in files: every process has the same."""
+
+    def __init__(self, engine: str) -> None:
+        self._labels = {"version": version("polling-inbox"), "engine": engine}
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        family = GaugeMetricFamily("inbox_build_info", "The release, and where it keeps events", labels=[*self._labels])
+        family.add_metric([*self._labels.values()], 1)
+        yield family

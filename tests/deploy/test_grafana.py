@@ -1,0 +1,128 @@
+"""deploy/grafana: what it asks Prometheus for is there, and each panel says what it shows."""
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.exposition import every_metric
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "grafana"
+README = (FOLDER / "README.md").read_text()
+DASHBOARD: dict[str, Any] = json.loads((FOLDER / "polling-inbox.json").read_text())
+PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
+SHOWING = [panel for panel in PANELS if panel["type"] != "row"]
+
+VARIABLES = {"datasource", "job", "instance"}
+# Prometheus' own, for every series of a scrape.
+OF_THE_SCRAPE = {"job", "instance", "le"}
+SUFFIXES = ("_bucket", "_count", "_sum")
+
+
+def expressions(panel: dict[str, Any]) -> list[str]:
+    return [target["expr"] for target in panel["targets"]]
+
+
+def metric_of(name: str) -> str:
+    """What a series is a part of."""
+    metrics = every_metric()
+    if name in metrics:
+        return name
+    (found,) = [name.removesuffix(each) for each in SUFFIXES if name.endswith(each)] or [""]
+    assert metrics[found].type == "histogram", name
+    return found
+
+
+def check(expression: str) -> set[str]:
+    """The metrics in it. They are there, and so are the labels."""
+    names = set(re.findall(r"\binbox_\w+", expression))
+    labels = {each for name in names for sample in every_metric()[metric_of(name)].samples for each in sample.labels}
+    asked = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in group.split(", ")}
+    asked |= set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", expression))
+    assert asked <= labels | OF_THE_SCRAPE, expression
+    assert expression.count("(") == expression.count(")")
+    assert expression.count("{") == expression.count("}")
+    return {metric_of(name) for name in names}
+
+
+def test_every_metric_that_it_asks_for_is_there_and_none_is_left_out() -> None:
+    assert {name for panel in SHOWING for each in expressions(panel) for name in check(each)} == set(every_metric())
+
+
+def test_histograms_are_asked_by_their_buckets() -> None:
+    quantiles = [each for panel in SHOWING for each in expressions(panel) if "histogram_quantile" in each]
+    assert len(quantiles) >= 5
+    for each in quantiles:
+        assert re.fullmatch(
+            r"histogram_quantile\(0\.\d+, sum by \(le\b[^)]*\) \(rate\(inbox_\w+_bucket\{.*\)\)\)", each
+        )
+
+
+def test_every_panel_says_what_it_shows() -> None:
+    assert len({panel["title"] for panel in PANELS}) == len(PANELS)
+    for panel in SHOWING:
+        assert panel["title"]
+        assert panel["description"].endswith(".")
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert expressions(panel)
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+        assert all(target["legendFormat"] for target in panel["targets"])
+
+
+def test_what_it_shows_is_what_was_chosen_at_the_top() -> None:
+    assert {each["name"] for each in DASHBOARD["templating"]["list"]} == VARIABLES
+    for panel in SHOWING:
+        sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
+        assert {source["uid"] for source in sources} == {"${datasource}"}
+        for expression in expressions(panel):
+            selectors = re.findall(r"inbox_\w+\{([^}]*)\}", expression)
+            assert len(selectors) == len(re.findall(r"\binbox_\w+", expression))
+            assert all('job=~"$job", instance=~"$instance"' in each for each in selectors)
+            # Ranges as Grafana works them out from the scrape's interval.
+            assert set(re.findall(r"\}\[([^]]+)\]", expression)) <= {"$__rate_interval"}
+
+
+def test_panels_are_apart_and_within_the_grid() -> None:
+    assert len({panel["id"] for panel in PANELS}) == len(PANELS)
+    places = {panel["title"]: panel["gridPos"] for panel in PANELS}
+    for title, place in places.items():
+        assert place["x"] >= 0, title
+        assert place["x"] + place["w"] <= 24, title
+        assert min(place["w"], place["h"]) > 0, title
+    for (one, a), (other, b) in combinations(places.items(), 2):
+        apart = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+        apart = apart or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+        assert apart, (one, other)
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[dict[str, Any]]:
+    """The YAML in the README."""
+    return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)]
+
+
+def test_the_readme_has_a_job_for_prometheus(documents: list[dict[str, Any]]) -> None:
+    ((job,),) = [each["scrape_configs"] for each in documents if "scrape_configs" in each]
+    assert job["metrics_path"] == "/metrics"
+    assert job["static_configs"][0]["targets"] == ["127.0.0.1:8080"]
+
+
+def test_the_alarms_of_the_readme_ask_for_what_is_there(documents: list[dict[str, Any]]) -> None:
+    ((group,),) = [each["groups"] for each in documents if "groups" in each]
+    assert len(group["rules"]) >= 4
+    for rule in group["rules"]:
+        assert check(rule["expr"])
+        assert rule.keys() == {"alert", "expr", "for", "annotations"}
+        assert rule["annotations"]["summary"].endswith(".")
+
+
+def test_the_queries_of_the_docs_ask_for_what_is_there() -> None:
+    page = (FOLDER.parents[1] / "docs" / "metrics.md").read_text().partition("## What to look at")[2]
+    queries = re.findall(r"^\| [^|]+ \| `([^`]+)`", page, re.MULTILINE)
+    assert len(queries) >= 5
+    for each in queries:
+        assert check(each)

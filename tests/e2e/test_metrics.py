@@ -1,0 +1,158 @@
+"""GET /metrics of a real service: one answer for all of its processes, whatever becomes of them."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.e2e.consumers import Client
+from tests.e2e.test_waiting import open_wait
+from tests.exposition import Exposition
+from tests.service import INBOX, Service, until
+
+
+@contextmanager
+def only(service: Service, worker: int) -> Iterator[None]:
+    """No other worker answers meanwhile."""
+    others = [each for each in service.workers if each != worker]
+    service.signal_workers(signal.SIGSTOP, others)
+    try:
+        yield
+    finally:
+        service.signal_workers(signal.SIGCONT, others)
+
+
+def shown(service: Service) -> Exposition:
+    answer = requests.get(f"{service.url}/metrics", timeout=30)
+    assert answer.status_code == 200
+    return Exposition(answer.text)
+
+
+def sums(service: Service) -> list[float]:
+    """Of what only the test itself makes happen."""
+    found = shown(service)
+    return [
+        found.value("inbox_requests_total", route="/events", method="POST", status="201"),
+        found.value("inbox_request_duration_seconds_count", route="/events", method="POST"),
+        found.value("inbox_events_received_total"),
+        found.total("inbox_store_call_duration_seconds_count", operation="events.put"),
+        found.total("inbox_store_call_duration_seconds_bucket", operation="events.put", le="+Inf"),
+        found.total("inbox_key_lookups_total"),
+    ]
+
+
+def send_through_each(service: Service, key: str, *counts: int) -> None:
+    for worker, count in zip(service.workers, counts, strict=True):
+        with only(service, worker):
+            for number in range(count):
+                Client(service, key).send({"n": number})
+
+
+def kill_worker(service: Service, worker: int) -> None:
+    """Returns when another one is in its place."""
+    before = set(service.workers)
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: worker not in service.workers and len(service.workers) == len(before))
+
+
+def folder_of(service: Service) -> Path:
+    files = [each.readlink() for each in Path(f"/proc/{service.processes[0]}/fd").iterdir()]
+    (folder,) = [each for each in files if each.name.startswith("inbox-metrics-")]
+    return folder
+
+
+def test_each_process_answers_with_the_sums_of_all(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    send_through_each(service, key, 7, 4)
+    for worker in service.workers:
+        with only(service, worker):
+            for _ in range(3):
+                assert sums(service) == [11] * 6
+
+
+def test_no_count_falls_or_doubles_when_a_worker_ends_and_is_replaced(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    send_through_each(service, key, 7, 4)
+    asked: list[list[float]] = []
+    for worker, how in zip(service.workers, (signal.SIGKILL, signal.SIGTERM), strict=True):
+        before = set(service.workers)
+        os.kill(worker, how)
+        while worker in service.workers or len(service.workers) < len(before):
+            asked.append(sums(service))
+    asked += [sums(service) for _ in range(4)]
+    assert [each for each in asked if each != [11] * 6] == []
+    send_through_each(service, key, 1, 2)
+    assert sums(service) == [14] * 6
+
+
+def test_files_do_not_pile_up_with_restarts(service: Service) -> None:
+    service.start()
+    folder = folder_of(service)
+    for _ in range(4):
+        kill_worker(service, service.workers[0])
+        shown(service)
+    workers = service.workers
+    living = {f"{kind}_{pid}.db" for kind in ("counter", "histogram", "gauge_livesum") for pid in workers}
+    until(
+        lambda: {file.name for file in folder.iterdir()} == living | {"counter_ended.db", "histogram_ended.db", "lock"}
+    )
+
+
+def test_polls_that_wait_are_seen_and_forgotten_with_their_worker(service: Service) -> None:
+    key = service.create_key("acme")
+    service.start()
+    first, second = service.workers
+
+    def waiting() -> float:
+        return shown(service).value("inbox_waiting_polls")
+
+    with only(service, first):
+        of_first = open_wait(service, key)
+        until(lambda: waiting() == 1)
+    with only(service, second):
+        of_second = open_wait(service, key)
+        until(lambda: waiting() == 2)
+    with of_first, of_second:
+        kill_worker(service, first)
+        until(lambda: waiting() == 1)
+        Client(service, key).send({"n": 1})
+        assert of_second.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert waiting() == 0
+
+
+def test_a_service_leaves_no_files_behind(service: Service) -> None:
+    service.start()
+    folder = folder_of(service)
+    assert folder.is_dir()
+    service.stop()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("alone", ["parent", "all"])
+def test_what_a_killed_service_has_left_goes_when_the_next_one_starts(service: Service, alone: str) -> None:
+    service.start()
+    folder = folder_of(service)
+    if alone == "parent":
+        service.kill_master()
+    else:
+        service.kill()
+    # It is still there, unless another service of this machine has just been started.
+    service.start()
+    assert not folder.exists()
+    assert folder_of(service).exists()
+
+
+def test_started_by_gunicorn_each_process_counts_for_itself(service: Service) -> None:
+    key = service.create_key("acme")
+    gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
+    gunicorn += ["--worker-class", "inbox.worker.InboxWorker", "--threads", "4", "wsgi:app"]
+    service.start_process(gunicorn, Path(__file__).parents[2])
+    for number in range(3):
+        Client(service, key).send({"n": number})
+    assert sums(service) == [3] * 6

@@ -1,0 +1,45 @@
+"""What `GET /metrics` answered, read by prometheus_client's own parser."""
+
+from collections.abc import Iterable
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from inbox.metrics import Metrics
+
+
+class Exposition:
+    def __init__(self, text: str) -> None:
+        self.families: list[Metric] = list(text_string_to_metric_families(text))
+        self._samples = {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in self.families
+            for sample in family.samples
+        }
+
+    def value(self, name: str, **labels: str) -> float:
+        """Of one sample; 0 where it is not there."""
+        return self._samples.get((name, frozenset(labels.items())), 0.0)
+
+    def total(self, name: str, **labels: str) -> float:
+        """Of all samples of that name that have these labels among theirs."""
+        return sum(self._having(name, labels))
+
+    def _having(self, name: str, labels: dict[str, str]) -> Iterable[float]:
+        return (value for (each, of), value in self._samples.items() if each == name and of >= labels.items())
+
+    @property
+    def label_values(self) -> set[str]:
+        return {value for _, labels in self._samples for _, value in labels}
+
+
+def every_metric() -> dict[str, Metric]:
+    """All that there are, by the names that Prometheus knows them by, with a sample at least of each."""
+    metrics = Metrics("sqlite")
+    for may_wait in (False, True):
+        metrics.answered("/inbox", "GET", 200, 0.1, may_wait=may_wait)
+    metrics.key_looked_up("cache")
+    metrics.of_operation("events.put")(0.1, [], False)
+    families = Exposition(metrics.exposition().decode()).families
+    assert all(family.samples for family in families)
+    return {f"{each.name}_total" if each.type == "counter" else each.name: each for each in families}
