@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test engines check bench profile cost torture recipes build lock clean
+.PHONY: help run install test engines check bench profile cost torture recipes screenshots build lock clean
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,8 +23,8 @@ test: engines ## the whole suite, on every engine, on every core
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
-engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, Zapier's own code, a stand-in for AWS, programs of recipes
-	@$(BIN)/python -m tests.engines dynamodb_local zapier programs cloud || true
+engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, a browser, Zapier's own code, a stand-in for AWS, programs of recipes
+	@$(BIN)/python -m tests.engines dynamodb_local zapier programs browser cloud || true
 
 TEMPLATES := $(wildcard deploy/cloudformation/*.yaml)
 # Neither budgets nor App Runner are in every region.
@@ -59,6 +59,10 @@ torture: engines ## the long crash, fault and concurrency runs; at its end a soa
 recipes: engines ## what docs/recipes show, with Node-RED, which is fetched first
 	@$(BIN)/python -m tests.engines node_red
 	$(BIN)/pytest --node-red --all-engines tests/recipes
+
+screenshots: $(VENV)/.dev ## take the console's pictures in docs/images anew
+	@$(BIN)/python -m tests.engines browser
+	$(BIN)/python -m tests.browser.screenshots
 
 build: ## dist/authorizer.zip, for a Lambda behind API Gateway
 	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip

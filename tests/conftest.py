@@ -8,10 +8,11 @@ from types import ModuleType
 
 import botocore.session
 import pytest
+from playwright.sync_api import Browser
 
 from inbox import metric_files
 from tests.deploy.recording import Recording
-from tests.engines import cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
+from tests.engines import browser, cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
 from tests.engines.small_disk import SmallDisk
@@ -21,7 +22,7 @@ from tests.torture import report
 # The longest of all.
 _FIRST = ("tests/torture/", "tests/zapier/", "tests/deploy/test_afternoon.py", "tests/deploy/test_image.py")
 
-_MAY_BE_MISSING = (cloud, container, dynamodb_local, programs, small_disk, zapier)
+_MAY_BE_MISSING = (browser, cloud, container, dynamodb_local, programs, small_disk, zapier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,6 +116,13 @@ def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
 def cloud_tools(request: pytest.FixtureRequest) -> None:
     """What stands in for AWS is there; nothing is started yet."""
     _need(cloud, request)
+
+
+@pytest.fixture(scope="session")
+def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    _need(browser, request)
+    with browser.running() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")

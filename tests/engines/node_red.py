@@ -3,19 +3,16 @@
 `python -m tests.engines node_red` fetches it into `.cache/`, and says in one line where that cannot be done.
 """
 
-import hashlib
 import json
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from tests.engines import npm, system_packages
 
 _PINS = Path(__file__).with_name("node-red")
-_DIGEST = hashlib.sha256((_PINS / "package-lock.json").read_bytes()).hexdigest()
-_FOLDER = Path(__file__).parents[2] / ".cache" / f"node-red-{_DIGEST[:12]}"
+_FOLDER = npm.cached(_PINS)
 
 MISSING = "Node-RED DID NOT RUN: `python -m tests.engines node_red` says what is missing."
 
@@ -36,14 +33,7 @@ def is_there() -> bool:
 def fetch() -> None:
     """Raises where it cannot be had."""
     system_packages.need("node", "nodejs")
-    if _FOLDER.is_dir():
-        return
-    _FOLDER.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
-        engine = shutil.copytree(_PINS, Path(folder) / "engine")
-        npm.install(engine)
-        # In one step: a folder of that name is a whole one.
-        engine.rename(_FOLDER)
+    npm.fetch(_PINS)
 
 
 class NodeRed:

@@ -147,6 +147,17 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (file.parent / target).exists(), f"{file.name}: {target}"
 
 
+def test_every_picture_is_there_and_every_picture_of_the_console_is_shown() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = {
+        (page.parent / target).resolve()
+        for page in pages
+        for target in re.findall(r'(?:src|srcset)="([^"]+)"', page.read_text())
+    }
+    assert {file for file in shown if not file.is_file()} == set()
+    assert set((ROOT / "docs" / "images").iterdir()) <= shown
+
+
 def test_the_readme_shows_the_lines_that_a_first_start_prints() -> None:
     from inbox.cli.serving import _FIRST_START
 

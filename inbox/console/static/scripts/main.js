@@ -1,0 +1,100 @@
+// Starts the console: who is signed in, and which view the address asks for.
+
+import { call, onKeyRefused } from "./api.js";
+import { closeAll } from "./dialogs.js";
+import { el, fill } from "./dom.js";
+import { address, parse } from "./router.js";
+import { session } from "./session.js";
+import { markCurrent, showFrame } from "./shell.js";
+import { viewHead } from "./view_head.js";
+import { openSignIn } from "./views/sign_in.js";
+import { VIEWS } from "./views/all.js";
+
+const PRODUCT = "Polling Inbox";
+const main = document.getElementById("main");
+let current = { name: null, update: null, leave: new AbortController() };
+
+function leave() {
+  current.leave.abort();
+  closeAll();
+  current = { name: null, update: null, leave: new AbortController() };
+}
+
+function signIn(reason = "") {
+  leave();
+  session.end();
+  showFrame([], signOut);
+  document.title = `Sign in · ${PRODUCT}`;
+  openSignIn(main, reason, (key, me) => {
+    session.begin(key, me);
+    enter();
+    main.focus();
+  });
+}
+
+// Whoever comes next begins at the beginning.
+function signOut() {
+  history.replaceState(null, "", location.pathname);
+  signIn("You have signed out.");
+}
+
+function enter() {
+  showFrame(VIEWS.filter((view) => !view.hidden?.()), signOut);
+  show();
+}
+
+function show() {
+  if (!session.me) return;
+  const route = parse(location.hash);
+  const view = VIEWS.find((each) => each.name === route.name && !each.hidden?.());
+  if (!view) return location.replace(address(firstView().name));
+  if (current.name === view.name) return current.update?.(route.query);
+  const arriving = current.name !== null;
+  leave();
+  current.name = view.name;
+  document.title = `${view.title} · ${PRODUCT}`;
+  markCurrent(view.name);
+  openView(view, route.query);
+  scrollTo(0, 0);
+  if (arriving) main.querySelector("h2").focus();
+}
+
+function openView(view, query) {
+  const root = el("div", { class: "view" });
+  fill(main, root);
+  if (session.may(...view.scopes)) {
+    current.update = view.open(root, { query, signal: current.leave.signal })?.update;
+    return;
+  }
+  root.append(viewHead(view.title), el("div", { class: "notice warn" },
+    el("p", {}, "This key may not do that: it lacks the scope ", el("code", {}, view.scopes[0]), "."),
+    el("p", {}, "Sign in with a key that has it. A key with ", el("code", {}, "tenant:manage"), " makes others under Keys.")));
+}
+
+// Whatever shows more than lines to paste.
+function firstView() {
+  const open = VIEWS.filter((view) => !view.hidden?.() && session.may(...view.scopes));
+  return open.find((view) => view.name !== "connect") ?? open[0];
+}
+
+async function resume() {
+  try {
+    const { text } = await call("/me");
+    session.begin(session.key, JSON.parse(text));
+    enter();
+  } catch (problem) {
+    signIn(problem.status === 401
+      ? "The key of this tab is no longer valid: it was revoked, or has expired. Sign in with another one."
+      : problem.message);
+  }
+}
+
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", show);
+onKeyRefused(() => signIn("The service no longer takes this key: it was revoked, or has expired. Sign in with another one."));
+
+if (session.key) resume();
+else signIn();

@@ -1,0 +1,27 @@
+// Brings rows up to date in place: what has not changed is not touched, so that focus and selections stay where they are.
+
+// Every row has a `data-key` of its own. Those in `rows` take the place of those that are there.
+export function refill(body, rows) {
+  const focused = body.contains(document.activeElement);
+  const wanted = new Map(rows.map((row) => [row.dataset.key, row]));
+  const there = new Map();
+  for (const row of [...body.children]) {
+    if (wanted.has(row.dataset.key)) there.set(row.dataset.key, row);
+    else row.remove();
+  }
+  let place = body.firstElementChild;
+  for (const [key, row] of wanted) {
+    const old = there.get(key);
+    if (old) update(old, row);
+    if (old && old === place) place = place.nextElementSibling;
+    else body.insertBefore(old ?? row, place);
+  }
+  // What had the focus is gone, so that the next key would begin at the top of the page.
+  if (focused && document.activeElement === document.body) document.querySelector("main h2").focus({ preventScroll: true });
+}
+
+function update(old, row) {
+  [...row.children].forEach((cell, place) => {
+    if (!old.children[place].isEqualNode(cell)) old.children[place].replaceWith(cell);
+  });
+}

@@ -1,0 +1,34 @@
+// Events as rows. New ones are marked for a moment.
+
+import { statusBadge } from "../controls.js";
+import { el, foreign } from "../dom.js";
+import { count, time } from "../moments.js";
+import { table } from "../tables.js";
+
+const COLUMNS = [
+  { label: "Time", kind: "at nowrap" }, { label: "Type", kind: "type" }, { label: "Status", kind: "status" },
+  { label: "Deliveries", kind: "times number" }, { label: "Id", kind: "id" },
+];
+
+export function eventTable(open) {
+  const events = table("Events", COLUMNS, { classes: "events" });
+  let seen = null;
+
+  function row(event) {
+    const opens = (label, classes) =>
+      el("button", { type: "button", class: `link-button ${classes}`, onclick: () => open(event.id) }, label);
+    const type = event.event_type === null ? el("span", { class: "faint" }, "(no type)") : foreign(event.event_type);
+    return events.row(event.id, [
+      time(event.created_at, "short"), opens(type, ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
+    ], { class: seen && !seen.has(event.id) ? "fresh" : null, onclick: ({ target }) => target.closest("button") || selecting() || open(event.id) });
+  }
+
+  // For whoever marks text to copy it.
+  const selecting = () => !getSelection().isCollapsed;
+
+  function show(all, loaded, ...otherwise) {
+    events.show(all.map(row), ...otherwise);
+    seen = loaded ? new Set(all.map((event) => event.id)) : null;
+  }
+  return { box: events.box, show };
+}

@@ -1,0 +1,109 @@
+// The inboxes: what each takes, and what waits in it.
+
+import { get, send } from "../api.js";
+import { button, submit, busy, field, form, input } from "../controls.js";
+import { confirm } from "../dialogs.js";
+import { el, fill } from "../dom.js";
+import { alertSlot, attempt, say, showProblem } from "../messages.js";
+import { count, span, timeOr } from "../moments.js";
+import { session } from "../session.js";
+import { statsOfAll } from "../stats.js";
+import { table } from "../tables.js";
+import { pause, repeat } from "../ticking.js";
+import { viewHead } from "../view_head.js";
+import { openPeek } from "./peek.js";
+
+const REFRESH_MS = 10_000;
+const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const PATTERN = /^[A-Za-z0-9._:/*-]{1,128}$/;
+const DEFAULT = { name: "default", event_types: null, created_at: null };
+// Very many copies take longer than one call, which then asks to be repeated.
+const DELETE_TRIES = 20;
+const DELETE_PAUSE_MS = 1000;
+
+const COLUMNS = [
+  { label: "Inbox", kind: "lead" }, { label: "Event types" }, { label: "Waiting", kind: "number" },
+  { label: "Oldest waiting", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "What to do", kind: "actions" },
+];
+
+export function openInboxes(root, { signal }) {
+  const slot = alertSlot();
+  const rows = table("Inboxes", COLUMNS);
+  const reads = session.may("inbox:read");
+  root.append(
+    viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one."),
+    slot, rows.box, session.may("tenant:manage") ? creation(refresh, signal) : managersOnly());
+  rows.show([], "Loading …");
+
+  async function refresh() {
+    try {
+      const inboxes = [DEFAULT, ...(await get("/inboxes", signal))];
+      const stats = reads ? await statsOfAll(inboxes.map((inbox) => inbox.name), "24h", signal) : [];
+      rows.show(inboxes.map((inbox, place) => row(inbox, stats[place])));
+      fill(slot);
+    } catch (problem) {
+      if (!signal.aborted) showProblem(slot, problem);
+      throw problem;
+    }
+  }
+
+  function row({ name, event_types: types, created_at: created }, stats) {
+    const takes = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "everything";
+    const age = stats?.oldest_undelivered_age_seconds;
+    return rows.row(name, [
+      name, takes, stats ? count(stats.undelivered) : "–", age === undefined || age === null ? "–" : span(age), timeOr(created, "always there", "day"),
+      [reads && button("Peek", () => openPeek(name), "small"),
+        name !== DEFAULT.name && session.may("tenant:manage") && button("Delete", () => remove(name), "small danger")],
+    ]);
+  }
+
+  async function remove(name) {
+    const words = [`The inbox ${name} goes with all its copies of events. Consumers that poll it will be refused. This cannot be undone.`,
+      "The events themselves stay in the inbox default."];
+    if (!(await confirm(`Delete ${name}?`, words, "Delete inbox", () => deleteWhole(name)))) return;
+    say(`The inbox ${name} is deleted.`);
+    await refresh();
+  }
+
+  async function deleteWhole(name) {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await send("DELETE", `/inboxes/${name}`, undefined, signal);
+      } catch (problem) {
+        if (problem.status !== 503 || tries === DELETE_TRIES) throw problem;
+        await pause(DELETE_PAUSE_MS, signal);
+      }
+    }
+  }
+
+  repeat(refresh, REFRESH_MS, signal);
+}
+
+function creation(refresh, signal) {
+  const slot = alertSlot();
+  const name = input({ class: "code", placeholder: "crm" });
+  const types = el("textarea", { class: "input code", rows: 3, spellcheck: "false", placeholder: "order.*, invoice.paid" });
+  const nameField = field("Name", name, "1 to 63 of a–z, 0–9 and -, such as the name of the consumer.");
+  const typesField = field("Event types", types, "One per line, or with commas between. * stands for any characters. Empty means everything.");
+  const make = submit("Create inbox");
+
+  const entry = form(() => {
+    const patterns = types.value.split(/[\s,]+/).filter(Boolean);
+    const wrong = patterns.find((each) => !PATTERN.test(each));
+    nameField.fault(NAME.test(name.value.trim()) ? "" : "Has to be 1 to 63 of a–z, 0–9 and -, the first no hyphen.");
+    typesField.fault(wrong ? `${wrong} is no pattern: letters, digits and . _ : / - * only.` : patterns.length > 50 ? "At most 50." : "");
+    if (entry.querySelector("[aria-invalid]")) return entry.querySelector("[aria-invalid]").focus();
+    return busy(make, () => attempt(slot, async () => {
+      const { status } = await send("PUT", `/inboxes/${name.value.trim()}`, patterns.length ? { event_types: patterns } : {}, signal);
+      say(status === 201 ? `The inbox ${name.value.trim()} is there. It gets what is sent from now on.` : `The inbox ${name.value.trim()} takes these from now on.`);
+      name.value = types.value = "";
+      await refresh();
+    }));
+  }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, make));
+  return el("section", { class: "card stack", "aria-labelledby": "create-inbox" },
+    el("h3", { id: "create-inbox" }, "Create an inbox"), entry);
+}
+
+function managersOnly() {
+  return el("p", { class: "notice" }, "Creating and deleting inboxes needs a key with the scope ", el("code", {}, "tenant:manage"), ".");
+}

@@ -1,0 +1,47 @@
+// What came in, by type and by inbox.
+
+import { el, foreign } from "../dom.js";
+import { bytes, count, span } from "../moments.js";
+import { address } from "../router.js";
+import { table } from "../tables.js";
+
+const MOST_TYPES = 50;
+
+export function byType() {
+  const types = table("By event type", [
+    { label: "Type" },
+    { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Leased", kind: "number" },
+    { label: "Dead", kind: "number" }, { label: "Replayed", kind: "number" }, { label: "Size", kind: "number nowrap" },
+  ], { cards: false, captionShown: true });
+
+  function show({ event_types: all }) {
+    types.show(all.slice(0, MOST_TYPES).map((each) => types.row(`type ${each.event_type}`, [
+      typeCell(each.event_type),
+      ...[each.received, each.delivered, each.leased, each.dead, each.replayed].map(count),
+      bytes(each.bytes),
+    ])), "Nothing has happened in this time.");
+  }
+  return { element: types.box, show };
+}
+
+function typeCell(type) {
+  if (type === null) return el("span", { class: "faint" }, "(no type)");
+  if (type === "*") return el("span", { class: "faint" }, "all further types");
+  return el("a", { href: address("events", { type }) }, foreign(type));
+}
+
+export function byInbox() {
+  const inboxes = table("By inbox", [
+    { label: "Inbox" },
+    { label: "Undelivered", kind: "number" }, { label: "Oldest waiting", kind: "number nowrap" },
+    { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
+  ], { cards: false, captionShown: true });
+
+  function show(all) {
+    inboxes.show(all.map(({ inbox, undelivered, oldest_undelivered_age_seconds: age, totals }) => inboxes.row(inbox, [
+      el("a", { href: address("events", { inbox: inbox === "default" ? "" : inbox }) }, inbox),
+      count(undelivered), age === null ? "–" : span(age), count(totals.received), count(totals.delivered), count(totals.dead),
+    ])));
+  }
+  return { element: inboxes.box, show };
+}

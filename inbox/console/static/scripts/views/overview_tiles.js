@@ -1,0 +1,39 @@
+// The four figures at the top.
+
+import { el, fill } from "../dom.js";
+import { bytes, count, many, span, time } from "../moments.js";
+import { address } from "../router.js";
+
+const WINDOWS = { "24h": "in 24 hours", "7d": "in 7 days", "30d": "in 30 days" };
+
+export function tiles() {
+  const waiting = tile("Undelivered now");
+  const oldest = tile("Oldest waiting");
+  const received = tile("Received");
+  const delivered = tile("Delivered");
+  const element = el("dl", { class: "tiles" }, [waiting, oldest, received, delivered].map((each) => each.element));
+
+  function show({ undelivered, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
+    waiting.show(count(undelivered), "in the inbox default");
+    oldest.show(since ? span(age) : "–", since ? ["since ", time(since, "short")] : "nothing waits");
+    received.show(count(totals.received), `${WINDOWS[window]}, ${bytes(totals.bytes)}`);
+    delivered.show(count(totals.delivered), [WINDOWS[window], totals.dead > 0 && dead(totals.dead)]);
+  }
+  return { element, show };
+}
+
+function dead(amount) {
+  return [", ", el("a", { href: address("events", { status: "dead" }) }, `${many(amount, "dead", "dead")}`)];
+}
+
+function tile(name) {
+  const figure = el("dd", { class: "figure" }, "…");
+  const aside = el("dd", { class: "aside" });
+  return {
+    element: el("div", { class: "card tile" }, el("dt", {}, name), figure, aside),
+    show(amount, ...words) {
+      if (figure.textContent !== amount) figure.textContent = amount;
+      fill(aside, words.flat(2));
+    },
+  };
+}

@@ -1,0 +1,101 @@
+// The registry of tenants, for whoever runs the service.
+
+import { get, send, withQuery } from "../api.js";
+import { busy, button, check, field, form, input, select, statusBadge, submit } from "../controls.js";
+import { el, foreign } from "../dom.js";
+import { addressedDrawer } from "../drawers.js";
+import { load } from "../loading.js";
+import { alertSlot, attempt, say } from "../messages.js";
+import { time } from "../moments.js";
+import { go, note } from "../router.js";
+import { table } from "../tables.js";
+import { viewHead } from "../view_head.js";
+import { openTenant } from "./tenant_dialog.js";
+
+const PAGE = 50;
+const MOST_SHOWN = 500;
+const STATUSES = ["UNVALIDATED", "VALIDATED", "REGISTERED", "SUSPENDED"];
+const COLUMNS = [
+  { label: "Id", kind: "lead" }, { label: "Name" }, { label: "Status" }, { label: "E-mail" }, { label: "Created", kind: "nowrap" },
+];
+
+export function openTenants(root, { query, signal }) {
+  const slot = alertSlot();
+  const rows = table("Tenants", COLUMNS);
+  const status = select([["", "any"], ...STATUSES.map((each) => [each, each])], query.status);
+  const deleted = check("Show deleted ones");
+  const more = button("Load more", () => busy(more, () => attempt(slot, () => page(next))), "", { hidden: true });
+  let tenants = [];
+  let next = null;
+  status.addEventListener("change", () => (note("tenants", { status: status.value }), reload()));
+  deleted.box.addEventListener("change", reload);
+
+  root.append(
+    viewHead("Tenants", "Each tenant has its own keys, inboxes and events, and sees nothing of the others."),
+    el("section", { class: "card filters", "aria-label": "Filters" }, field("Status", status), deleted),
+    slot, rows.box, el("div", { class: "more" }, more), tenantCreation((id) => (reload(), open(id)), signal));
+  rows.show([], "Loading …");
+
+  const open = (id) => go("tenants", { status: status.value, tenant: id });
+  const row = (tenant) => rows.row(tenant.tenant_id, [
+    el("button", { type: "button", class: "link-button", onclick: () => open(tenant.tenant_id) }, tenant.tenant_id),
+    tenant.organization_name ? foreign(tenant.organization_name) : el("span", { class: "faint" }, "–"),
+    statusBadge(tenant.active ? tenant.status : "deleted"),
+    tenant.email ? foreign(tenant.email) : el("span", { class: "faint" }, "–"),
+    time(tenant.date_created, "day"),
+  ]);
+
+  async function page(startAt) {
+    const found = await get(withQuery("/admin/tenants", {
+      status: status.value, includeInactive: deleted.box.checked ? "true" : "", pageSize: PAGE, startAt,
+    }), signal);
+    tenants = [...(startAt ? tenants : []), ...found.tenants].slice(0, MOST_SHOWN);
+    next = found.moreAvailable && tenants.length < MOST_SHOWN ? found.startAt : null;
+    rows.show(tenants.map(row), "No tenant matches.");
+    more.hidden = !next;
+  }
+
+  function reload() {
+    return load(rows, slot, () => page());
+  }
+
+  const drawer = addressedDrawer(
+    (id, closed) => openTenant(id, { changed: reload, closed }),
+    () => !signal.aborted && note("tenants", { status: status.value }));
+
+  reload();
+  drawer(query.tenant);
+  return {
+    update: ({ status: wanted = "", tenant }) => {
+      const others = wanted !== status.value;
+      status.value = wanted;
+      if (others) reload();
+      drawer(tenant);
+    },
+  };
+}
+
+function tenantCreation(made, signal) {
+  const email = input({ type: "email", placeholder: "ops@acme.example" });
+  const id = input({ class: "code", placeholder: "acme" });
+  const name = input({ placeholder: "Acme Corp." });
+  const emailField = field("E-mail", email);
+  const slot = alertSlot();
+  const make = submit("Create tenant");
+
+  const entry = form(() => {
+    emailField.fault(/^[^@\s]{1,64}@[^@\s]{1,189}$/.test(email.value.trim()) ? "" : "Has to be an e-mail address.");
+    if (entry.querySelector("[aria-invalid]")) return email.focus();
+    return busy(make, () => attempt(slot, async () => {
+      const given = { email: email.value.trim(), tenant_id: id.value.trim(), organization_name: name.value.trim() };
+      const filled = Object.fromEntries(Object.entries(given).filter(([, text]) => text));
+      const { status, document } = await send("POST", "/admin/tenants", filled, signal);
+      say(status === 201 ? "The tenant is there." : "A tenant has this e-mail already.");
+      email.value = id.value = name.value = "";
+      made(document.tenant_id);
+    }));
+  },
+  el("div", { class: "form-row" }, emailField, field("Tenant id", id, "Optional: without it the tenant gets one."), field("Organisation", name, "Optional.")),
+  slot, el("div", {}, make));
+  return el("section", { class: "card stack", "aria-labelledby": "create-tenant" }, el("h3", { id: "create-tenant" }, "Create a tenant"), entry);
+}

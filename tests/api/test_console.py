@@ -1,0 +1,108 @@
+"""The console's page and files, as a browser gets them. What it does with them is tested in tests/browser."""
+
+import gzip
+import posixpath
+import re
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "inbox" / "console" / "static"
+FILES = sorted(str(file.relative_to(STATIC)) for file in STATIC.rglob("*") if file.is_file())
+SCRIPTS = [file for file in FILES if file.startswith("scripts/")]
+NOT_SERVED_TO_BROWSERS = {"vendor/README.md", "vendor/uplot/LICENSE"}
+MOST_BYTES = 150_000
+
+KINDS = {
+    ".html": {"text/html"},
+    ".js": {"text/javascript", "application/javascript"},
+    ".css": {"text/css"},
+    ".svg": {"image/svg+xml"},
+    ".json": {"application/json"},
+}
+
+
+def test_the_page_may_load_its_own_files_and_nothing_else(client: FlaskClient) -> None:
+    page = client.get("/", buffered=True)
+    policy = dict(
+        directive.split(" ", 1) for directive in page.headers["Content-Security-Policy"].split("; ") if directive
+    )
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "connect-src": "'self'",
+        "img-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_new_release_is_seen_at_once_and_nothing_is_sent_twice(client: FlaskClient) -> None:
+    for path in ("/", *(f"/console/{file}" for file in FILES)):
+        first = client.get(path, buffered=True)
+        assert first.status_code == 200, path
+        assert first.headers["Cache-Control"] == "no-cache", path
+        assert first.headers["X-Content-Type-Options"] == "nosniff", path
+        # The page can also be had by its file's name.
+        assert "frame-ancestors 'none'" in first.headers["Content-Security-Policy"], path
+        assert first.headers["Referrer-Policy"] == "no-referrer", path
+
+        again = client.get(path, headers={"If-None-Match": first.headers["ETag"]}, buffered=True)
+        assert (again.status_code, again.data) == (304, b""), path
+
+
+def test_a_file_says_what_it_is(client: FlaskClient) -> None:
+    """Browsers refuse a script or a style of another kind, since they may not guess."""
+    for file in FILES:
+        if file not in NOT_SERVED_TO_BROWSERS:
+            assert client.get(f"/console/{file}", buffered=True).mimetype in KINDS[Path(file).suffix], file
+
+
+def test_the_whole_console_is_small() -> None:
+    compressed = sum(len(gzip.compress((STATIC / file).read_bytes())) for file in FILES)
+    assert compressed < MOST_BYTES
+
+
+def test_the_page_has_no_script_or_style_within() -> None:
+    page = (STATIC / "index.html").read_text()
+    assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
+
+
+@pytest.mark.parametrize("file", SCRIPTS)
+def test_no_script_makes_markup_or_code_out_of_text(file: str) -> None:
+    """Whatever somebody sent is shown, and never run."""
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|srcdoc|eval\(|Function\(|\bstyle:"
+    assert re.findall(forbidden, (STATIC / file).read_text()) == []
+
+
+def test_every_script_is_reached_from_the_page_and_every_import_is_there() -> None:
+    found = set(re.findall(r'src="/console/(scripts/[^"]+)"', (STATIC / "index.html").read_text()))
+    assert found
+    waiting = list(found)
+    while waiting:
+        script = waiting.pop()
+        for target in re.findall(r'from "(\.[^"]+)"', (STATIC / script).read_text()):
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(script), target))
+            assert name in SCRIPTS, f"{script} imports {target}"
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    assert found == set(SCRIPTS)
+
+
+def test_every_icon_that_is_asked_for_is_drawn() -> None:
+    drawn = set(re.findall(r'<symbol id="([^"]+)"', (STATIC / "icons.svg").read_text()))
+    scripts = "\n".join((STATIC / file).read_text() for file in SCRIPTS)
+    views = set(re.findall(r'\{ name: "([a-z]+)", title:', scripts))
+    assert len(views) == 7
+    assert views | set(re.findall(r'icon\("([a-z]+)"\)', scripts)) <= drawn
+
+
+def test_the_workflow_for_n8n_is_the_one_that_was_tried() -> None:
+    """docs/recipes is not installed with the package, so the console has a copy."""
+    assert (STATIC / "n8n.json").read_text() == (ROOT / "docs" / "recipes" / "n8n.json").read_text()

@@ -1,0 +1,30 @@
+"""axe-core, in a world of its own beside the page's scripts: the page's content policy stays as it is."""
+
+from typing import Any
+
+from playwright.sync_api import Page
+
+from tests.engines import browser
+
+_RUN = """axe.run(document, {preload: false, resultTypes: ["violations"]}).then(found => found.violations
+    .filter(each => ["serious", "critical"].includes(each.impact))
+    .flatMap(each => each.nodes.map(node => `${each.id}: ${node.target.join(" ")}: ${node.failureSummary}`)))"""
+
+
+def barriers(page: Page) -> list[str]:
+    """What keeps people from using the page as it is now: what axe calls serious or critical."""
+    session = page.context.new_cdp_session(page)
+    frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
+    world = session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})["executionContextId"]
+
+    def evaluate(script: str) -> Any:
+        options = {"contextId": world, "awaitPromise": True, "returnByValue": True}
+        answer = session.send("Runtime.evaluate", {"expression": script, **options})
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    if evaluate("typeof axe") == "undefined":
+        evaluate(f"{browser.axe()};0")
+    found: list[str] = evaluate(_RUN)
+    session.detach()
+    return found

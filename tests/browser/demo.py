@@ -1,0 +1,108 @@
+"""A made-up shop whose day can be looked at: events of many hours, put into a store as if their time were now."""
+
+import json
+import math
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
+from inbox.settings import SQLITE, Settings
+from inbox.store.opening import open_store
+from inbox.store.port import Store
+from inbox.tenants import Inbox
+from tests.service import Service
+
+SHOP = "harbour-coffee"
+SHOP_NAME = "Harbour Coffee"
+# The newest event, which is there to be looked at.
+_ORDER = """{"order": 10482, "customer": {"id": "c_7731", "name": "Zoë Lindqvist", "since": "2021-03-14"},
+"total": 35.90, "currency": "EUR", "items": [{"sku": "ETH-YIRG-250", "quantity": 2, "price": 14.50},
+{"sku": "FLT-V60-100", "quantity": 1, "price": 6.90}], "ship_to": {"city": "Göteborg", "country": "SE"}}"""
+_OFTEN = {
+    "order.created": 30,
+    "order.paid": 24,
+    "order.shipped": 16,
+    "customer.updated": 10,
+    "invoice.paid": 8,
+    "stock.low": 4,
+    "refund.requested": 2,
+}
+_INBOXES = {"crm": ("customer.*", "order.created"), "warehouse": ("order.*", "stock.low")}
+_HOURS = 72
+_STEP_MINUTES = 12
+_MINUTE_MS = 60_000
+_DAY_MS = 24 * 60 * _MINUTE_MS
+_ALL = PageSize(500, 16_000_000)
+# A lease that is lost is the last, so that one event can be dead.
+_LEASES = "1"
+
+
+def furnish(service: Service) -> str:
+    """The shop, in a service that is not started yet. A key with which its console can be opened."""
+    assert service.run("tenants", "create", SHOP, "--name", SHOP_NAME).returncode == 0
+    scopes = ("events:write", "inbox:read", "tenant:manage")
+    for name in ("web shop", "zapier"):
+        service.create_key(SHOP, "--name", name)
+    key = service.create_key(SHOP, "--name", "console", *(word for scope in scopes for word in ("--scope", scope)))
+    service.variables["INBOX_MAX_DELIVERIES"] = _LEASES
+    settings = Settings(store=f"{SQLITE}{service.folder}/inbox.db", max_deliveries=int(_LEASES))
+    with closing(open_store(settings)) as store:
+        now_ms = store.now_ms()
+        for name, patterns in _INBOXES.items():
+            store.inboxes.save(SHOP, Inbox(name, patterns, now_ms - _HOURS * 60 * _MINUTE_MS))
+        _live_through(store, now_ms)
+    return key
+
+
+def _live_through(store: Store, now_ms: int) -> None:
+    chance = random.Random(7)
+    starts = range(now_ms - _HOURS * 60 * _MINUTE_MS, now_ms - 1, _STEP_MINUTES * _MINUTE_MS)
+    for step, at_ms in enumerate(starts):
+        events = list(_events_of(chance, at_ms))
+        moments = sorted(chance.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
+        for moment, event in zip(moments, events, strict=True):
+            _put(store, event, at_ms + moment)
+        left, end_ms = len(starts) - step, at_ms + _STEP_MINUTES * _MINUTE_MS - 1
+        # What came last is still to be taken, by some consumers more than by others.
+        if left > 1:
+            store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms)
+        if left > 5:
+            store.events.claim(SHOP, "crm", _ALL, end_ms)
+        if left > 1:
+            _lease_and_acknowledge(store, end_ms)
+        if left == 40:
+            _lose(store, end_ms)
+    store.events.claim(SHOP, DEFAULT_INBOX, PageSize(1, 1_000_000), now_ms, now_ms + 60 * _MINUTE_MS)
+    _put(store, NewEvent(str(uuid.uuid4()), "order.created", _ORDER.encode()), now_ms)
+
+
+def _put(store: Store, event: NewEvent, at_ms: int) -> None:
+    store.events.put(SHOP, [event], at_ms, at_ms // 1000 + 30 * 86_400)
+
+
+def _events_of(chance: random.Random, at_ms: int) -> Iterator[NewEvent]:
+    """More around noon than at night."""
+    daylight = 1 - math.cos(2 * math.pi * (at_ms % _DAY_MS) / _DAY_MS)
+    for _ in range(round(chance.uniform(0.5, 4) * daylight + chance.uniform(0, 1.2))):
+        (event_type,) = chance.choices(list(_OFTEN), list(_OFTEN.values()))
+        payload = {"order": chance.randrange(9000, 10482), "total": round(chance.uniform(8, 140), 2), "currency": "EUR"}
+        yield _event(event_type, payload)
+
+
+def _event(event_type: str, payload: dict[str, Any]) -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), event_type, json.dumps(payload, ensure_ascii=False).encode())
+
+
+def _lease_and_acknowledge(store: Store, at_ms: int) -> None:
+    leased = store.events.claim(SHOP, "warehouse", _ALL, at_ms, at_ms + 5 * _MINUTE_MS).events
+    receipts = [Receipt(each.inbox, each.event_id, each.lease.claim_id) for each in leased if each.lease is not None]
+    store.events.acknowledge(SHOP, receipts, at_ms)
+
+
+def _lose(store: Store, at_ms: int) -> None:
+    """One event, in the hands of a consumer that never came back."""
+    _put(store, _event("invoice.paid", {"invoice": 2210, "total": 512.40}), at_ms)
+    store.events.claim(SHOP, DEFAULT_INBOX, _ALL, at_ms, at_ms + _MINUTE_MS)

@@ -1,0 +1,50 @@
+"""Named inboxes: made, looked into and removed from the console."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.account import Account
+from tests.browser.visit import Visit
+
+
+def create(console: Visit, name: str, event_types: str) -> None:
+    form = console.page.get_by_role("region", name="Create an inbox")
+    form.get_by_label("Name").fill(name)
+    form.get_by_label("Event types").fill(event_types)
+    form.get_by_role("button", name="Create inbox").click()
+
+
+def test_an_inbox_is_made_filled_and_deleted(console: Visit, account: Account) -> None:
+    api = account.api()
+    console.go("Inboxes")
+    create(console, "crm", "order.*, invoice.paid")
+    row = console.row("Inboxes", "crm")
+    expect(row).to_contain_text("order.*")
+    made = api.call("GET", "/inboxes/crm").json()
+    assert made["event_types"] == ["order.*", "invoice.paid"]
+
+    for number, event_type in enumerate(["order.created", "order.paid", "customer.left"]):
+        api.send({"number": number}, event_type)
+    console.go("Overview")
+    console.go("Inboxes")
+    expect(row.get_by_role("cell", name="2", exact=True)).to_be_visible()
+    row.get_by_role("button", name="Peek").click()
+    dialog = console.dialog("Waiting in crm")
+    expect(dialog).to_contain_text("order.created")
+    expect(dialog).to_contain_text("order.paid")
+    expect(dialog).not_to_contain_text("customer.left")
+    console.page.keyboard.press("Escape")
+    assert [event["deliveries"] for event in api.call("GET", "/inbox/crm?mode=peek").json()] == [0, 0]
+
+    row.get_by_role("button", name="Delete").click()
+    console.confirm("Delete")
+    expect(row).to_have_count(0)
+    api.call("GET", "/inboxes/crm", status=404)
+
+
+def test_a_name_that_cannot_be_is_explained_beside_it(console: Visit) -> None:
+    console.go("Inboxes")
+    create(console, "No Name", "")
+    expect(console.page.get_by_label("Name")).to_have_accessible_description(re.compile("the first no hyphen"))
+    expect(console.page.get_by_label("Name")).to_be_focused()

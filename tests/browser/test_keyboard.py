@@ -1,0 +1,50 @@
+"""Everything without a mouse, and the focus where one expects it."""
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.account import Account
+from tests.browser.visit import Visit
+
+
+def tab_to(visit: Visit, target: Locator) -> None:
+    for _ in range(40):
+        visit.page.keyboard.press("Tab")
+        if target.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"No way to {target} with the keyboard")
+
+
+def test_from_signing_in_to_an_event_and_back(visit: Visit, account: Account) -> None:
+    account.api().send({"order": 1001}, "order.created")
+    keyboard = visit.page.keyboard
+    expect(visit.page.get_by_label("API key")).to_be_focused()
+    keyboard.insert_text(account.key())
+    keyboard.press("Enter")
+    expect(visit.nav).to_be_visible()
+    tab_to(visit, visit.nav.get_by_role("link", name="Events"))
+    keyboard.press("Enter")
+    expect(visit.heading("Events")).to_be_visible()
+    opener = visit.row("Events", "order.created").get_by_role("button").first
+    expect(opener).to_be_visible()
+    tab_to(visit, opener)
+    keyboard.press("Enter")
+    dialog = visit.dialog("Event")
+    expect(dialog).to_contain_text("1001")
+    for _ in range(12):
+        keyboard.press("Tab")
+        # Or on the browser itself, which a page sees as its body.
+        assert dialog.evaluate("it => it.contains(document.activeElement) || document.body === document.activeElement")
+    keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_the_way_past_the_navigation(console: Visit) -> None:
+    console.page.reload()
+    expect(console.nav).to_be_visible()
+    console.page.keyboard.press("Tab")
+    skip = console.page.get_by_role("link", name="Skip")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    console.page.keyboard.press("Enter")
+    expect(console.page.get_by_role("main")).to_be_focused()
