@@ -106,3 +106,27 @@ def test_the_tenants(sized: Visit, admin: Api, account: Account) -> None:
     sized.open_row("Tenants", account.tenant_id)
     expect(sized.dialog("Tenant")).to_contain_text("Audit trail")
     look(sized)
+
+
+def test_a_narrow_phone(visit: Visit, account: Account) -> None:
+    payload: object = "at the bottom of it"
+    for _ in range(30):
+        payload = {"deeper": payload}
+    account.api().send(payload, "order.created")
+    visit.page.set_viewport_size(ViewportSize(width=360, height=780))
+    visit.sign_in(account.key())
+    visit.go("Keys")
+    # Of two lines it would be higher than the box that is ticked, twice.
+    for scope in ("events:write", "inbox:read", "tenant:manage"):
+        name = visit.page.get_by_role("group", name="Scopes").get_by_text(scope, exact=True)
+        assert name.evaluate("name => name.offsetHeight < 2 * name.previousElementSibling.offsetHeight")
+    look(visit)
+    visit.go("Events")
+    visit.open_row("Events", "order.created")
+    dialog = visit.dialog("Event")
+    bottom = dialog.get_by_text("at the bottom of it")
+    for _ in range(28):
+        dialog.locator("details:not([open]) > summary").last.click()
+    expect(bottom).to_be_visible()
+    assert bottom.evaluate("text => text.getClientRects().length") <= 3
+    look(visit)

@@ -53,6 +53,20 @@ def test_a_payload_is_text(console: Visit, account: Account) -> None:
     assert console.overflow() == 0
 
 
+def run_copied_line(console: Visit, account: Account, folder: Path) -> None:
+    """Of the one event, in a shell."""
+    console.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    console.go("Events")
+    console.open_row("Events", "hostile.payload")
+    console.button("Copy as curl").click()
+    expect(console.page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    line = console.page.evaluate("() => navigator.clipboard.readText()")
+    variables = os.environ | {"INBOX_KEY": account.key()}
+    subprocess.run(
+        ["bash"], input=line, cwd=folder, env=variables, capture_output=True, text=True, timeout=30, check=True
+    )
+
+
 @pytest.mark.usefixtures("recipe_programs")
 def test_a_payload_that_is_copied_as_a_line_does_nothing_but_send_it_again(
     console: Visit, account: Account, tmp_path: Path
@@ -63,17 +77,23 @@ def test_a_payload_that_is_copied_as_a_line_does_nothing_but_send_it_again(
     api = account.api()
     api.send(payload, "hostile.payload")
     api.poll()
-    console.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    console.go("Events")
-    console.open_row("Events", "hostile.payload")
-    console.button("Copy as curl").click()
-    expect(console.page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
-    line = console.page.evaluate("() => navigator.clipboard.readText()")
-    variables = os.environ | {"INBOX_KEY": account.key()}
-    subprocess.run(["bash", "-c", line], cwd=tmp_path, env=variables, capture_output=True, timeout=30, check=True)
+    run_copied_line(console, account, tmp_path)
     assert list(tmp_path.iterdir()) == []
     (again,) = api.poll()
     assert (again["event_type"], again["payload"]) == ("hostile.payload", payload)
+
+
+@pytest.mark.usefixtures("recipe_programs")
+def test_a_payload_of_long_characters_fits_into_the_line_that_is_copied(
+    console: Visit, account: Account, tmp_path: Path
+) -> None:
+    """A program takes so many bytes, and these are three each."""
+    api = account.api()
+    api.send_text(f'{{"event_type": "hostile.payload", "payload": {{"text": "{"漢" * 60_000}"}}}}')
+    api.poll()
+    run_copied_line(console, account, tmp_path)
+    (again,) = api.poll()
+    assert again["payload"] == {"text": "漢" * 60_000}
 
 
 def test_a_payload_that_is_typed_is_sent_as_it_is(console: Visit, account: Account) -> None:

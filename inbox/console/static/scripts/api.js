@@ -4,7 +4,7 @@ import { session } from "./session.js";
 
 const LIMIT_MS = 20_000;
 
-export class Problem extends Error {
+class Problem extends Error {
   constructor(title, { detail = "", status = 0, requestId = null, faults = [] } = {}) {
     super(detail ? `${title}. ${detail}` : title);
     Object.assign(this, { title, detail, status, requestId, faults });

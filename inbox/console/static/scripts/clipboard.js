@@ -3,7 +3,7 @@
 import { el } from "./dom.js";
 import { say } from "./messages.js";
 
-export async function copy(text, holder = document.body) {
+async function copy(text, holder = document.body) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -3,9 +3,9 @@
 import { visible } from "./exact_json.js";
 
 // One argument of a program may have 128 KiB on Linux.
-const LONGEST_ARGUMENT = 100_000;
+const LONGEST_ARGUMENT_BYTES = 100_000;
 
-export function quoted(text) {
+function quoted(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
@@ -15,7 +15,7 @@ export function sendLine(origin, eventType, payload, idempotencyKey = "") {
   const key = idempotencyKey ? `"idempotency_key":${JSON.stringify(idempotencyKey)},` : "";
   const body = visible(`{${type}${key}"payload":${payload}}`);
   const head = `curl -sS ${quoted(`${origin}/events`)} -H "Authorization: Bearer $INBOX_KEY" -H 'Content-Type: application/json'`;
-  return body.length < LONGEST_ARGUMENT
+  return new TextEncoder().encode(body).length < LONGEST_ARGUMENT_BYTES
     ? `${head} -d ${quoted(body)}`
     : `${head} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;
 }

@@ -8,11 +8,10 @@ const LITERAL = /true|false|null/y;
 // As many as the service takes in one body.
 export const DEEPEST = 32;
 
-export class NotJson extends Error {
+class NotJson extends Error {
   constructor(message, text, at) {
     const before = text.slice(0, at).split("\n");
     super(`Line ${before.length}, column ${before.at(-1).length + 1}: ${message}`);
-    this.at = at;
   }
 }
 

@@ -10,7 +10,6 @@ const HOUR = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digi
 const COUNTED_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const COUNT = new Intl.NumberFormat("en-GB");
 
-
 const FORMS = { full: FULL, short: SHORT, day: DAY };
 
 export function time(iso, form = "full") {
