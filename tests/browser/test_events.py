@@ -144,6 +144,40 @@ def test_older_events_are_loaded_page_by_page(console: Visit, account: Account) 
     expect(console.button("Load more")).to_be_hidden()
 
 
+def test_what_was_typed_before_leaving_changes_no_other_address(console: Visit) -> None:
+    console.page.clock.install()
+    console.go("Events")
+    console.field("Type").fill("order.paid")
+    console.go("Connect")
+    console.page.clock.run_for(1000)
+    assert console.page.url.endswith("#/connect")
+
+
+def test_a_fault_goes_with_what_was_typed(console: Visit) -> None:
+    console.go("Events")
+    console.field("Status").select_option("dead")
+    console.field("Type").fill("no type!")
+    expect(console.field("Type")).to_have_attribute("aria-invalid", "true")
+    console.nav.get_by_role("link", name="Events").click()
+    expect(console.field("Type")).to_have_value("")
+    expect(console.field("Type")).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_what_is_typed_is_kept_until_one_signs_out(visit: Visit, account: Account) -> None:
+    key = account.key()
+    visit.sign_in(key)
+    visit.go("Send")
+    visit.field("Payload").fill('{"half": ')
+    visit.go("Keys")
+    visit.go("Send")
+    expect(visit.field("Payload")).to_have_value('{"half": ')
+    expect(visit.field("Payload")).to_have_attribute("aria-invalid", "true")
+    visit.button("Sign out").click()
+    visit.sign_in(key)
+    visit.go("Send")
+    expect(visit.field("Payload")).not_to_have_value('{"half": ')
+
+
 def _minute(days_from_now: int) -> str:
     """As a field for date and time takes it."""
     return (datetime.now(UTC) + timedelta(days=days_from_now)).strftime("%Y-%m-%dT%H:%M")

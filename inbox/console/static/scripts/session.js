@@ -5,6 +5,8 @@ const KEY = "inbox-key";
 export const session = {
   key: sessionStorage.getItem(KEY),
   me: null,
+  // What was typed in the view Send, so that a look at another one does not lose it.
+  draft: null,
 
   begin(key, me) {
     sessionStorage.setItem(KEY, key);
@@ -13,7 +15,7 @@ export const session = {
 
   end() {
     sessionStorage.removeItem(KEY);
-    Object.assign(session, { key: null, me: null });
+    Object.assign(session, { key: null, me: null, draft: null });
   },
 
   may(...scopes) {

@@ -2,9 +2,9 @@
 
 import { field, input, select } from "../controls.js";
 import { el } from "../dom.js";
+import { EVENT_TYPE } from "./event_type.js";
 
 const STATUSES = ["undelivered", "leased", "delivered", "dead"];
-export const EVENT_TYPE = /^[A-Za-z0-9._:/-]{1,128}$/;
 const TYPING_MS = 300;
 const PHONE = matchMedia("(max-width: 47.99rem)");
 
@@ -14,19 +14,21 @@ export function eventFilters(query, changed, signal) {
   const since = input({ type: "datetime-local" });
   const until = input({ type: "datetime-local" });
   const inbox = select([["", "default"]]);
-  take(query);
-
   const typeField = field("Type", type);
   const times = [field("Since", since), field("Until", until)];
   for (const each of times) each.classList.add("wide");
   let timer;
-  const soon = () => {
-    clearTimeout(timer);
-    const wrong = type.value.trim() !== "" && !EVENT_TYPE.test(type.value.trim());
-    typeField.fault(wrong ? "Letters, digits and . _ : / - only." : "");
-    if (!wrong) timer = setTimeout(changed, TYPING_MS);
+  const forget = () => clearTimeout(timer);
+  const isRight = () => {
+    const right = type.value.trim() === "" || EVENT_TYPE.test(type.value.trim());
+    typeField.fault(right ? "" : "Letters, digits and . _ : / - only.");
+    return right;
   };
-  type.addEventListener("input", soon);
+  type.addEventListener("input", () => {
+    forget();
+    if (isRight()) timer = setTimeout(changed, TYPING_MS);
+  });
+  signal.addEventListener("abort", forget);
   for (const control of [status, since, until, inbox]) control.addEventListener("change", changed);
 
   function take(wanted) {
@@ -35,7 +37,10 @@ export function eventFilters(query, changed, signal) {
     since.value = wanted.since ?? "";
     until.value = wanted.until ?? "";
     keep(inbox, wanted.inbox);
+    forget();
+    isRight();
   }
+  take(query);
 
   const address = () => ({ status: status.value, type: type.value.trim(), since: since.value, until: until.value, inbox: inbox.value });
   const any = () => Object.entries(address()).some(([name, value]) => name !== "inbox" && value !== "");

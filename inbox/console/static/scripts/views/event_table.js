@@ -1,9 +1,10 @@
 // Events as rows. New ones are marked for a moment.
 
 import { statusBadge } from "../controls.js";
-import { el, foreign } from "../dom.js";
+import { el } from "../dom.js";
 import { count, time } from "../moments.js";
 import { table } from "../tables.js";
+import { shownType } from "./event_type.js";
 
 const COLUMNS = [
   { label: "Time", kind: "at nowrap" }, { label: "Type", kind: "type" }, { label: "Status", kind: "status" },
@@ -17,9 +18,8 @@ export function eventTable(open) {
   function row(event) {
     const opens = (label, classes) =>
       el("button", { type: "button", class: `link-button ${classes}`, onclick: () => open(event.id) }, label);
-    const type = event.event_type === null ? el("span", { class: "faint" }, "(no type)") : foreign(event.event_type);
     return events.row(event.id, [
-      time(event.created_at, "short"), opens(type, ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
+      time(event.created_at, "short"), opens(shownType(event.event_type), ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
     ], { class: seen && !seen.has(event.id) ? "fresh" : null, onclick: ({ target }) => target.closest("button") || selecting() || open(event.id) });
   }
 

@@ -3,10 +3,11 @@
 import { call } from "../api.js";
 import { closeButton } from "../controls.js";
 import { open } from "../dialogs.js";
-import { el, fill, foreign } from "../dom.js";
+import { el, fill } from "../dom.js";
 import { member, parse, pretty } from "../exact_json.js";
 import { alertSlot, attempt } from "../messages.js";
 import { time } from "../moments.js";
+import { shownType } from "./event_type.js";
 
 const SHOWN = 20;
 const LONGEST = 2000;
@@ -35,7 +36,7 @@ export function openPeek(inbox) {
 function row(event, payload) {
   return el("li", {},
     el("div", { class: "line apart" },
-      el("strong", {}, event.event_type === null ? "(no type)" : foreign(event.event_type)),
+      el("strong", {}, shownType(event.event_type)),
       el("span", { class: "faint small" }, time(event.created_at, "short"))),
     el("pre", { tabindex: 0, role: "group", "aria-label": "Payload" }, payload.length > LONGEST ? `${payload.slice(0, LONGEST)}…` : payload));
 }

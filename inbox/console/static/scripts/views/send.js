@@ -10,23 +10,22 @@ import { alertSlot, attempt } from "../messages.js";
 import { address } from "../router.js";
 import { session } from "../session.js";
 import { viewHead } from "../view_head.js";
-import { EVENT_TYPE } from "./event_filters.js";
+import { EVENT_TYPE } from "./event_type.js";
 
 const EXAMPLE = '{\n  "order": 1001,\n  "total": 99.90,\n  "customer": "Ada Lovelace"\n}';
 const LONGEST_KEY = 255;
 const LONGEST_LINE = 2000;
 
 export function openSend(root, { signal }) {
+  const draft = (session.draft ??= { type: "order.created", payload: EXAMPLE, key: "" });
   const type = input({ class: "code" });
   const payload = el("textarea", { class: "input code", rows: 11, spellcheck: "false" });
   const idempotencyKey = input({ class: "code", placeholder: "order-1001" });
   const parts = [
-    { control: type, fault: typeFault, field: field("Type", type, "What happened, such as order.created. May be empty.") },
-    { control: payload, fault: payloadFault, field: field("Payload", payload, "A JSON object. It comes out as it goes in, number for number.") },
-    { control: idempotencyKey, fault: keyFault, field: field("Idempotency key", idempotencyKey, "Optional. The same event with the same key is stored once, so that a retry is harmless.") },
+    { name: "type", control: type, fault: typeFault, field: field("Type", type, "What happened, such as order.created. May be empty.") },
+    { name: "payload", control: payload, fault: payloadFault, field: field("Payload", payload, "A JSON object. It comes out as it goes in, number for number.") },
+    { name: "key", control: idempotencyKey, fault: keyFault, field: field("Idempotency key", idempotencyKey, "Optional. The same event with the same key is stored once, so that a retry is harmless.") },
   ];
-  type.value = "order.created";
-  payload.value = EXAMPLE;
   const slot = alertSlot();
   const answer = el("div", { class: "slot", role: "status" });
   const line = el("pre", { tabindex: 0, role: "group", "aria-label": "The same with curl" });
@@ -34,7 +33,15 @@ export function openSend(root, { signal }) {
   let curl = "";
 
   const validate = (part) => part.field.fault(part.fault(part.control.value));
-  for (const part of parts) part.control.addEventListener("input", () => (validate(part), showLine()));
+  for (const part of parts) {
+    part.control.value = draft[part.name];
+    validate(part);
+    part.control.addEventListener("input", () => {
+      draft[part.name] = part.control.value;
+      validate(part);
+      showLine();
+    });
+  }
 
   const entry = form(() => {
     parts.forEach(validate);
