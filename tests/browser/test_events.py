@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from playwright.sync_api import expect
 
 from tests.browser.account import Account
+from tests.browser.answers import REQUEST_ID, refused
 from tests.browser.visit import Visit
 
 EXACT = "12345678901234567890.000"
@@ -142,6 +143,46 @@ def test_older_events_are_loaded_page_by_page(console: Visit, account: Account) 
         console.button("Load more").click()
     expect(rows).to_have_count(1 + 60)
     expect(console.button("Load more")).to_be_hidden()
+
+
+def test_older_events_are_brought_up_to_date_too(console: Visit, account: Account) -> None:
+    api = account.api()
+    api.send_many(60)
+    oldest = api.call("GET", "/events?limit=60").json()[45]["id"]
+    console.go("Events")
+    expect(console.button("Load more")).to_be_visible()
+    console.button("Load more").click()
+    expect(console.row("Events", oldest)).to_contain_text("undelivered")
+    api.poll("?limit=60")
+    expect(console.row("Events", oldest)).not_to_contain_text("undelivered")
+    api.call("DELETE", f"/events/{oldest}")
+    expect(console.row("Events", oldest)).to_have_count(0)
+    expect(console.table("Events").get_by_role("row")).to_have_count(1 + 50)
+
+
+def test_without_following_more_is_more_of_what_was_there(console: Visit, account: Account) -> None:
+    api = account.api()
+    api.send_many(60)
+    console.go("Events")
+    expect(console.button("Load more")).to_be_visible()
+    console.page.get_by_label("Follow").uncheck()
+    api.send_many(60, "came.later")
+    console.button("Load more").click()
+    expect(console.row("Events", "order.created")).to_have_count(50)
+    expect(console.row("Events", "came.later")).to_have_count(0)
+
+
+def test_what_came_in_the_way_of_more_is_said_beside_it_until_it_is_there(console: Visit, account: Account) -> None:
+    account.api().send_many(60)
+    console.go("Events")
+    with refused(console, "GET", "/events", 503, "limit=50"):
+        for _ in range(2):
+            with console.page.expect_response(re.compile("limit=50")):
+                console.button("Load more").click()
+            expect(console.page.get_by_role("alert").filter(has_text=REQUEST_ID)).to_be_visible()
+    rows = console.table("Events").get_by_role("row")
+    expect(rows).to_have_count(1 + 50)
+    expect(console.page.get_by_role("alert").filter(has_text=REQUEST_ID)).to_have_count(0)
 
 
 def test_what_was_typed_before_leaving_changes_no_other_address(console: Visit) -> None:

@@ -96,3 +96,19 @@ def test_whoever_revokes_the_key_of_the_tab_is_told_to_sign_in_again(visit: Visi
     visit.confirm("Revoke")
     expect(visit.heading("Sign in")).to_be_visible()
     expect(visit.page.get_by_role("main")).to_contain_text("revoked")
+
+
+def test_the_old_key_is_not_taken_for_the_one_of_the_tab(visit: Visit, account: Account) -> None:
+    visit.sign_in(account.key(name="own"))
+    visit.go("Keys")
+    visit.row("API keys", "own").get_by_role("button", name="Rotate").click()
+    visit.confirm("Rotate")
+    shown(visit)
+    old = visit.row("API keys", "own").filter(has_not_text="this key")
+    expect(old).to_have_count(1)
+    for act in ("Rotate", "Revoke"):
+        old.get_by_role("button", name=act).click()
+        asking = visit.page.get_by_role("dialog").filter(has=visit.button("Cancel"))
+        expect(asking).to_contain_text(f"{act} own")
+        expect(asking).not_to_contain_text("signed in with")
+        visit.button("Cancel").click()

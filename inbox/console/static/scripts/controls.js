@@ -1,6 +1,7 @@
 // Buttons, fields and the like, the same everywhere.
 
 import { el, icon, newId } from "./dom.js";
+import { keepFocus } from "./focus.js";
 
 export function button(label, onclick, classes = "", attributes = {}) {
   return el("button", { type: "button", class: `button ${classes}`, onclick, ...attributes }, label);
@@ -85,5 +86,11 @@ export async function busy(control, act) {
   } finally {
     control.disabled = false;
     if (focused && document.activeElement === document.body) control.focus();
+    if (focused) keepFocus();
   }
+}
+
+export function busyButton(label, act, classes, attributes) {
+  const element = button(label, () => busy(element, act), classes, attributes);
+  return element;
 }

@@ -5,26 +5,28 @@ import { el, newId } from "./dom.js";
 import { alertSlot, attempt } from "./messages.js";
 
 // `name` is what a screen reader calls it. `fillIn(shut, dialog)` makes what is in it. Resolves when it is closed.
-// One that `stays` is closed by its own buttons only.
-export function open(name, classes, fillIn, { onclose, stays = false } = {}) {
+// One that `stays` is closed by its own buttons only. With `leave` it is closed from outside, and that is how to ask for it.
+export function open(name, classes, fillIn, { onclose, leave, stays = false } = {}) {
+  const { promise: closed, resolve } = Promise.withResolvers();
   // Out of the page at once, and not when the browser tells of it: there may be a key in it.
-  const shut = (result) => {
+  const close = (result) => {
+    if (!dialog.isConnected) return;
     dialog.close(result);
     dialog.remove();
-  };
-  const oncancel = (event) => (event.preventDefault(), stays || shut());
-  // Browsers let nobody hold back a second Esc once they have made a cancel of it.
-  const onkeydown = (event) => stays && event.key === "Escape" && event.preventDefault();
-  const dialog = el("dialog", { class: classes, "aria-label": name, oncancel, onkeydown });
-  const closed = new Promise((resolve) => dialog.addEventListener("close", () => {
-    dialog.remove();
     onclose?.();
-    resolve(dialog.returnValue);
-  }));
+    resolve(result);
+  };
+  const shut = leave ?? close;
+  const dialog = el("dialog", {
+    class: classes, "aria-label": name, "data-stays": stays,
+    oncancel: (event) => (event.preventDefault(), isHeld() || shut()),
+    // Browsers may close it themselves, without asking.
+    onclose: () => (leave?.(), close(dialog.returnValue)),
+  });
   dialog.append(...[fillIn(shut, dialog)].flat(), el("p", { class: "toast", role: "status" }));
   document.body.append(dialog);
   dialog.showModal();
-  return Object.assign(closed, { dialog });
+  return Object.assign(closed, { close });
 }
 
 // Asks before `act`, which may fail: then the dialog says why and stays. True once it was done.
@@ -32,15 +34,33 @@ export async function confirm(question, words, verb, act, { extra = null, harmle
   const closed = open(question, "", (shut, dialog) => {
     const slot = alertSlot();
     const reasons = el("div", { class: "stack-tight soft", id: newId() }, words.map((each) => el("p", {}, each)));
-    const yes = button(verb, () => busy(yes, async () => {
-      if (await attempt(slot, act)) shut("done");
-    }), harmless ? "primary" : "danger-solid");
+    const yes = button(verb, () => busy(yes, () => busy(no, async () => {
+      if (await holding(dialog, () => attempt(slot, act))) shut("done");
+    })), harmless ? "primary" : "danger-solid");
     const no = button("Cancel", () => shut(), "", { autofocus: true });
     dialog.setAttribute("aria-describedby", reasons.id);
     return el("div", { class: "inside" }, el("h3", {}, question), reasons, extra, slot, el("div", { class: "choices" }, no, yes));
   });
   return (await closed) === "done";
 }
+
+// What is under way cannot be called off: whoever closed the dialog would not hear what has become of it.
+async function holding(dialog, act) {
+  dialog.dataset.stays = "";
+  try {
+    return await act();
+  } finally {
+    delete dialog.dataset.stays;
+  }
+}
+
+// Whether a dialog is open that nothing but its own buttons may close.
+export function isHeld() {
+  return document.querySelector("dialog[open][data-stays]") !== null;
+}
+
+// Browsers let nobody hold back a second Esc once they have made a cancel of it.
+addEventListener("keydown", (event) => event.key === "Escape" && isHeld() && event.preventDefault());
 
 export function closeAll() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();

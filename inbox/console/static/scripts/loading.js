@@ -3,7 +3,9 @@
 import { button } from "./controls.js";
 import { attempt } from "./messages.js";
 
-// `act` fills the rows; what came in its way is shown in the slot.
-export async function load(rows, slot, act) {
-  if (!(await attempt(slot, act))) rows.show([], button("Try again", () => load(rows, slot, act)));
+// `look(until)` fills the rows; what came in its way is shown in the slot. Whose turn it is says `turn`, of latest.js.
+export async function load(rows, slot, turn, look) {
+  const until = turn();
+  if ((await attempt(slot, () => look(until))) || until.aborted) return;
+  rows.show([], button("Try again", () => load(rows, slot, turn, look)));
 }

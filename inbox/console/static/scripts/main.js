@@ -1,14 +1,15 @@
 // Starts the console: who is signed in, and which view the address asks for.
 
 import { call, onKeyRefused } from "./api.js";
-import { closeAll } from "./dialogs.js";
+import { closeAll, isHeld } from "./dialogs.js";
 import { el, fill } from "./dom.js";
 import { address, parse } from "./router.js";
 import { session } from "./session.js";
 import { markCurrent, showFrame } from "./shell.js";
 import { viewHead } from "./view_head.js";
-import { openSignIn } from "./views/sign_in.js";
 import { VIEWS } from "./views/all.js";
+import { openNoAnswer } from "./views/no_answer.js";
+import { openSignIn } from "./views/sign_in.js";
 
 const PRODUCT = "Polling Inbox";
 const main = document.getElementById("main");
@@ -43,8 +44,10 @@ function enter() {
   show();
 }
 
-function show() {
+function show({ oldURL } = {}) {
   if (!session.me) return;
+  // What is in the dialog would be lost: the address comes back to it.
+  if (isHeld()) return history.pushState(null, "", oldURL);
   const route = parse(location.hash);
   const view = VIEWS.find((each) => each.name === route.name && !each.hidden?.());
   if (!view) return location.replace(address(firstView().name));
@@ -77,16 +80,21 @@ function firstView() {
   return open.find((view) => view.name !== "connect") ?? open[0];
 }
 
+// With the key that the tab has kept, which is forgotten only if the service refuses it. True if that is open now.
 async function resume() {
+  const { signal } = current.leave;
   try {
-    const { text } = await call("/me");
+    const { text } = await call("/me", { signal });
     session.begin(session.key, JSON.parse(text));
-    enter();
   } catch (problem) {
-    signIn(problem.status === 401
-      ? "The key of this tab is no longer valid: it was revoked, or has expired. Sign in with another one."
-      : problem.message);
+    if (signal.aborted) return false;
+    if (problem.status === 401) signIn("The key of this tab is no longer valid: it was revoked, or has expired. Sign in with another one.");
+    else if (problem.status === 403) signIn(problem.message);
+    else openNoAnswer(main, problem, async () => (await resume()) && main.focus(), signOut);
+    return false;
   }
+  enter();
+  return true;
 }
 
 document.getElementById("skip").addEventListener("click", (event) => {

@@ -1,6 +1,7 @@
 // What is said to people: news that go away by themselves, and problems that stay where they arose.
 
 import { el, fill } from "./dom.js";
+import { topmostDialog } from "./focus.js";
 
 const SHOWN_MS = 5000;
 let timer;
@@ -10,13 +11,9 @@ export function say(text) {
   const regions = [...document.querySelectorAll("#status, dialog[open] > .toast")];
   clearTimeout(timer);
   for (const region of regions) region.textContent = "";
-  const region = regions.find((each) => each.closest("dialog:modal") === topmost()) ?? regions[0];
+  const region = regions.find((each) => each.closest("dialog:modal") === topmostDialog()) ?? regions[0];
   region.textContent = text;
   timer = setTimeout(() => (region.textContent = ""), SHOWN_MS);
-}
-
-function topmost() {
-  return [...document.querySelectorAll("dialog:modal")].at(-1) ?? null;
 }
 
 // A place that is announced as soon as something stands in it.

@@ -45,13 +45,21 @@ function branch(name, node, children, level) {
 
 function addChildren(members, children, level, from) {
   const until = from + AT_A_TIME;
-  members.append(...children.slice(from, until).map(([name, child]) => branchOrLeaf(name, child, level + 1)));
+  const added = children.slice(from, until).map(([name, child]) => branchOrLeaf(name, child, level + 1));
+  members.append(...added);
+  if (from > 0) goOnAt(added[0]);
   if (until >= children.length) return;
   const more = button(`Show more of ${many(children.length, "member")}`, () => {
     more.remove();
     addChildren(members, children, level, until);
   }, "small");
   members.append(more);
+}
+
+// The button that had the focus is gone: one reads on at what came in its place.
+function goOnAt(element) {
+  element.tabIndex = -1;
+  element.focus({ preventScroll: true });
 }
 
 function leaf(name, node) {
@@ -62,6 +70,7 @@ function leaf(name, node) {
     const whole = button(`Show all ${many(text.length, "character")}`, () => {
       value.textContent = text;
       whole.remove();
+      goOnAt(value);
     }, "small");
     line.append(" ", whole);
   }

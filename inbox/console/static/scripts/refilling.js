@@ -1,5 +1,7 @@
 // Brings rows up to date in place: what has not changed is not touched, so that focus and selections stay where they are.
 
+import { keepFocus } from "./focus.js";
+
 // Every row has a `data-key` of its own. Those in `rows` take the place of those that are there.
 export function refill(body, rows) {
   const focused = body.contains(document.activeElement);
@@ -16,8 +18,7 @@ export function refill(body, rows) {
     if (old && old === place) place = place.nextElementSibling;
     else body.insertBefore(old ?? row, place);
   }
-  // What had the focus is gone, so that the next key would begin at the top of the page.
-  if (focused && document.activeElement === document.body) document.querySelector("main h2").focus({ preventScroll: true });
+  if (focused) keepFocus();
 }
 
 function update(old, row) {

@@ -1,5 +1,7 @@
 // What the address says: #/events?status=dead is the view `events` with its filters. So reload and back work.
 
+const OVER = "over";
+
 export function parse(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
   return { name: path, query: Object.fromEntries(new URLSearchParams(query)) };
@@ -10,8 +12,14 @@ export function address(name, query = {}) {
   return given.length ? `#/${name}?${new URLSearchParams(given)}` : `#/${name}`;
 }
 
-export function go(name, query) {
+// Something over what is shown, for which there is an entry in the history. The way back closes it.
+export function goOver(name, query) {
   location.hash = address(name, query);
+  history.replaceState(OVER, "");
+}
+
+export function isOver() {
+  return history.state === OVER;
 }
 
 // Without an entry in the history, and without telling the view: it knows already.

@@ -1,18 +1,20 @@
 // Every event, newest first, as it comes in.
 
-import { call, get, nextPage, withQuery } from "../api.js";
-import { button, busy, check } from "../controls.js";
+import { get } from "../api.js";
+import { button, check } from "../controls.js";
 import { el, fill } from "../dom.js";
 import { addressedDrawer } from "../drawers.js";
+import { keepFocus } from "../focus.js";
+import { latest } from "../latest.js";
 import { alertSlot, attempt, showProblem } from "../messages.js";
 import { count } from "../moments.js";
-import { address, go, note } from "../router.js";
+import { address, goOver, note } from "../router.js";
 import { session } from "../session.js";
 import { repeat } from "../ticking.js";
 import { viewHead } from "../view_head.js";
 import { openEvent } from "./event_drawer.js";
 import { eventFilters } from "./event_filters.js";
-import { EventList, MOST_SHOWN, PAGE } from "./event_list.js";
+import { MOST_SHOWN, newest, PAGE } from "./event_list.js";
 import { eventTable } from "./event_table.js";
 
 const REFRESH_MS = 2000;
@@ -20,18 +22,19 @@ const REFRESH_MS = 2000;
 const MS_PER_CHARACTER = 0.001;
 
 export function openEvents(root, { query, signal }) {
-  const list = new EventList();
+  const turn = latest(signal);
   const slot = alertSlot();
+  const moreSlot = alertSlot();
   const filters = eventFilters(query, changeFilters, signal);
   const follow = check("Follow", { checked: true });
-  const rows = eventTable((id) => go("events", { ...filters.address(), event: id }));
+  const rows = eventTable((id) => goOver("events", { ...filters.address(), event: id }));
   const more = button("Load more", loadMore, "", { hidden: true });
   const enough = el("p", { hidden: true }, `Only the newest ${count(MOST_SHOWN)} are shown: narrow the filters to see others.`);
-  let turn = new AbortController();
+  let events, asked, shown;
 
   root.append(
     viewHead("Events", "Every event of the last weeks, whatever has become of it. Looking changes nothing.", follow),
-    filters.element, slot, rows.box, el("div", { class: "more" }, more, enough));
+    filters.element, slot, rows.box, moreSlot, el("div", { class: "more" }, more, enough));
 
   function changeFilters() {
     note("events", filters.address());
@@ -39,57 +42,71 @@ export function openEvents(root, { query, signal }) {
   }
 
   function reload() {
-    list.clear();
+    events = [];
+    asked = PAGE;
+    shown = 0;
     more.hidden = enough.hidden = true;
+    fill(moreSlot);
     rows.show([], false, "Loading …");
-    begin();
+    look();
   }
 
-  // Changed filters begin anew, and let go of what was asked for the old ones.
-  function begin() {
-    turn.abort();
-    turn = new AbortController();
-    const both = AbortSignal.any([signal, turn.signal]);
-    repeat(() => (follow.box.checked || !list.loaded ? refresh(both) : null), REFRESH_MS, both);
+  function loadMore() {
+    asked = shown + PAGE;
+    look();
   }
 
-  async function page(path, until) {
-    const { text, headers } = await call(path, { signal: until });
-    return { events: JSON.parse(text).map(({ payload: _, ...event }) => event), next: nextPage(headers), size: text.length };
+  // Until it has worked once, and then as long as one follows.
+  function look() {
+    const until = turn();
+    let due = true;
+    repeat(async () => {
+      if (!due && !follow.box.checked) return 0;
+      const size = await refresh(until);
+      due = false;
+      return size * MS_PER_CHARACTER;
+    }, REFRESH_MS, until);
   }
 
-  async function refresh(until = turn.signal) {
+  // All that is shown is asked for at once: so it is what there is, however far back one looks.
+  async function refresh(until) {
     try {
-      const first = await page(withQuery("/events", { ...filters.parameters(), limit: PAGE }), until);
-      list.refresh(first);
-      show();
-      fill(slot);
-      return first.size * MS_PER_CHARACTER;
+      const found = await newest(parameters(), asked, until);
+      events = found.events;
+      shown = asked;
+      show(found.more);
+      for (const each of [slot, moreSlot]) fill(each);
+      return found.size;
     } catch (problem) {
-      if (!until.aborted) showProblem(slot, problem);
-      if (!until.aborted && !list.loaded) rows.show([], false, "Nothing could be loaded. It is tried again.");
+      if (!until.aborted) showProblem(shown && asked > shown ? moreSlot : slot, problem);
+      if (!until.aborted && !shown) rows.show([], false, "Nothing could be loaded. It is tried again.");
       throw problem;
     }
   }
 
-  function show() {
-    rows.show(list.events, true, filters.any() ? "No event matches these filters." : emptyWords());
-    const full = list.events.length >= MOST_SHOWN;
-    more.hidden = !list.next || full;
-    enough.hidden = !full;
+  // Where one does not follow, what has come in meanwhile does not push out the oldest.
+  function parameters() {
+    const newer = follow.box.checked ? undefined : events[0];
+    return newer ? { ...filters.parameters(), until: newer.timestamp + 1 } : filters.parameters();
   }
 
-  function loadMore() {
-    const until = turn.signal;
-    return busy(more, () => attempt(slot, async () => {
-      list.extend(await page(list.next, until));
-      show();
-    }));
+  function show(thereIsMore) {
+    rows.show(events, true, thereIsMore ? "None of the newest matches: load more to look further back." : wordsForNone());
+    more.hidden = !thereIsMore || shown >= MOST_SHOWN;
+    if (more.hidden && document.activeElement === more) {
+      more.blur();
+      keepFocus();
+    }
+    enough.hidden = !thereIsMore || shown < MOST_SHOWN;
+  }
+
+  function wordsForNone() {
+    return filters.any() ? "No event matches these filters." : emptyWords();
   }
 
   const drawer = addressedDrawer(
-    (id, closed) => openEvent(id, filters.parameters().inbox, { changed: () => refresh().catch(() => {}), closed }),
-    () => !signal.aborted && note("events", filters.address()));
+    (id, leave) => openEvent(id, filters.parameters().inbox, { changed: look, leave }),
+    () => note("events", filters.address()), signal);
 
   reload();
   drawer(query.event);

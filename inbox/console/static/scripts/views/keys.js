@@ -4,6 +4,7 @@ import { get, send } from "../api.js";
 import { badge, button, field, select, statusBadge } from "../controls.js";
 import { confirm } from "../dialogs.js";
 import { el, foreign } from "../dom.js";
+import { latest } from "../latest.js";
 import { load } from "../loading.js";
 import { alertSlot, say } from "../messages.js";
 import { timeOr } from "../moments.js";
@@ -20,6 +21,7 @@ const COLUMNS = [
 ];
 
 export function openKeys(root, { signal }) {
+  const turn = latest(signal);
   const slot = alertSlot();
   const rows = table("API keys", COLUMNS);
   root.append(
@@ -27,8 +29,8 @@ export function openKeys(root, { signal }) {
     slot, rows.box, keyCreation(made, signal));
   rows.show([], "Loading …");
 
-  const refresh = () => load(rows, slot, async () => {
-    const keys = await get("/keys", signal);
+  const refresh = () => load(rows, slot, turn, async (until) => {
+    const keys = await get("/keys", until);
     const working = keys.filter((key) => key.status === "active").reverse();
     rows.show([...working, ...keys.filter((key) => key.status !== "active").reverse()].map(row));
   });
@@ -39,21 +41,24 @@ export function openKeys(root, { signal }) {
   }
 
   function row(key) {
-    const own = key.key_id === session.me.key_id;
     const powerless = key.scopes.includes("admin") && !session.may("admin");
     return rows.row(key.key_id, [
-      el("span", { class: "line" }, key.name ? foreign(key.name) : el("span", { class: "faint" }, "(no name)"), own && badge("this key", "accent")),
+      el("span", { class: "line" }, key.name ? foreign(key.name) : el("span", { class: "faint" }, "(no name)"), isOwn(key) && badge("this key", "accent")),
       el("span", { class: "mono small nowrap", title: key.key_id }, key.hint ?? key.key_id),
       el("div", { class: "chips" }, key.scopes.map((scope) => el("span", { class: "chip" }, scope))),
       timeOr(key.created_at, "–", "day"), timeOr(key.last_used_at, "never", "day"), timeOr(key.expires_at, "never", "day"),
       statusBadge(key.status),
       key.status === "active" && !powerless
-        ? [button("Rotate", () => rotate(key, own), "small"), button("Revoke", () => revoke(key, own), "small danger")]
+        ? [button("Rotate", () => rotate(key), "small"), button("Revoke", () => revoke(key), "small danger")]
         : "",
     ]);
   }
 
-  async function rotate(key, own) {
+  // Asked when it matters: the buttons of a row stay while the tab goes on with another key.
+  const isOwn = (key) => key.key_id === session.me.key_id;
+
+  async function rotate(key) {
+    const own = isOwn(key);
     const overlap = select(OVERLAPS, "86400");
     let made;
     const done = await confirm(`Rotate ${called(key)}?`, ["A new key with the same name, scopes and length of life takes its place.",
@@ -66,9 +71,9 @@ export function openKeys(root, { signal }) {
     await showNewKey(made.key, made.name);
   }
 
-  async function revoke(key, own) {
+  async function revoke(key) {
     const words = ["Whatever uses it is refused, everywhere within half a minute or so. This cannot be undone.",
-      own ? "It is the key that you are signed in with: you will have to sign in with another one." : null].filter(Boolean);
+      isOwn(key) ? "It is the key that you are signed in with: you will have to sign in with another one." : null].filter(Boolean);
     if (!(await confirm(`Revoke ${called(key)}?`, words, "Revoke key", () => send("DELETE", `/keys/${key.key_id}`, undefined, signal)))) return;
     say("The key is revoked.");
     await refresh();

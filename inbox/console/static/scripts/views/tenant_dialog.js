@@ -1,9 +1,10 @@
 // One tenant: what is known of it, who changed it, and the next steps of its life.
 
 import { get, send } from "../api.js";
-import { button, closeButton, statusBadge } from "../controls.js";
-import { confirm, open } from "../dialogs.js";
+import { busyButton, statusBadge } from "../controls.js";
+import { confirm } from "../dialogs.js";
 import { el, fill, foreign } from "../dom.js";
+import { openDrawer } from "../drawers.js";
 import { alertSlot, attempt, say } from "../messages.js";
 import { time } from "../moments.js";
 import { showNewKey } from "./new_key.js";
@@ -20,62 +21,62 @@ const STEPS = {
   SUSPENDED: { verb: "Resume", to: "REGISTERED" },
 };
 
-export function openTenant(id, { changed, closed }) {
-  const leave = new AbortController();
+export function openTenant(id, { changed, leave }) {
+  const closing = new AbortController();
   const path = `/admin/tenants/${encodeURIComponent(id)}`;
   const slot = alertSlot();
-  const head = el("div", {}, el("h3", {}, id));
   const facts = el("div", {});
   const trail = el("div", {});
-  const foot = el("div", { class: "drawer-foot" });
-
-  const opened = open("Tenant", "drawer", (shut) => [
-    el("div", { class: "drawer-head" }, head, closeButton(() => shut())),
-    el("div", { class: "drawer-body", tabindex: 0, role: "group", "aria-label": "Details" }, slot, facts, trail),
-    foot,
-  ], { onclose: () => (leave.abort(), closed()) });
+  const { head, foot, opened } = openDrawer("Tenant", id, [slot, facts, trail], { onclose: () => closing.abort(), leave });
 
   async function load() {
-    const [tenant, audit] = await Promise.all([get(path, leave.signal), get(`${path}/audit?pageSize=${AUDIT_SHOWN}`, leave.signal)]);
+    const [tenant, audit] = await Promise.all(
+      [path, `${path}/audit?pageSize=${AUDIT_SHOWN}`].map((each) => get(each, closing.signal)));
     fill(head, el("h3", {}, foreign(tenant.organization_name ?? tenant.tenant_id)), statusBadge(tenant.active ? tenant.status : "deleted"));
     fill(facts, factsOf(tenant));
     fill(trail, trailOf(audit));
     fill(foot, buttonsOf(tenant));
   }
 
-  async function act(words, method, tail, body) {
-    await send(method, path + tail, body, leave.signal);
-    changed();
-    await load();
-    say(words);
-  }
-
   function buttonsOf(tenant) {
-    if (!tenant.active) return [button("Restore", () => attempt(slot, () => act("The tenant is back.", "POST", "/restore")), "primary")];
+    if (!tenant.active) return [busyButton("Restore", restore, "primary")];
     const step = tenant.tenant_id === SYSTEM && tenant.status === "REGISTERED" ? null : STEPS[tenant.status];
     return [
-      step && button(step.verb, () => go(tenant, step), step.words ? "" : "primary"),
-      tenant.status !== "SUSPENDED" && button("Create a key for it", makeKey),
-      tenant.tenant_id !== SYSTEM && button("Delete", () => remove(tenant), "danger push"),
+      step && busyButton(step.verb, () => go(tenant, step), step.words ? "" : "primary"),
+      tenant.status !== "SUSPENDED" && busyButton("Create a key for it", makeKey),
+      tenant.tenant_id !== SYSTEM && busyButton("Delete", () => remove(tenant), "danger push"),
     ];
   }
 
-  function go(tenant, { verb, to, words }) {
-    const change = () => act(`The tenant is ${to.toLowerCase()}.`, "PUT", "/status", { status: to });
-    return words ? confirm(`${verb} ${tenant.tenant_id}?`, words, `${verb} tenant`, change) : attempt(slot, change);
+  const ask = (method, tail, body) => send(method, path + tail, body, closing.signal);
+
+  // Whether it was done is known by now: what comes in the way of the next look is another matter.
+  async function done(words) {
+    changed();
+    say(words);
+    await attempt(slot, load);
   }
 
-  function remove(tenant) {
+  async function go(tenant, { verb, to, words }) {
+    const change = () => ask("PUT", "/status", { status: to });
+    const changes = words ? confirm(`${verb} ${tenant.tenant_id}?`, words, `${verb} tenant`, change) : attempt(slot, change);
+    if (await changes) await done(`The tenant is ${to.toLowerCase()}.`);
+  }
+
+  async function remove(tenant) {
     const words = ["Its keys are refused and it is no longer listed. Nothing of it is removed: it can be restored."];
-    return confirm(`Delete ${tenant.tenant_id}?`, words, "Delete tenant", () => act("The tenant is deleted.", "DELETE", ""));
+    if (await confirm(`Delete ${tenant.tenant_id}?`, words, "Delete tenant", () => ask("DELETE", ""))) await done("The tenant is deleted.");
   }
 
-  function makeKey() {
-    return attempt(slot, async () => {
-      const { document: key } = await send("POST", `${path}/keys`, FIRST_KEY, leave.signal);
-      await showNewKey(key.key, key.name);
-      await load();
-    });
+  async function restore() {
+    if (await attempt(slot, () => ask("POST", "/restore"))) await done("The tenant is back.");
+  }
+
+  async function makeKey() {
+    let key;
+    if (!(await attempt(slot, async () => (key = (await ask("POST", "/keys", FIRST_KEY)).document)))) return;
+    await showNewKey(key.key, key.name);
+    await attempt(slot, load);
   }
 
   attempt(slot, load);

@@ -1,13 +1,14 @@
 // The registry of tenants, for whoever runs the service.
 
 import { get, send, withQuery } from "../api.js";
-import { busy, button, check, field, form, input, select, statusBadge, submit } from "../controls.js";
-import { el, foreign } from "../dom.js";
+import { busy, busyButton, check, field, form, input, select, statusBadge, submit } from "../controls.js";
+import { el, fill, foreign } from "../dom.js";
 import { addressedDrawer } from "../drawers.js";
+import { latest } from "../latest.js";
 import { load } from "../loading.js";
 import { alertSlot, attempt, say } from "../messages.js";
 import { time } from "../moments.js";
-import { go, note } from "../router.js";
+import { goOver, note } from "../router.js";
 import { table } from "../tables.js";
 import { viewHead } from "../view_head.js";
 import { openTenant } from "./tenant_dialog.js";
@@ -20,11 +21,13 @@ const COLUMNS = [
 ];
 
 export function openTenants(root, { query, signal }) {
+  const turn = latest(signal);
   const slot = alertSlot();
+  const moreSlot = alertSlot();
   const rows = table("Tenants", COLUMNS);
   const status = select([["", "any"], ...STATUSES.map((each) => [each, each])], query.status);
   const deleted = check("Show deleted ones");
-  const more = button("Load more", () => busy(more, () => attempt(slot, () => page(next))), "", { hidden: true });
+  const more = busyButton("Load more", () => attempt(moreSlot, () => page(turn(), next)), "", { hidden: true });
   let tenants = [];
   let next = null;
   status.addEventListener("change", () => (note("tenants", { status: status.value }), reload()));
@@ -33,10 +36,10 @@ export function openTenants(root, { query, signal }) {
   root.append(
     viewHead("Tenants", "Each tenant has its own keys, inboxes and events, and sees nothing of the others."),
     el("section", { class: "card filters", "aria-label": "Filters" }, field("Status", status), deleted),
-    slot, rows.box, el("div", { class: "more" }, more), tenantCreation((id) => (reload(), open(id)), signal));
+    slot, rows.box, moreSlot, el("div", { class: "more" }, more), tenantCreation((id) => (reload(), open(id)), signal));
   rows.show([], "Loading …");
 
-  const open = (id) => go("tenants", { status: status.value, tenant: id });
+  const open = (id) => goOver("tenants", { status: status.value, tenant: id });
   const row = (tenant) => rows.row(tenant.tenant_id, [
     el("button", { type: "button", class: "link-button", onclick: () => open(tenant.tenant_id) }, tenant.tenant_id),
     tenant.organization_name ? foreign(tenant.organization_name) : el("span", { class: "faint" }, "–"),
@@ -45,10 +48,10 @@ export function openTenants(root, { query, signal }) {
     time(tenant.date_created, "day"),
   ]);
 
-  async function page(startAt) {
+  async function page(until, startAt) {
     const found = await get(withQuery("/admin/tenants", {
       status: status.value, includeInactive: deleted.box.checked ? "true" : "", pageSize: PAGE, startAt,
-    }), signal);
+    }), until);
     tenants = [...(startAt ? tenants : []), ...found.tenants].slice(0, MOST_SHOWN);
     next = found.moreAvailable && tenants.length < MOST_SHOWN ? found.startAt : null;
     rows.show(tenants.map(row), "No tenant matches.");
@@ -56,12 +59,13 @@ export function openTenants(root, { query, signal }) {
   }
 
   function reload() {
-    return load(rows, slot, () => page());
+    fill(moreSlot);
+    return load(rows, slot, turn, page);
   }
 
   const drawer = addressedDrawer(
-    (id, closed) => openTenant(id, { changed: reload, closed }),
-    () => !signal.aborted && note("tenants", { status: status.value }));
+    (id, leave) => openTenant(id, { changed: reload, leave }),
+    () => note("tenants", { status: status.value }), signal);
 
   reload();
   drawer(query.tenant);
