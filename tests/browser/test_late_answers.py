@@ -128,3 +128,81 @@ def test_only_the_last_choice_of_tenants_counts(visit: Visit, admin: Api, accoun
             visit.field("Status").select_option("REGISTERED")
         expect(visit.button("Try again")).to_have_count(0)
     expect(visit.row("Tenants", account.tenant_id)).to_be_visible()
+
+
+def test_an_inbox_that_was_made_is_shown_though_an_older_list_is_under_way(console: Visit) -> None:
+    with held(console, "GET", "/inboxes"):
+        with asked(console, "/inboxes"):
+            console.go("Inboxes")
+        console.page.get_by_label("Name").fill("crm")
+        with let_go(console, "/inboxes"):
+            console.button("Create inbox").click()
+    expect(console.row("Inboxes", "crm")).to_be_visible()
+
+
+def test_only_the_last_window_counts(console: Visit) -> None:
+    console.go("Overview")
+    with held(console, "GET", "/stats", "window=7d"):
+        with asked(console, "window=7d"):
+            console.page.get_by_label("7 days").check()
+        with let_go(console, "window=7d"):
+            console.page.get_by_label("30 days").check()
+    expect(console.page.get_by_role("main")).to_contain_text("in 30 days")
+
+
+@pytest.mark.parametrize(("view", "table"), [("Inboxes", "Inboxes"), ("Overview", "By inbox")])
+def test_inboxes_are_listed_before_their_figures_are_known(
+    console: Visit, account: Account, view: str, table: str
+) -> None:
+    api = account.api()
+    api.call("PUT", "/inboxes/crm", {})
+    api.send({}, "order.created")
+    console.go("Connect")
+    with held(console, "GET", "/stats", "inbox=crm"):
+        console.go(view)
+        expect(console.row(table, "crm")).to_contain_text("–")
+        expect(console.row(table, "default").get_by_role("cell", name="1", exact=True).first).to_be_visible()
+    expect(console.row(table, "crm").get_by_role("cell", name="1", exact=True).first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "table", "limited"), [("Inboxes", "Inboxes", "inbox="), ("Overview", "By inbox", "inbox=crm")]
+)
+def test_a_rate_limit_hides_no_inbox(console: Visit, account: Account, view: str, table: str, limited: str) -> None:
+    account.api().call("PUT", "/inboxes/crm", {})
+    console.go("Connect")
+    with refused(console, "GET", "/stats", 429, limited):
+        console.go(view)
+        expect(console.page.get_by_role("alert").filter(has_text=REQUEST_ID)).to_be_visible()
+        expect(console.row(table, "crm")).to_contain_text("–")
+
+
+def test_a_workflow_that_cannot_be_had_is_said_and_tried_again(console: Visit) -> None:
+    console.go("Connect")
+    with refused(console, "GET", "/console/n8n.json", 503):
+        console.page.get_by_role("tab", name="n8n").click()
+        expect(console.page.get_by_role("alert")).to_contain_text("Refused with 503")
+    console.button("Try again").click()
+    expect(console.page.get_by_role("group", name="Workflow")).to_contain_text(console.watch.url)
+    expect(console.page.get_by_role("alert").filter(has_text="Refused")).to_have_count(0)
+
+
+def test_a_key_that_is_no_longer_wanted_in_the_lines_does_not_come_late(visit: Visit, account: Account) -> None:
+    key = account.key()
+    visit.sign_in(key)
+    visit.go("Connect")
+    visit.page.get_by_role("tab", name="n8n").click()
+    panel = visit.page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("Bearer token")
+    with held(visit, "GET", "/console/n8n.json"):
+        with asked(visit, "/n8n.json"):
+            visit.page.get_by_label("Show my key").check()
+        with let_go(visit, "n8n.json"):
+            visit.page.get_by_label("Show my key").uncheck()
+    expect(panel).to_contain_text("Bearer token")
+    expect(panel).not_to_contain_text(key)
+    visit.page.get_by_label("Show my key").check()
+    expect(panel).to_contain_text(key)
+    with held(visit, "GET", "/console/n8n.json"):
+        visit.page.get_by_label("Show my key").uncheck()
+        expect(panel).not_to_contain_text(key)

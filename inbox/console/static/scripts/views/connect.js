@@ -1,13 +1,17 @@
 // Lines and settings to paste elsewhere, with this service's own address.
 
 import { copyButton } from "../clipboard.js";
-import { check } from "../controls.js";
+import { button, check } from "../controls.js";
 import { el, fill, newId } from "../dom.js";
+import { latest } from "../latest.js";
+import { alertSlot, attempt } from "../messages.js";
 import { session } from "../session.js";
 import { viewHead } from "../view_head.js";
 import { GUIDES } from "./connect_guides.js";
 
-export function openConnect(root) {
+export function openConnect(root, { signal }) {
+  const turn = latest(signal);
+  const slot = alertSlot();
   const panel = el("div", { class: "stack", role: "tabpanel", id: newId(), tabindex: 0 });
   const show = check("Show my key in these lines");
   let current = GUIDES[0];
@@ -39,14 +43,19 @@ export function openConnect(root) {
   }
 
   async function fillPanel() {
-    const guide = current;
-    const parts = await guide.parts({ url: location.origin, key: show.box.checked ? session.key : null });
-    if (guide === current) fill(panel, el("p", { class: "soft" }, guide.words), parts.map(snippet));
+    const until = turn();
+    const key = show.box.checked ? session.key : null;
+    // At once, with the key that may be in it.
+    fill(panel, el("p", { class: "soft" }, current.words));
+    const loaded = await attempt(slot, async () => {
+      panel.append(...(await current.parts({ url: location.origin, key, signal: until })).map(snippet));
+    });
+    if (!loaded && !until.aborted) panel.append(button("Try again", () => (panel.focus(), fillPanel())));
   }
 
   root.append(
     viewHead("Connect", "Lines to paste, with the address of this service. A program of yours should get a key of its own: make it under Keys.", show),
-    list, panel,
+    list, slot, panel,
     el("p", { class: "faint small" }, "Every call, parameter and error: ", el("a", { href: "/docs" }, "API docs"), ". What each error means: ", el("a", { href: "/problems" }, "Problems"), "."));
   choose(GUIDES[0]);
 }

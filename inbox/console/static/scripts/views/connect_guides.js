@@ -1,5 +1,7 @@
 // What to paste where. docs/recipes has the same at length, each tried.
 
+import { call } from "../api.js";
+
 const KEY_IN_SHELL = "$INBOX_KEY";
 const KEY_IN_FORM = "YOUR_KEY";
 
@@ -48,16 +50,15 @@ const make = {
 const n8n = {
   name: "n8n",
   words: "A workflow that leases events every minute, hands them to your own nodes, and acknowledges them at its end.",
-  parts: async ({ url, key }) => [
-    { title: "Workflow", note: "Save it as n8n.json and choose Import from File in the menu of a new workflow.", text: await workflow(url) },
+  parts: async ({ url, key, signal }) => [
+    { title: "Workflow", note: "Save it as n8n.json and choose Import from File in the menu of a new workflow.", text: await workflow(url, signal) },
     { title: "Bearer token", note: "In Poll make a credential of the kind Bearer Auth, and choose it in Acknowledge too. n8n keeps it; it is not in the workflow.", text: key ?? KEY_IN_FORM },
   ],
 };
 
 // The recipe's own file, with this address in it.
-async function workflow(url) {
-  const answer = await fetch("/console/n8n.json", { signal: AbortSignal.timeout(20_000) });
-  return (await answer.text()).replace("http://127.0.0.1:8080", url);
+async function workflow(url, signal) {
+  return (await call("/console/n8n.json", { signal })).text.replace("http://127.0.0.1:8080", url);
 }
 
 const python = {

@@ -4,10 +4,11 @@ import { get, send } from "../api.js";
 import { button, submit, busy, field, form, input } from "../controls.js";
 import { confirm } from "../dialogs.js";
 import { el, fill } from "../dom.js";
+import { latest } from "../latest.js";
 import { alertSlot, attempt, say, showProblem } from "../messages.js";
 import { count, span, timeOr } from "../moments.js";
 import { session } from "../session.js";
-import { statsOfAll } from "../stats.js";
+import { figures } from "../stats.js";
 import { table } from "../tables.js";
 import { pause, repeat } from "../ticking.js";
 import { viewHead } from "../view_head.js";
@@ -27,31 +28,40 @@ const COLUMNS = [
 ];
 
 export function openInboxes(root, { signal }) {
+  const turn = latest(signal);
   const slot = alertSlot();
   const rows = table("Inboxes", COLUMNS);
+  const stats = figures("24h");
   const reads = session.may("inbox:read");
   root.append(
     viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one."),
-    slot, rows.box, session.may("tenant:manage") ? creation(refresh, signal) : managersOnly());
+    slot, rows.box, session.may("tenant:manage") ? creation(follow, signal) : managersOnly());
   rows.show([], "Loading …");
 
-  async function refresh() {
+  function follow() {
+    const until = turn();
+    repeat(() => refresh(until), REFRESH_MS, until);
+  }
+
+  async function refresh(until) {
     try {
-      const inboxes = [DEFAULT, ...(await get("/inboxes", signal))];
-      const stats = reads ? await statsOfAll(inboxes.map((inbox) => inbox.name), "24h", signal) : [];
-      rows.show(inboxes.map((inbox, place) => row(inbox, stats[place])));
+      const inboxes = [DEFAULT, ...(await get("/inboxes", until))];
+      const show = () => rows.show(inboxes.map(row));
+      show();
+      if (reads) await stats.refresh(inboxes.map((inbox) => inbox.name), until, show);
       fill(slot);
     } catch (problem) {
-      if (!signal.aborted) showProblem(slot, problem);
+      if (!until.aborted) showProblem(slot, problem);
       throw problem;
     }
   }
 
-  function row({ name, event_types: types, created_at: created }, stats) {
+  function row({ name, event_types: types, created_at: created }) {
     const takes = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "everything";
-    const age = stats?.oldest_undelivered_age_seconds;
+    const known = stats.of(name);
+    const age = known?.oldest_undelivered_age_seconds ?? null;
     return rows.row(name, [
-      name, takes, stats ? count(stats.undelivered) : "–", age === undefined || age === null ? "–" : span(age), timeOr(created, "always there", "day"),
+      name, takes, known ? count(known.undelivered) : "–", age === null ? "–" : span(age), timeOr(created, "always there", "day"),
       [reads && button("Peek", () => openPeek(name), "small"),
         name !== DEFAULT.name && session.may("tenant:manage") && button("Delete", () => remove(name), "small danger")],
     ]);
@@ -62,7 +72,7 @@ export function openInboxes(root, { signal }) {
       "The events themselves stay in the inbox default."];
     if (!(await confirm(`Delete ${name}?`, words, "Delete inbox", () => deleteWhole(name)))) return;
     say(`The inbox ${name} is deleted.`);
-    await refresh();
+    follow();
   }
 
   async function deleteWhole(name) {
@@ -76,10 +86,10 @@ export function openInboxes(root, { signal }) {
     }
   }
 
-  repeat(refresh, REFRESH_MS, signal);
+  follow();
 }
 
-function creation(refresh, signal) {
+function creation(made, signal) {
   const slot = alertSlot();
   const name = input({ class: "code", placeholder: "crm" });
   const types = el("textarea", { class: "input code", rows: 3, spellcheck: "false", placeholder: "order.*, invoice.paid" });
@@ -97,7 +107,7 @@ function creation(refresh, signal) {
       const { status } = await send("PUT", `/inboxes/${name.value.trim()}`, patterns.length ? { event_types: patterns } : {}, signal);
       say(status === 201 ? `The inbox ${name.value.trim()} is there. It gets what is sent from now on.` : `The inbox ${name.value.trim()} takes these from now on.`);
       name.value = types.value = "";
-      await refresh();
+      made();
     }));
   }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, make));
   return el("section", { class: "card stack", "aria-labelledby": "create-inbox" },

@@ -3,9 +3,10 @@
 import { get } from "../api.js";
 import { choice } from "../controls.js";
 import { el, fill } from "../dom.js";
+import { latest } from "../latest.js";
 import { alertSlot, showProblem } from "../messages.js";
-import { address, note } from "../router.js";
-import { statsOf, statsOfAll } from "../stats.js";
+import { note } from "../router.js";
+import { figures, statsOf, WINDOWS } from "../stats.js";
 import { repeat } from "../ticking.js";
 import { viewHead } from "../view_head.js";
 import { byInbox, byType } from "./overview_tables.js";
@@ -16,11 +17,10 @@ import { welcome } from "./welcome.js";
 const REFRESH_MS = 4000;
 // The other inboxes are asked one by one, so less often.
 const ROUNDS_BETWEEN_INBOXES = 4;
-const WINDOWS = [["24h", "24 hours"], ["7d", "7 days"], ["30d", "30 days"]];
 
 export function openOverview(root, { query, signal }) {
   let window = windowOf(query);
-  let turn = new AbortController();
+  const turn = latest(signal);
   const slot = alertSlot();
   const greeting = el("div", { class: "slot" });
   const parts = { tiles: tiles(), plot: plotCard(signal), types: byType(), inboxes: byInbox() };
@@ -37,21 +37,22 @@ export function openOverview(root, { query, signal }) {
     follow();
   }
 
-  // A new window begins anew, and lets go of what was asked for the old one.
   function follow() {
-    turn.abort();
-    turn = new AbortController();
-    const both = AbortSignal.any([signal, turn.signal]);
+    const until = turn();
+    const others = figures(window);
     let round = 0;
-    repeat(() => refresh(round++, both), REFRESH_MS, both);
+    repeat(async () => {
+      await refresh(round % ROUNDS_BETWEEN_INBOXES === 0 ? others : null, until);
+      round += 1;
+    }, REFRESH_MS, until);
   }
 
-  async function refresh(round, until) {
+  async function refresh(others, until) {
     try {
       const stats = await statsOf("default", window, until);
       for (const part of [parts.tiles, parts.plot, parts.types]) part.show(stats);
       await greet(stats, until);
-      if (round % ROUNDS_BETWEEN_INBOXES === 0) await refreshInboxes(stats, until);
+      if (others) await refreshInboxes(stats, others, until);
       fill(slot);
     } catch (problem) {
       if (!until.aborted) showProblem(slot, problem);
@@ -59,16 +60,17 @@ export function openOverview(root, { query, signal }) {
     }
   }
 
-  async function refreshInboxes(stats, until) {
+  async function refreshInboxes(stats, others, until) {
     const names = (await get("/inboxes", until)).map((inbox) => inbox.name);
-    const others = await statsOfAll(names, window, until);
-    parts.inboxes.show([stats, ...others.filter((each) => each !== null)]);
+    const show = () => parts.inboxes.show([[stats.inbox, stats], ...names.map((name) => [name, others.of(name)])]);
+    show();
+    await others.refresh(names, until, show);
   }
 
   async function greet(stats, until) {
     const quiet = stats.undelivered === 0 && stats.totals.received === 0;
     const isNew = quiet && (await get("/events?limit=1", until)).length === 0;
-    if (isNew && !greeting.childNodes.length) greeting.append(welcome(address));
+    if (isNew && !greeting.childNodes.length) greeting.append(welcome());
     if (!isNew) fill(greeting);
   }
 

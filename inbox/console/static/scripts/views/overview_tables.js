@@ -1,9 +1,10 @@
 // What came in, by type and by inbox.
 
-import { el, foreign } from "../dom.js";
+import { el } from "../dom.js";
 import { bytes, count, span } from "../moments.js";
 import { address } from "../router.js";
 import { table } from "../tables.js";
+import { shownType } from "./event_type.js";
 
 const MOST_TYPES = 50;
 
@@ -25,9 +26,8 @@ export function byType() {
 }
 
 function typeCell(type) {
-  if (type === null) return el("span", { class: "faint" }, "(no type)");
   if (type === "*") return el("span", { class: "faint" }, "all further types");
-  return el("a", { href: address("events", { type }) }, foreign(type));
+  return type === null ? shownType(type) : el("a", { href: address("events", { type }) }, shownType(type));
 }
 
 export function byInbox() {
@@ -37,11 +37,17 @@ export function byInbox() {
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
   ], { cards: false, captionShown: true });
 
+  // Each with its stats, or null where they are not known.
   function show(all) {
-    inboxes.show(all.map(({ inbox, undelivered, oldest_undelivered_age_seconds: age, totals }) => inboxes.row(inbox, [
-      el("a", { href: address("events", { inbox: inbox === "default" ? "" : inbox }) }, inbox),
-      count(undelivered), age === null ? "–" : span(age), count(totals.received), count(totals.delivered), count(totals.dead),
+    inboxes.show(all.map(([inbox, stats]) => inboxes.row(inbox, [
+      el("a", { href: address("events", { inbox: inbox === "default" ? "" : inbox }) }, inbox), ...cells(stats),
     ])));
   }
   return { element: inboxes.box, show };
+}
+
+function cells(stats) {
+  if (stats === null) return Array(5).fill("–");
+  const { undelivered, oldest_undelivered_age_seconds: age, totals } = stats;
+  return [count(undelivered), age === null ? "–" : span(age), count(totals.received), count(totals.delivered), count(totals.dead)];
 }

@@ -1,10 +1,9 @@
 // The four figures at the top.
 
 import { el, fill } from "../dom.js";
-import { bytes, count, many, span, time } from "../moments.js";
+import { bytes, count, span, time } from "../moments.js";
 import { address } from "../router.js";
-
-const WINDOWS = { "24h": "in 24 hours", "7d": "in 7 days", "30d": "in 30 days" };
+import { WINDOWS } from "../stats.js";
 
 export function tiles() {
   const waiting = tile("Undelivered now");
@@ -14,16 +13,17 @@ export function tiles() {
   const element = el("dl", { class: "tiles" }, [waiting, oldest, received, delivered].map((each) => each.element));
 
   function show({ undelivered, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
+    const within = `in ${new Map(WINDOWS).get(window)}`;
     waiting.show(count(undelivered), "in the inbox default");
     oldest.show(since ? span(age) : "–", since ? ["since ", time(since, "short")] : "nothing waits");
-    received.show(count(totals.received), `${WINDOWS[window]}, ${bytes(totals.bytes)}`);
-    delivered.show(count(totals.delivered), [WINDOWS[window], totals.dead > 0 && dead(totals.dead)]);
+    received.show(count(totals.received), `${within}, ${bytes(totals.bytes)}`);
+    delivered.show(count(totals.delivered), [within, totals.dead > 0 && dead(totals.dead)]);
   }
   return { element, show };
 }
 
 function dead(amount) {
-  return [", ", el("a", { href: address("events", { status: "dead" }) }, `${many(amount, "dead", "dead")}`)];
+  return [", ", el("a", { href: address("events", { status: "dead" }) }, `${count(amount)} dead`)];
 }
 
 function tile(name) {

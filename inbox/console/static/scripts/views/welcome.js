@@ -1,6 +1,7 @@
 // What a newcomer sees in place of figures: what this is for, and where to begin.
 
 import { el, icon } from "../dom.js";
+import { address } from "../router.js";
 import { session } from "../session.js";
 
 const STEPS = [
@@ -9,7 +10,7 @@ const STEPS = [
   ["consumer", "Consumers poll them", "Zapier, Make, n8n or a script of yours asks GET /inbox, and each event is handed out once."],
 ];
 
-export function welcome(address) {
+export function welcome() {
   return el("section", { class: "card welcome", "aria-labelledby": "welcome" },
     el("div", {}, el("h3", { id: "welcome" }, "Nothing has come in yet. This is how it works"),
       el("p", { class: "faint" }, "Three steps, and you can try all of them from here.")),
