@@ -55,6 +55,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in needless]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is turned away on a slow machine. tests/dynamodb/test_turns.py has what comes of waiting too long."""
+    monkeypatch.setattr("inbox.store.dynamodb.turns.MOST_SECONDS", 120)
+
+
 @pytest.fixture(params=ENGINES, ids=str)
 def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
     server, create = ENGINES[request.param]

@@ -12,7 +12,9 @@ from inbox.errors import StoreUnavailable
 from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore, turns
 from inbox.store.dynamodb.changes import Changes
+from inbox.store.dynamodb.turns import Turns
 from tests.dynamodb.conftest import ANY_SIZE, NOW, Claim, claim, each_claim, filled, repeatable_claim
+from tests.service import until
 
 IN_VAIN_SECONDS = 0.3
 
@@ -80,3 +82,22 @@ def test_a_lease_is_no_shorter_for_a_poll_that_had_to_wait(store: DynamoDBStore,
         leases = [event.lease for event in second.result().events]
     assert len(leases) == 2
     assert all(lease is not None and lease.expires_at_ms > until_ms for lease in leases)
+
+
+def test_who_asks_again_at_once_comes_after_those_who_wait() -> None:
+    """A poll for many events, which takes them 25 at a time."""
+    polls, order = Turns(), list[str]()
+    many, few = polls.of("acme", DEFAULT_INBOX), polls.of("acme", DEFAULT_INBOX)
+
+    def take_few() -> None:
+        with few:
+            order.append("few")
+
+    with ThreadPoolExecutor(1) as pool:
+        with many:
+            taking = pool.submit(take_few)
+            until(lambda: few in few._line.turns)
+        with many:
+            order.append("many")
+        taking.result()
+    assert order == ["few", "many"]
