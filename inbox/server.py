@@ -1,5 +1,6 @@
 """gunicorn, set up for this service."""
 
+import errno
 import resource
 import socket
 from collections.abc import Callable
@@ -47,7 +48,8 @@ def _try_to_listen(settings: Settings) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((settings.host, settings.port))
     except OSError as error:
-        raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror})") from None
+        way_out = "; INBOX_PORT is for another port" if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
+        raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror}){way_out}") from None
 
 
 def _allow_many_files() -> None:

@@ -21,7 +21,7 @@ def run(command: list[str], key: str) -> str:
     """What it prints, with the key where the page says that it has to be."""
     ran = subprocess.run(
         command,
-        env=os.environ | {"INBOX_KEY": key},
+        env=os.environ | {"INBOX_API_KEY": key},
         capture_output=True,
         text=True,
         timeout=60,

@@ -57,6 +57,18 @@ def test_an_event_that_is_sent_is_seen_consumed_replayed_and_erased(console: Vis
     api.call("GET", f"/events/{event['id']}", status=404)
 
 
+def test_the_line_for_curl_is_of_what_is_on_the_screen(console: Visit) -> None:
+    console.go("Send")
+    line = console.page.get_by_role("group", name="The same with curl")
+    expect(line).to_contain_text("order.created")
+    console.field("Payload").fill('{"n": 1,}')
+    expect(line).to_have_text("Not before it could be sent.")
+    expect(console.button("Copy")).to_be_disabled()
+    console.field("Payload").fill('{"n": 1.0}')
+    expect(line).to_contain_text('{"n":1.0}')
+    expect(console.button("Copy")).to_be_enabled()
+
+
 def test_an_event_that_is_erased_elsewhere_is_gone_from_the_drawer(console: Visit, account: Account) -> None:
     api = account.api()
     event_id = api.send({"n": 1}, "order.created")
@@ -122,6 +134,18 @@ def test_events_are_filtered_by_status_and_type(console: Visit, account: Account
     expect_listed(console, "order.paid.twiceundelivered", "order.paidundelivered")
     console.field("Type").fill("order.paid")
     expect_listed(console, "order.paidundelivered")
+
+
+def test_a_type_that_no_event_can_have_shows_none(console: Visit, account: Account) -> None:
+    account.api().send({}, "order.paid")
+    console.go("Events")
+    console.field("Type").fill("order.paid")
+    expect_listed(console, "order.paid")
+    console.field("Type").fill("order.*")
+    expect_listed(console, "No event can have this type.")
+    console.page.reload()
+    expect_listed(console, "No event can have this type.")
+    expect(console.field("Type")).to_have_attribute("aria-invalid", "true")
 
 
 def test_events_are_filtered_by_time(console: Visit, account: Account) -> None:

@@ -130,3 +130,16 @@ def test_a_narrow_phone(visit: Visit, account: Account) -> None:
     expect(bottom).to_be_visible()
     assert bottom.evaluate("text => text.getClientRects().length") <= 3
     look(visit)
+
+
+def test_what_became_of_an_event_is_in_sight_on_a_phone(visit: Visit, account: Account) -> None:
+    visit.page.set_viewport_size(SIZES["phone"])
+    visit.sign_in(account.key())
+    visit.go("Send")
+    visit.button("Send event").click()
+    said = visit.page.get_by_role("status").filter(has_text="Stored").locator(".notice")
+    expect(said).to_be_in_viewport(ratio=1)
+    end, bar = said.bounding_box(), visit.nav.bounding_box()
+    assert end is not None
+    assert bar is not None
+    assert end["y"] + end["height"] <= bar["y"]

@@ -61,7 +61,7 @@ def run_copied_line(console: Visit, account: Account, folder: Path) -> None:
     console.button("Copy as curl").click()
     expect(console.page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
     line = console.page.evaluate("() => navigator.clipboard.readText()")
-    variables = os.environ | {"INBOX_KEY": account.key()}
+    variables = os.environ | {"INBOX_API_KEY": account.key()}
     subprocess.run(
         ["bash"], input=line, cwd=folder, env=variables, capture_output=True, text=True, timeout=30, check=True
     )

@@ -43,6 +43,21 @@ def test_an_inbox_is_made_filled_and_deleted(console: Visit, account: Account) -
     api.call("GET", "/inboxes/crm", status=404)
 
 
+def test_an_inbox_that_is_there_is_changed_after_a_second_word(console: Visit, account: Account) -> None:
+    api = account.api()
+    api.call("PUT", "/inboxes/crm", {"event_types": ["order.*"]})
+    console.go("Inboxes")
+    row = console.row("Inboxes", "crm")
+    expect(row).to_be_visible()
+    create(console, "crm", "other.*")
+    console.button("Cancel").click()
+    assert api.call("GET", "/inboxes/crm").json()["event_types"] == ["order.*"]
+    console.button("Create inbox").click()
+    console.confirm("Change")
+    expect(row).to_contain_text("other.*")
+    assert api.call("GET", "/inboxes/crm").json()["event_types"] == ["other.*"]
+
+
 def test_a_name_that_cannot_be_is_explained_beside_it(console: Visit) -> None:
     console.go("Inboxes")
     create(console, "No Name", "")

@@ -42,7 +42,8 @@ def test_a_tenant_is_deleted_and_restored(visit: Visit, admin: Api, account: Acc
     path = f"/admin/tenants/{account.tenant_id}"
     visit.sign_in(admin.key)
     visit.go("Tenants")
-    visit.open_row("Tenants", account.tenant_id)
+    # Anywhere on the row, and not on the id alone.
+    visit.row("Tenants", account.tenant_id).get_by_text("REGISTERED").click()
     dialog = visit.dialog("Tenant")
     dialog.get_by_role("button", name="Delete").click()
     visit.button("Cancel").click()
@@ -63,6 +64,7 @@ def test_a_tenant_is_made_and_gets_its_first_key(visit: Visit, admin: Api, accou
     form.get_by_label("Tenant id").fill(tenant_id)
     form.get_by_role("button", name="Create tenant").click()
     dialog = visit.dialog("Tenant")
+    expect(dialog.get_by_role("status")).to_have_text("The tenant is there.")
     expect(dialog).to_contain_text("UNVALIDATED")
     dialog.get_by_role("button", name="Create a key for it").click()
     key = visit.dialog("New key").get_by_text("ibx_").inner_text()

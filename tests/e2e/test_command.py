@@ -40,8 +40,8 @@ def test_the_key_is_printed_once(service: Service) -> None:
 def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
-    told = f"Error: 127.0.0.1:{service.port} cannot be listened on (Address already in use)\n"
-    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", told)
+    told = f"127.0.0.1:{service.port} cannot be listened on (Address already in use); INBOX_PORT is for another port"
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"Error: {told}\n")
     service.start("quickstart")
     assert "API key   ibx_" in service.log.read_text()
 

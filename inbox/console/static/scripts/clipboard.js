@@ -26,14 +26,14 @@ function copyBySelection(text, holder) {
 }
 
 // `describedBy` is the id of what tells it from others of its name.
-export function copyButton(text, { label = "Copy", classes = "button small", describedBy = null } = {}) {
+export function copyButton(text, { label = "Copy", classes = "button small", describedBy = null, copied = "Copied." } = {}) {
   return el("button", {
     type: "button",
     class: classes,
     "aria-describedby": describedBy,
     onclick: async ({ currentTarget }) => {
       const done = await copy(typeof text === "function" ? text() : text, currentTarget.closest("dialog") ?? document.body);
-      say(done ? "Copied." : "The browser does not let this page copy. Select the text and copy it yourself.");
+      say(done ? copied : "The browser does not let this page copy. Select the text and copy it yourself.");
     },
   }, label);
 }

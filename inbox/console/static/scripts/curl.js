@@ -14,7 +14,7 @@ export function sendLine(origin, eventType, payload, idempotencyKey = "") {
   const type = eventType === null ? "" : `"event_type":${JSON.stringify(eventType)},`;
   const key = idempotencyKey ? `"idempotency_key":${JSON.stringify(idempotencyKey)},` : "";
   const body = visible(`{${type}${key}"payload":${payload}}`);
-  const head = `curl -sS ${quoted(`${origin}/events`)} -H "Authorization: Bearer $INBOX_KEY" -H 'Content-Type: application/json'`;
+  const head = `curl -sS ${quoted(`${origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
   return new TextEncoder().encode(body).length < LONGEST_ARGUMENT_BYTES
     ? `${head} -d ${quoted(body)}`
     : `${head} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;

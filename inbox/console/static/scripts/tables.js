@@ -30,6 +30,11 @@ function row(columns, key, cells, attributes = {}) {
   }));
 }
 
+// For a row that is a way to something, wherever it is clicked; not for whoever marks text in it to copy it.
+export function opening(open) {
+  return { "data-opens": "", onclick: ({ target }) => target.closest("button") || !getSelection().isCollapsed || open() };
+}
+
 function none(columns, words) {
   return el("tr", { role: "row", class: "none", "data-key": "" }, el("td", { role: "cell", class: "empty", colspan: columns.length }, words));
 }

@@ -46,7 +46,8 @@ export function openConnect(root, { signal }) {
     const until = turn();
     const key = show.box.checked ? session.key : null;
     // At once, with the key that may be in it.
-    fill(panel, el("p", { class: "soft" }, current.words));
+    fill(panel, el("p", { class: "soft" }, current.words, current.environment && !key
+      ? [" First, with your key: ", el("code", {}, "export INBOX_API_KEY=…")] : []));
     const loaded = await attempt(slot, async () => {
       panel.append(...(await current.parts({ url: location.origin, key, signal: until })).map(snippet));
     });

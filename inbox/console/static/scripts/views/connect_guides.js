@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 
-const KEY_IN_SHELL = "$INBOX_KEY";
+const KEY_IN_SHELL = "$INBOX_API_KEY";
 const KEY_IN_FORM = "YOUR_KEY";
 
 const bearer = (key) => `-H "Authorization: Bearer ${key ?? KEY_IN_SHELL}"`;
@@ -11,10 +11,11 @@ const EVENT = '{"event_type": "order.created", "payload": {"order": 1001}}';
 
 const curl = {
   name: "curl",
-  words: "For a shell, with your key in the environment: export INBOX_KEY=…",
+  words: "For a shell.",
+  environment: true,
   parts: ({ url, key }) => [
     { title: "Send an event", text: `curl -sS ${url}/events ${bearer(key)} ${JSON_BODY} -d '${EVENT}'` },
-    { title: "Poll", note: "Hands out what waits and marks it delivered: each event comes once.", text: `curl -sS ${url}/inbox ${bearer(key)}` },
+    { title: "Poll", note: "Hands out up to 100 events and marks them delivered: each comes once.", text: `curl -sS ${url}/inbox ${bearer(key)}` },
     {
       title: "Poll and lose nothing",
       note: "Leases events, waits up to 20 seconds for the first, and acknowledges them once they are handled. What is not acknowledged in time comes again. Needs jq.",
@@ -63,7 +64,8 @@ async function workflow(url, signal) {
 
 const python = {
   name: "Python",
-  words: "With requests (pip install requests), and your key in the environment: export INBOX_KEY=…",
+  words: "With requests: pip install requests.",
+  environment: true,
   parts: ({ url, key }) => [
     { title: "Send", text: `${preamble(url, key)}
 event = {"event_type": "order.created", "payload": {"order": 1001}}
@@ -90,7 +92,7 @@ function preamble(url, key) {
 
 url = "${url}"
 session = requests.Session()
-session.headers["X-API-Key"] = ${key ? `"${key}"` : 'os.environ["INBOX_KEY"]'}
+session.headers["X-API-Key"] = ${key ? `"${key}"` : 'os.environ["INBOX_API_KEY"]'}
 `;
 }
 

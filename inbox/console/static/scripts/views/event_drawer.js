@@ -42,7 +42,9 @@ export function openEvent(id, inbox, { changed, leave }) {
     say("Undelivered again: the next poll gets it.");
     follow();
   }, "primary", { title: "Makes a delivered or dead event undelivered again" });
-  const curl = copyButton(() => sendLine(location.origin, event.event_type, compact(exact)), { label: "Copy as curl", classes: "button" });
+  const curl = copyButton(() => sendLine(location.origin, event.event_type, compact(exact)), {
+    label: "Copy as curl", classes: "button", copied: "Copied: a line that sends it anew, with your key in $INBOX_API_KEY.",
+  });
   const erase = button("Erase", async () => {
     const words = ["It is removed from every inbox, with its payload. This cannot be undone."];
     if (!(await confirm("Erase it for good?", words, "Erase event", eraseIt))) return;

@@ -26,7 +26,8 @@ export function eventFilters(query, changed, signal) {
   };
   type.addEventListener("input", () => {
     forget();
-    if (isRight()) timer = setTimeout(changed, TYPING_MS);
+    isRight();
+    timer = setTimeout(changed, TYPING_MS);
   });
   signal.addEventListener("abort", forget);
   for (const control of [status, since, until, inbox]) control.addEventListener("change", changed);
@@ -48,6 +49,7 @@ export function eventFilters(query, changed, signal) {
     element: foldable([field("Status", status), typeField, ...times, field("Inbox", inbox)], any(), signal),
     address,
     any,
+    isRight,
     // What the address asks for. True where that is something else than before.
     take: (wanted) => {
       const before = JSON.stringify(address());
@@ -56,7 +58,7 @@ export function eventFilters(query, changed, signal) {
     },
     parameters: () => ({
       status: status.value,
-      event_type: EVENT_TYPE.test(type.value.trim()) ? type.value.trim() : "",
+      event_type: type.value.trim(),
       since: moment(since.value),
       until: moment(until.value),
       inbox: inbox.value,

@@ -3,7 +3,7 @@
 import { statusBadge } from "../controls.js";
 import { el } from "../dom.js";
 import { count, time } from "../moments.js";
-import { table } from "../tables.js";
+import { opening, table } from "../tables.js";
 import { shownType } from "./event_type.js";
 
 const COLUMNS = [
@@ -20,11 +20,8 @@ export function eventTable(open) {
       el("button", { type: "button", class: `link-button ${classes}`, onclick: () => open(event.id) }, label);
     return events.row(event.id, [
       time(event.created_at, "short"), opens(shownType(event.event_type), ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
-    ], { class: seen && !seen.has(event.id) ? "fresh" : null, onclick: ({ target }) => target.closest("button") || selecting() || open(event.id) });
+    ], { class: seen && !seen.has(event.id) ? "fresh" : null, ...opening(() => open(event.id)) });
   }
-
-  // For whoever marks text to copy it.
-  const selecting = () => !getSelection().isCollapsed;
 
   function show(all, loaded, ...otherwise) {
     events.show(all.map(row), ...otherwise);

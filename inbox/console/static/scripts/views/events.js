@@ -47,6 +47,11 @@ export function openEvents(root, { query, signal }) {
     shown = 0;
     more.hidden = enough.hidden = true;
     fill(moreSlot);
+    if (!filters.isRight()) {
+      turn();
+      rows.show([], false, "No event can have this type. Types are compared as a whole, without *.");
+      return;
+    }
     rows.show([], false, "Loading …");
     look();
   }

@@ -33,9 +33,10 @@ export function openInboxes(root, { signal }) {
   const rows = table("Inboxes", COLUMNS);
   const stats = figures("24h");
   const reads = session.may("inbox:read");
+  let names = new Set();
   root.append(
-    viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one."),
-    slot, rows.box, session.may("tenant:manage") ? creation(follow, signal) : managersOnly());
+    viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one, and polls it at GET /inbox/NAME."),
+    slot, rows.box, session.may("tenant:manage") ? creation((name) => names.has(name), follow, signal) : managersOnly());
   rows.show([], "Loading …");
 
   function follow() {
@@ -46,9 +47,10 @@ export function openInboxes(root, { signal }) {
   async function refresh(until) {
     try {
       const inboxes = [DEFAULT, ...(await get("/inboxes", until))];
+      names = new Set(inboxes.map((inbox) => inbox.name));
       const show = () => rows.show(inboxes.map(row));
       show();
-      if (reads) await stats.refresh(inboxes.map((inbox) => inbox.name), until, show);
+      if (reads) await stats.refresh([...names], until, show);
       fill(slot);
     } catch (problem) {
       if (!until.aborted) showProblem(slot, problem);
@@ -89,12 +91,12 @@ export function openInboxes(root, { signal }) {
   follow();
 }
 
-function creation(made, signal) {
+function creation(isThere, made, signal) {
   const slot = alertSlot();
   const name = input({ class: "code", placeholder: "crm" });
   const types = el("textarea", { class: "input code", rows: 3, spellcheck: "false", placeholder: "order.*, invoice.paid" });
   const nameField = field("Name", name, "1 to 63 of a–z, 0–9 and -, such as the name of the consumer.");
-  const typesField = field("Event types", types, "One per line, or with commas between. * stands for any characters. Empty means everything.");
+  const typesField = field("Event types", types, "One per line, or with commas or spaces between. * stands for any characters. Empty means everything.");
   const make = submit("Create inbox");
 
   const entry = form(() => {
@@ -103,15 +105,23 @@ function creation(made, signal) {
     nameField.fault(NAME.test(name.value.trim()) ? "" : "Has to be 1 to 63 of a–z, 0–9 and -, the first no hyphen.");
     typesField.fault(wrong ? `${wrong} is no pattern: letters, digits and . _ : / - * only.` : patterns.length > 50 ? "At most 50." : "");
     if (entry.querySelector("[aria-invalid]")) return entry.querySelector("[aria-invalid]").focus();
-    return busy(make, () => attempt(slot, async () => {
-      const { status } = await send("PUT", `/inboxes/${name.value.trim()}`, patterns.length ? { event_types: patterns } : {}, signal);
-      say(status === 201 ? `The inbox ${name.value.trim()} is there. It gets what is sent from now on.` : `The inbox ${name.value.trim()} takes these from now on.`);
+    const wanted = name.value.trim();
+    const save = () => send("PUT", `/inboxes/${wanted}`, patterns.length ? { event_types: patterns } : {}, signal);
+    return busy(make, async () => {
+      if (!(await (isThere(wanted) ? confirmChange(wanted, patterns, save) : attempt(slot, save)))) return;
+      say(`The inbox ${wanted} gets what is sent from now on.`);
       name.value = types.value = "";
       made();
-    }));
+    });
   }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, make));
   return el("section", { class: "card stack", "aria-labelledby": "create-inbox" },
     el("h3", { id: "create-inbox" }, "Create an inbox"), entry);
+}
+
+function confirmChange(name, patterns, save) {
+  const words = [`There is an inbox ${name} already. From now on it takes ${patterns.join(", ") || "everything"}, and nothing else.`,
+    "What is in it stays."];
+  return confirm(`Change ${name}?`, words, "Change inbox", save, { harmless: true });
 }
 
 function managersOnly() {

@@ -15,7 +15,7 @@ export function tiles() {
   function show({ undelivered, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
     const within = `in ${new Map(WINDOWS).get(window)}`;
     waiting.show(count(undelivered), "in the inbox default");
-    oldest.show(since ? span(age) : "–", since ? ["since ", time(since, "short")] : "nothing waits");
+    oldest.show(since ? span(age) : "–", since ? ["since ", time(since, "short")] : "nothing waits there");
     received.show(count(totals.received), `${within}, ${bytes(totals.bytes)}`);
     delivered.show(count(totals.delivered), [within, totals.dead > 0 && dead(totals.dead)]);
   }

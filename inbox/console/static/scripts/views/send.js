@@ -29,6 +29,7 @@ export function openSend(root, { signal }) {
   const slot = alertSlot();
   const answer = el("div", { class: "slot", role: "status" });
   const line = el("pre", { tabindex: 0, role: "group", "aria-label": "The same with curl" });
+  const copies = copyButton(() => curl);
   const go = submit("Send event");
   let curl = "";
 
@@ -47,8 +48,14 @@ export function openSend(root, { signal }) {
     parts.forEach(validate);
     fill(answer);
     const wrong = entry.querySelector("[aria-invalid]");
-    return wrong ? wrong.focus() : busy(go, () => attempt(slot, store));
+    return wrong ? wrong.focus() : busy(go, send);
   }, parts.map((part) => part.field), slot, el("div", {}, go), answer);
+
+  // What has become of it may stand below what one sees of the page.
+  async function send() {
+    await attempt(slot, store);
+    (answer.firstChild ?? slot.firstChild)?.scrollIntoView({ block: "nearest" });
+  }
 
   async function store() {
     const { text, status } = await call("/events", { method: "POST", body: envelope(), signal });
@@ -63,9 +70,12 @@ export function openSend(root, { signal }) {
     return `{${[...members, `"payload": ${payload.value}`].join(", ")}}`;
   }
 
-  // As long as something is wrong the last line that was right stays.
   function showLine() {
-    if (parts.some((part) => part.fault(part.control.value))) return;
+    copies.disabled = parts.some((part) => part.fault(part.control.value));
+    if (copies.disabled) {
+      line.textContent = "Not before it could be sent.";
+      return;
+    }
     curl = sendLine(location.origin, type.value.trim() || null, compact(parse(payload.value)), idempotencyKey.value);
     line.textContent = curl.length > LONGEST_LINE ? `${curl.slice(0, LONGEST_LINE)}…` : curl;
   }
@@ -75,8 +85,8 @@ export function openSend(root, { signal }) {
     viewHead("Send", "An event is on disk once it is answered, and then waits until a consumer polls it."),
     el("div", { class: "halves" }, el("section", { class: "card" }, entry),
       el("section", { class: "card snippet", "aria-labelledby": "with-curl" },
-        el("div", { class: "snippet-head" }, el("h3", { id: "with-curl" }, "The same with curl"), copyButton(() => curl)),
-        el("p", { class: "soft small" }, "With your key in the environment: ", el("code", {}, "export INBOX_KEY=…")),
+        el("div", { class: "snippet-head" }, el("h3", { id: "with-curl" }, "The same with curl"), copies),
+        el("p", { class: "soft small" }, "With your key in the environment: ", el("code", {}, "export INBOX_API_KEY=…")),
         line)));
 }
 

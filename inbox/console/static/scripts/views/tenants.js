@@ -9,7 +9,7 @@ import { load } from "../loading.js";
 import { alertSlot, attempt, say } from "../messages.js";
 import { time } from "../moments.js";
 import { goOver, note } from "../router.js";
-import { table } from "../tables.js";
+import { opening, table } from "../tables.js";
 import { viewHead } from "../view_head.js";
 import { openTenant } from "./tenant_dialog.js";
 
@@ -46,7 +46,7 @@ export function openTenants(root, { query, signal }) {
     statusBadge(tenant.active ? tenant.status : "deleted"),
     tenant.email ? foreign(tenant.email) : el("span", { class: "faint" }, "–"),
     time(tenant.date_created, "day"),
-  ]);
+  ], opening(() => open(tenant.tenant_id)));
 
   async function page(until, startAt) {
     const found = await get(withQuery("/admin/tenants", {
@@ -94,8 +94,10 @@ function tenantCreation(made, signal) {
       const given = { email: email.value.trim(), tenant_id: id.value.trim(), organization_name: name.value.trim() };
       const filled = Object.fromEntries(Object.entries(given).filter(([, text]) => text));
       const { status, document } = await send("POST", "/admin/tenants", filled, signal);
-      say(status === 201 ? "The tenant is there." : "A tenant has this e-mail already.");
+      const words = status === 201 ? "The tenant is there." : "This tenant has the e-mail already. Nothing was made.";
       email.value = id.value = name.value = "";
+      // In the drawer that opens with the address, since everything behind it is silent.
+      addEventListener("hashchange", () => say(words), { once: true });
       made(document.tenant_id);
     }));
   },
