@@ -77,6 +77,10 @@ class Service:
     def start(self, command: str = "serve") -> None:
         """Returns when it answers and all of its workers are there."""
         self.start_process([INBOX, command], self.folder)
+        self.wait_for_workers()
+
+    def wait_for_workers(self) -> None:
+        """All of them: the first one answers before the last one is made."""
         until(lambda: len(self.workers) >= int(self.environment["INBOX_WORKERS"]), 30)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:

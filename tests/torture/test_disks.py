@@ -44,6 +44,7 @@ def start_on(disk: SmallDisk, service: Service) -> str:
     shutil.copy(service.folder / "inbox.db", disk.seen)
     service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
     service.start_process([*disk.inside, INBOX, "serve"], service.folder)
+    service.wait_for_workers()
     return key
 
 
