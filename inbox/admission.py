@@ -154,8 +154,9 @@ class Admission:
         try:
             self._keys.note_use(key_hash, now_ms)
         except StoreUnavailable as error:
-            # No reason to turn anybody away. Somebody tries again in a minute.
-            self._noted[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
+            # The request goes on. Another one retries in a minute.
+            with self._mutex:
+                self._noted[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
             _log.warning("use of a key not noted", key_id=record.principal.key_id, cause=str(error))
 
 

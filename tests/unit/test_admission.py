@@ -1,11 +1,13 @@
 """Who may come in, what is asked of the store for it, and where guessing ends."""
 
+import threading
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pytest
+from cachetools import LRUCache
 
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
@@ -269,6 +271,34 @@ def test_a_use_that_cannot_be_noted_turns_nobody_away() -> None:
         house.pass_time(seconds)
         house.refused(key)
         assert len(house.keys.noted) == noted
+
+
+class GuardedCache(LRUCache[str, int]):
+    """An LRU cache that reorders its entries only while the lock is held."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        super().__init__(10)
+        self._guard = lock
+
+    def __getitem__(self, key: str) -> int:
+        assert self._guard.locked()
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: int) -> None:
+        assert self._guard.locked()
+        super().__setitem__(key, value)
+
+
+def test_noted_uses_change_only_under_the_lock() -> None:
+    house = House()
+    house.admission._noted = GuardedCache(house.admission._mutex)
+    key = house.keys.mint()
+    house.pass_time(4000)
+    for fails in (True, False):
+        house.keys.fails = fails
+        house.admission.identify(key, HERE)
+        house.pass_time(60)
+    assert house.keys.noted == [house.now_ms - 60_000]
 
 
 def seal(house: House, key: str, secret: str = SECRET) -> str:
