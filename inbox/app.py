@@ -19,6 +19,7 @@ from inbox.metric_files import MetricFiles
 from inbox.metrics import Metrics
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
+from inbox.readiness import Readiness
 from inbox.registry import Registry
 from inbox.retention import Retention
 from inbox.settings import Settings
@@ -70,7 +71,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
             registry=Registry(store.tenants, store.now_ms),
             stats=Stats(store.counters, store.inboxes, store.now_ms),
-            check_store=store.check,
+            check_store=Readiness(store.check).check,
             flush_counts=store.counters.flush,
             exposition=metrics.exposition,
             max_event_bytes=settings.max_event_bytes,

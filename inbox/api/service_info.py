@@ -49,7 +49,10 @@ def healthz() -> Response:
 @blueprint.response(200, Health)
 @blueprint.refusals(503)
 def readyz() -> Response:
-    """Whether the store answers"""
+    """Whether the store answers and accepts writes
+
+    A process checks at most once a second and repeats its last answer in between.
+    """
     services().check_store()
     return json_answer({"status": "ok"})
 

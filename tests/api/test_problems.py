@@ -9,7 +9,10 @@ from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
 from inbox.api.problem_catalogue import PROBLEMS
+from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
+from inbox.settings import Settings
+from inbox.store.port import Store
 from tests.api.conftest import Caller
 
 
@@ -85,6 +88,17 @@ def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: Flask
 
     object.__setattr__(app.extensions["inbox"], "check_store", fail)
     assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)
+
+
+def test_repeated_readiness_calls_share_one_check_of_the_store(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inbox.readiness._CACHE_SECONDS", 3600)
+    checks: list[None] = []
+    monkeypatch.setattr(store, "check", lambda: checks.append(None))
+    client = create_app(settings, store, Shared()).test_client()
+    assert [client.get("/readyz").status_code for _ in range(5)] == [200] * 5
+    assert len(checks) == 1
 
 
 def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:

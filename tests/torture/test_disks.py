@@ -78,7 +78,7 @@ def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: 
             disk.make_room()
             witnesses.wait_for("POST", 201)
             witnesses.wait_for("GET", 200)
-            assert status_of(service, "/readyz") == 200
+            until(lambda: status_of(service, "/readyz") == 200)
     witnesses.take_the_rest()
     service.stop()
 
@@ -107,9 +107,9 @@ def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk
     witnesses.take_the_rest()
     # And where nobody but the probe wants to write.
     disk.fill()
-    assert status_of(service, "/readyz") == 503
+    until(lambda: status_of(service, "/readyz") == 503)
     disk.make_room()
-    assert status_of(service, "/readyz") == 200
+    until(lambda: status_of(service, "/readyz") == 200)
     assert witnesses.wrong == []
     assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.cut_off) == (2, 1, 0)
     assert set(witnesses.taken) == witnesses.accepted
@@ -148,7 +148,7 @@ def test_a_disk_that_fails_every_write_answers_503_and_recovers_by_itself(servic
             # Not a byte to any file, open or not.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, most))
         witnesses.wait_for("POST", 503)
-        assert status_of(service, "/readyz") == 503
+        until(lambda: status_of(service, "/readyz") == 503)
         assert status_of(service, "/healthz") == 200
         for pid in service.workers:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))

@@ -1,0 +1,37 @@
+"""Readiness of the store, checked at most once a second.
+
+`/readyz` needs no key, and a check writes and syncs. Without a cache a flood of calls would take the disk's whole
+throughput.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from inbox.errors import StoreUnavailable
+
+_CACHE_SECONDS = 1.0
+
+
+class Readiness:
+    def __init__(self, check_store: Callable[[], None], seconds: Callable[[], float] = time.monotonic) -> None:
+        self._check_store = check_store
+        self._seconds = seconds
+        self._mutex = threading.Lock()
+        self._fresh_until = float("-inf")
+        self._failure: StoreUnavailable | None = None
+
+    def check(self) -> None:
+        """Raises StoreUnavailable if the last check failed. Concurrent callers wait for one check and share it."""
+        with self._mutex:
+            if self._seconds() >= self._fresh_until:
+                self._failure = None
+                try:
+                    self._check_store()
+                except StoreUnavailable as error:
+                    self._failure = error
+                # From the end of the check: callers that waited for a slow one must not repeat it one by one.
+                self._fresh_until = self._seconds() + _CACHE_SECONDS
+            failure = self._failure
+        if failure is not None:
+            raise StoreUnavailable(*failure.args)

@@ -1,0 +1,75 @@
+"""The readiness of the store is checked at most once a second."""
+
+import threading
+
+import pytest
+
+from inbox.errors import StoreUnavailable
+from inbox.readiness import Readiness
+from tests.service import until
+from tests.unit.test_token_buckets import Seconds
+
+
+class CheckedStore:
+    def __init__(self) -> None:
+        self.checks = 0
+        self.is_available = True
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    def check(self) -> None:
+        self.checks += 1
+        assert self.may_answer.wait(10)
+        if not self.is_available:
+            raise StoreUnavailable("The disk is full.")
+
+
+def is_ready(readiness: Readiness) -> bool:
+    try:
+        readiness.check()
+    except StoreUnavailable:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("is_available", [True, False])
+def test_answer_is_reused_for_one_second(is_available: bool) -> None:
+    store, seconds = CheckedStore(), Seconds()
+    store.is_available = is_available
+    readiness = Readiness(store.check, seconds)
+    assert {is_ready(readiness) for _ in range(5)} == {is_available}
+    store.is_available = not is_available
+    seconds.now += 0.99
+    assert is_ready(readiness) is is_available
+    assert store.checks == 1
+    seconds.now += 0.01
+    assert is_ready(readiness) is not is_available
+    assert store.checks == 2
+
+
+def test_concurrent_callers_share_one_check() -> None:
+    store = CheckedStore()
+    store.may_answer.clear()
+    readiness = Readiness(store.check, Seconds())
+    answers: list[bool] = []
+    callers = [threading.Thread(target=lambda: answers.append(is_ready(readiness))) for _ in range(5)]
+    for caller in callers:
+        caller.start()
+    until(lambda: store.checks == 1)
+    store.may_answer.set()
+    for caller in callers:
+        caller.join()
+    assert (answers, store.checks) == ([True] * 5, 1)
+
+
+def test_unexpected_error_is_not_cached() -> None:
+    calls = iter([ValueError(), None])
+
+    def check() -> None:
+        if (error := next(calls)) is not None:
+            raise error
+
+    readiness = Readiness(check, Seconds())
+    with pytest.raises(ValueError):  # noqa: PT011
+        readiness.check()
+    assert is_ready(readiness)
