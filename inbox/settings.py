@@ -16,6 +16,10 @@ PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
 _DYNAMODB = "dynamodb://"
 _TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
+# Kubernetes sets these in every pod of a namespace that has a service named `inbox`.
+_SERVICE_LINK = re.compile(
+    r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
+)
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
@@ -25,6 +29,18 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _port(text: str) -> int:
+    try:
+        return _whole(1, 65535)(text)
+    except ValueError as error:
+        if not text.startswith(("tcp://", "udp://", "sctp://")):
+            raise
+        raise ValueError(
+            f"{error}. Kubernetes sets INBOX_PORT to an address if a service is named inbox: "
+            "set enableServiceLinks: false in the pod's spec, rename the service, or set INBOX_PORT for the container"
+        ) from None
 
 
 def _store(text: str) -> str:
@@ -62,7 +78,7 @@ class Settings:
     store: str = _setting("sqlite:///data/inbox.db", _store)
     table_prefix: str = _setting("", _table_prefix)
     host: str = _setting("127.0.0.1", _words)
-    port: int = _setting(8080, _whole(1, 65535))
+    port: int = _setting(8080, _port)
     workers: int = _setting(min(os.cpu_count() or 1, 4), _whole(1, 256))
     threads: int = _setting(32, _whole(1, 1024))
     retention_days: int = _setting(30, _whole(1, 36500))
@@ -105,7 +121,7 @@ def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Setti
     """Settings from environment variables; SettingsError, in one line, at the first that makes no sense."""
     known = {variable_of(each.name): each for each in fields(Settings)}
     for variable in sorted(environment):
-        if variable.startswith(PREFIX) and variable not in known:
+        if variable.startswith(PREFIX) and variable not in known and not _SERVICE_LINK.fullmatch(variable):
             nearest = difflib.get_close_matches(variable, known, n=1, cutoff=0.8)
             hint = f"; did you mean {nearest[0]}?" if nearest else ""
             raise SettingsError(f"{variable} is not a setting{hint}")

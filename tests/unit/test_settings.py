@@ -69,6 +69,55 @@ def test_a_name_that_resembles_none_stops_without_a_hint() -> None:
         read(INBOX_FOO="1")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "INBOX_SERVICE_HOST",
+        "INBOX_SERVICE_PORT",
+        "INBOX_SERVICE_PORT_HTTP",
+        "INBOX_SERVICE_PORT_HTTP_ALT",
+        "INBOX_PORT_8080_TCP",
+        "INBOX_PORT_8080_TCP_PROTO",
+        "INBOX_PORT_8080_TCP_PORT",
+        "INBOX_PORT_8080_TCP_ADDR",
+        "INBOX_PORT_53_UDP_ADDR",
+        "INBOX_PORT_9_SCTP",
+    ],
+)
+def test_variables_of_a_kubernetes_service_named_inbox_are_ignored(name: str) -> None:
+    assert read(**{name: "10.0.0.1"}) == read()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "INBOX_SERVICE",
+        "INBOX_SERVICE_HOSTS",
+        "INBOX_SERVICE_PORTS",
+        "INBOX_SERVICE_PORT_",
+        "INBOX_SERVICE_PORT_http",
+        "INBOX_PORT_HTTP_TCP",
+        "INBOX_PORT_8080",
+        "INBOX_PORT_8080_TCP_HOST",
+        "INBOX_PORT_8080_ICMP",
+        "INBOX_CRM_SERVICE_HOST",
+    ],
+)
+def test_a_name_that_only_resembles_a_kubernetes_variable_stops(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} is not a setting"):
+        read(**{name: "10.0.0.1"})
+
+
+def test_a_port_that_kubernetes_has_set_is_refused_with_the_reason() -> None:
+    with pytest.raises(SettingsError) as refused:
+        read(INBOX_PORT="tcp://10.0.0.1:8080")
+    assert str(refused.value) == (
+        "INBOX_PORT is not valid: it has to be a whole number from 1 to 65535. Kubernetes sets INBOX_PORT to an "
+        "address if a service is named inbox: set enableServiceLinks: false in the pod's spec, rename the service, "
+        "or set INBOX_PORT for the container"
+    )
+
+
 def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
     assert read_settings({}, on_terminal=True).log_format == "text"
     assert read_settings({}, on_terminal=False).log_format == "json"
