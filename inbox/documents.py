@@ -3,7 +3,7 @@
 from typing import Any
 
 from inbox.moments import iso
-from inbox.tenants import ApiKey, AuditEntry, Tenant
+from inbox.tenants import ApiKey, AuditEntry, Tenant, TenantStatus
 
 
 def key_document(key: ApiKey) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def key_document(key: ApiKey) -> dict[str, Any]:
 
 
 def tenant_document(tenant: Tenant) -> dict[str, Any]:
-    return {
+    document = {
         "tenant_id": tenant.tenant_id,
         "organization_name": tenant.organization_name,
         "email": tenant.email,
@@ -32,6 +32,9 @@ def tenant_document(tenant: Tenant) -> dict[str, Any]:
         "date_last_updated": iso(tenant.updated_at_ms),
         "last_updated_by": tenant.updated_by,
     }
+    if tenant.status is TenantStatus.SUSPENDED:
+        document["status_before_suspension"] = tenant.status_after_resume
+    return document
 
 
 def audit_document(entry: AuditEntry) -> dict[str, Any]:

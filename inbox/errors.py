@@ -8,7 +8,7 @@ InboxError
 ├── AlreadyExists           a tenant of that id
 ├── EmailTaken              an e-mail that belongs to another tenant
 ├── NotAllowed              a request that makes no sense for this tenant
-├── WrongStep               a status that does not follow on the tenant's present one
+├── WrongStep               a status transition that is not allowed
 ├── TooManyKeys             a tenant's keys are limited
 ├── Unauthenticated         no valid key
 ├── TooManyFailures         an address that came without a valid key too often

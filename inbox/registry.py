@@ -9,7 +9,6 @@ from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreU
 from inbox.store.port import TenantStore
 from inbox.tenants import (
     MAX_NAME,
-    STEPS,
     SYSTEM_TENANT,
     AuditAction,
     AuditEntry,
@@ -29,12 +28,16 @@ _ATTEMPTS = 50
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """What is to become of a tenant."""
+    """What is to become of a tenant.
+
+    `also` are further changes for the audit log, `unaudited` further members that the audit log does not list.
+    """
 
     action: AuditAction
     members: dict[str, Any] = field(default_factory=dict)
     forced: bool = False
     also: dict[str, Change] = field(default_factory=dict)
+    unaudited: dict[str, Any] = field(default_factory=dict)
 
 
 def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
@@ -100,17 +103,24 @@ class Registry:
         return self._change(tenant_id, by, lambda _: _Decision(AuditAction.UPDATED, members))
 
     def set_status(self, tenant_id: str, by: str, status: TenantStatus, *, force: bool = False) -> Tenant:
-        """Goes one step on in the tenant's life. WrongStep where that is no step, unless it is forced."""
+        """Changes the status. Raises WrongStep if the transition is not allowed, unless it is forced."""
         if status is TenantStatus.SUSPENDED:
             _spare_system(tenant_id)
 
         def decide(tenant: Tenant) -> _Decision:
-            is_step = STEPS[tenant.status] is status
-            if tenant.status is not status and not is_step and not force:
-                raise WrongStep(f"The tenant is {tenant.status}: from there the only step is {STEPS[tenant.status]}.")
-            return _Decision(AuditAction.STATUS_CHANGED, {"status": status}, forced=not is_step)
+            is_allowed = status in tenant.allowed_statuses
+            if tenant.status is not status and not is_allowed and not force:
+                raise WrongStep(
+                    f"Cannot change status from {tenant.status} to {status}. "
+                    f"Allowed: {', '.join(tenant.allowed_statuses)}."
+                )
+            return _status_change(tenant, status, forced=not is_allowed)
 
         return self._change(tenant_id, by, decide)
+
+    def resume(self, tenant_id: str, by: str) -> Tenant:
+        """Returns a suspended tenant to the status before. Any other tenant stays as it is."""
+        return self._change(tenant_id, by, lambda tenant: _status_change(tenant, tenant.status_after_resume))
 
     def delete(self, tenant_id: str, by: str) -> Tenant:
         """Keeps its keys from working, and everything else as it is."""
@@ -147,12 +157,24 @@ class Registry:
                 return tenant
             now_ms = self._now_ms()
             changed = replace(
-                tenant, **decision.members, updated_at_ms=now_ms, updated_by=by, version=tenant.version + 1
+                tenant,
+                **decision.members,
+                **decision.unaudited,
+                updated_at_ms=now_ms,
+                updated_by=by,
+                version=tenant.version + 1,
             )
             entry = AuditEntry(changed.version, now_ms, by, decision.action, changes, decision.forced)
             if self._tenants.change(changed, tenant.version, [entry]):
                 return changed
         raise StoreUnavailable("The tenant is being changed by too many at the same time.")
+
+
+def _status_change(tenant: Tenant, status: TenantStatus, *, forced: bool = False) -> _Decision:
+    before = tenant.status if status is TenantStatus.SUSPENDED else None
+    return _Decision(
+        AuditAction.STATUS_CHANGED, {"status": status}, forced, unaudited={"status_before_suspension": before}
+    )
 
 
 def _check(members: dict[str, Any]) -> None:

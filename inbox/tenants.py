@@ -1,8 +1,8 @@
 """Tenants, their keys and inboxes, and what a key may do. Pure.
 
-A tenant's life, in which an admin may force any other step:
+A tenant's status, which an admin may also force to any other:
 
-    UNVALIDATED ─▶ VALIDATED ─▶ REGISTERED ⇄ SUSPENDED
+    UNVALIDATED ─▶ VALIDATED ─▶ REGISTERED        each ⇄ SUSPENDED
 
 Apart from that it may be deleted, and restored: its row is never removed.
 """
@@ -44,13 +44,11 @@ class TenantStatus(StrEnum):
     SUSPENDED = "SUSPENDED"
 
 
-STEPS = {
-    TenantStatus.UNVALIDATED: TenantStatus.VALIDATED,
-    TenantStatus.VALIDATED: TenantStatus.REGISTERED,
-    TenantStatus.REGISTERED: TenantStatus.SUSPENDED,
-    TenantStatus.SUSPENDED: TenantStatus.REGISTERED,
+_TRANSITIONS = {
+    TenantStatus.UNVALIDATED: (TenantStatus.VALIDATED, TenantStatus.SUSPENDED),
+    TenantStatus.VALIDATED: (TenantStatus.REGISTERED, TenantStatus.SUSPENDED),
+    TenantStatus.REGISTERED: (TenantStatus.SUSPENDED,),
 }
-"""The one step that leads on from each status."""
 
 
 class KeyStatus(StrEnum):
@@ -70,7 +68,10 @@ class TenantPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """`version` counts its changes, from 1 on. `rate_limit` is in requests a second; None leaves it to the service."""
+    """`version` counts its changes, from 1 on. `rate_limit` is in requests a second; None leaves it to the service.
+
+    `status_before_suspension` is only set on a suspended tenant. Earlier releases did not record it.
+    """
 
     tenant_id: str
     organization_name: str | None = None
@@ -78,6 +79,7 @@ class Tenant:
     destination_email: str | None = None
     rate_limit: int | None = None
     status: TenantStatus
+    status_before_suspension: TenantStatus | None = None
     active: bool = True
     created_at_ms: int
     updated_at_ms: int
@@ -91,6 +93,17 @@ class Tenant:
     @property
     def may_call(self) -> bool:
         return self.active and self.status is not TenantStatus.SUSPENDED
+
+    @property
+    def status_after_resume(self) -> TenantStatus:
+        if self.status is not TenantStatus.SUSPENDED:
+            return self.status
+        return self.status_before_suspension or TenantStatus.REGISTERED
+
+    @property
+    def allowed_statuses(self) -> tuple[TenantStatus, ...]:
+        """Returns the statuses that the tenant can change to without force."""
+        return _TRANSITIONS.get(self.status, (self.status_after_resume,))
 
     @property
     def place(self) -> TenantPlace:

@@ -94,9 +94,10 @@ def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: 
 @blueprint.response(200, RegisteredTenant)
 @blueprint.refusals(NOT_JSON, 401, 403, 404, WRONG_STEP, NOT_ALLOWED, 413, 415, 422, 503)
 def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
-    """Go a step on in a tenant's life, or force any other
+    """Change a tenant's status
 
-    UNVALIDATED, VALIDATED, REGISTERED, and from there to SUSPENDED and back.
+    UNVALIDATED to VALIDATED to REGISTERED; from each of them to SUSPENDED, and from there back to the status before.
+    `force` allows every other transition.
     """
     return json_answer(tenant_document(services().registry.set_status(tenant_id, principal().key_id, **body)))
 

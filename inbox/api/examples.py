@@ -35,7 +35,7 @@ _DETAILS = {
     "too-many-keys": "The tenant has 100 keys that work.",
     "already-exists": "There is a tenant acme already.",
     "email-taken": "The e-mail belongs to another tenant.",
-    "wrong-step": "The tenant is UNVALIDATED: from there the only step is VALIDATED.",
+    "wrong-step": "Cannot change status from UNVALIDATED to REGISTERED. Allowed: VALIDATED, SUSPENDED.",
     "not-allowed": "A key that no longer works cannot be rotated: make a new one.",
     "too-large": "The body is larger than 262144 bytes.",
     "unsupported-media-type": "The Content-Type has to be application/json.",

@@ -122,9 +122,10 @@ EMAIL_TAKEN = Problem(
 WRONG_STEP = Problem(
     "wrong-step",
     409,
-    "The tenant cannot become that from what it is",
-    "A tenant goes from UNVALIDATED to VALIDATED to REGISTERED, and between REGISTERED and SUSPENDED.",
-    "Take the steps one by one, or send force: true, which the audit trail will show.",
+    "Invalid status transition",
+    "A tenant goes from UNVALIDATED to VALIDATED to REGISTERED. Each of them can be suspended, and a suspended tenant "
+    "goes back to the status before.",
+    "Change to one of the statuses that the detail names, or send force: true, which the audit log will show.",
 )
 NOT_ALLOWED = Problem(
     "not-allowed",

@@ -135,7 +135,9 @@ class TenantBody(_TenantMembers):
 
 class StatusBody(SmallBody):
     status = Enum(TenantStatus, by_value=String, required=True, metadata={"examples": [str(TenantStatus.VALIDATED)]})
-    force = JSONFlag(load_default=False, metadata={"description": "Also where it is not the next step."})
+    force = JSONFlag(
+        load_default=False, metadata={"description": "Allows every other transition; the audit log shows it."}
+    )
 
 
 class RegisteredTenant(Schema):
@@ -145,6 +147,12 @@ class RegisteredTenant(Schema):
     destination_email = String(required=True, allow_none=True, metadata={"examples": [_EMAIL]})
     rate_limit = Integer(required=True, allow_none=True, metadata={"examples": [100]})
     status = String(required=True, validate=OneOf(_STATUSES), metadata={"examples": [str(TenantStatus.UNVALIDATED)]})
+    status_before_suspension = String(
+        validate=OneOf([status for status in _STATUSES if status != TenantStatus.SUSPENDED]),
+        metadata={
+            "description": "Only while the tenant is SUSPENDED: the one status that it can change to without `force`."
+        },
+    )
     active = Boolean(required=True, metadata={"description": "False while it is deleted.", "examples": [True]})
     date_created = DateTime(required=True, metadata={"examples": [STORED_AT]})
     date_last_updated = DateTime(required=True, metadata={"examples": [HANDED_OUT_AT]})
@@ -172,6 +180,6 @@ class AuditDocument(Schema):
         metadata={"examples": [str(AuditAction.STATUS_CHANGED)]},
     )
     forced = Boolean(
-        required=True, metadata={"description": "A step that a tenant's life does not have.", "examples": [False]}
+        required=True, metadata={"description": "True if the status changed by force.", "examples": [False]}
     )
     changes = Dict(required=True, metadata={"examples": [{"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}]})

@@ -8,14 +8,13 @@ from inbox.cli.environment import OPERATOR, open_registry
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.documents import audit_document, tenant_document
-from inbox.tenants import MAX_RATE_LIMIT, TenantStatus
+from inbox.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus
 
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")
 _AUDIT_COLUMNS = ("number", "at", "by", "action", "forced", "changes")
 _MOST_ENTRIES = 1_000
 
 _tenant_id = click.argument("tenant_id", metavar="ID")
-_force = click.option("--force", is_flag=True, help="Also where it is not the next step; the audit trail shows it.")
 
 
 @click.group()
@@ -72,18 +71,18 @@ def update(tenant_id: str, **members: Any) -> None:
 
 @tenants.command()
 @_tenant_id
-@_force
-def suspend(tenant_id: str, *, force: bool) -> None:
-    """Refuse every key of a tenant; its events are kept."""
-    _set_status(tenant_id, TenantStatus.SUSPENDED, force=force)
+def suspend(tenant_id: str) -> None:
+    """Refuse every key of a tenant, whatever its status; its events are kept."""
+    with open_registry() as registry:
+        _show_status(registry.set_status(tenant_id, OPERATOR, TenantStatus.SUSPENDED))
 
 
 @tenants.command()
 @_tenant_id
-@_force
-def resume(tenant_id: str, *, force: bool) -> None:
-    """Make a tenant REGISTERED again, or for the first time once it is VALIDATED."""
-    _set_status(tenant_id, TenantStatus.REGISTERED, force=force)
+def resume(tenant_id: str) -> None:
+    """Return a suspended tenant to the status that it had before."""
+    with open_registry() as registry:
+        _show_status(registry.resume(tenant_id, OPERATOR))
 
 
 @tenants.command()
@@ -131,7 +130,7 @@ def shard(tenant_id: str, shards: int) -> None:
     click.echo(f"New events of {tenant_id} go to {shards} partitions, from a minute from now on.", err=True)
 
 
-def _set_status(tenant_id: str, status: TenantStatus, *, force: bool) -> None:
-    with open_registry() as registry:
-        registry.set_status(tenant_id, OPERATOR, status, force=force)
-    click.echo(f"{tenant_id} is {status}; running servers follow within INBOX_KEY_CACHE_SECONDS.", err=True)
+def _show_status(tenant: Tenant) -> None:
+    click.echo(
+        f"{tenant.tenant_id} is {tenant.status}; running servers follow within INBOX_KEY_CACHE_SECONDS.", err=True
+    )

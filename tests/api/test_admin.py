@@ -128,11 +128,11 @@ def test_an_email_can_move_but_not_onto_anothers(admin: Caller) -> None:
     assert admin.patch("/admin/tenants/globex", json={"email": OPS.upper()}).get_json()["email"] == OPS.upper()
 
 
-def test_only_the_next_step_can_be_taken(admin: Caller) -> None:
+def test_only_allowed_transitions_are_made(admin: Caller) -> None:
     created(admin, tenant_id="acme")
-    steps = {
-        TenantStatus.UNVALIDATED: [TenantStatus.VALIDATED],
-        TenantStatus.VALIDATED: [TenantStatus.REGISTERED],
+    allowed = {
+        TenantStatus.UNVALIDATED: [TenantStatus.VALIDATED, TenantStatus.SUSPENDED],
+        TenantStatus.VALIDATED: [TenantStatus.REGISTERED, TenantStatus.SUSPENDED],
         TenantStatus.REGISTERED: [TenantStatus.SUSPENDED],
         TenantStatus.SUSPENDED: [TenantStatus.REGISTERED],
     }
@@ -140,26 +140,53 @@ def test_only_the_next_step_can_be_taken(admin: Caller) -> None:
         for wanted in TenantStatus:
             if wanted is status:
                 continue
-            admin.put("/admin/tenants/acme/status", json={"status": status, "force": True})
+            for forced in (TenantStatus.REGISTERED, status):
+                admin.put("/admin/tenants/acme/status", json={"status": forced, "force": True})
             answer = admin.put("/admin/tenants/acme/status", json={"status": wanted})
-            if wanted in steps[status]:
+            if wanted in allowed[status]:
                 assert (answer.status_code, answer.get_json()["status"]) == (200, wanted)
                 assert trail(admin, "acme")[0]["forced"] is False
             else:
-                assert (answer.status_code, answer.get_json()["type"]) == (409, "/problems/wrong-step")
+                problem = answer.get_json()
+                assert (answer.status_code, problem["type"]) == (409, "/problems/wrong-step")
+                assert problem["title"] == "Invalid status transition"
+                assert problem["detail"] == (
+                    f"Cannot change status from {status} to {wanted}. Allowed: {', '.join(allowed[status])}."
+                )
                 assert admin.get("/admin/tenants/acme").get_json()["status"] == status
+
+
+@pytest.mark.parametrize("status", ["UNVALIDATED", "VALIDATED", "REGISTERED"])
+def test_a_suspended_tenant_can_only_return_to_the_status_before(admin: Caller, status: str) -> None:
+    created(admin, tenant_id="acme")
+    before = admin.put("/admin/tenants/acme/status", json={"status": status, "force": True}).get_json()
+    assert "status_before_suspension" not in before
+    answer = admin.put("/admin/tenants/acme/status", json={"status": "SUSPENDED"})
+
+    assert (answer.status_code, answer.get_json()["status"]) == (200, "SUSPENDED")
+    assert answer.get_json()["status_before_suspension"] == status
+    for other in {"UNVALIDATED", "VALIDATED", "REGISTERED"} - {status}:
+        refused = admin.put("/admin/tenants/acme/status", json={"status": other})
+        assert refused.status_code == 409
+        assert refused.get_json()["detail"].endswith(f"Allowed: {status}.")
+    resumed = admin.put("/admin/tenants/acme/status", json={"status": status})
+    assert resumed.get_json() | {"date_last_updated": ""} == before | {"date_last_updated": ""}
+    assert [entry["changes"] for entry in trail(admin, "acme")[:2]] == [
+        {"status": {"from": "SUSPENDED", "to": status}},
+        {"status": {"from": status, "to": "SUSPENDED"}},
+    ]
 
 
 def test_any_step_can_be_forced_and_that_is_written_down(admin: Caller, tenancy: Tenancy) -> None:
     created(admin, tenant_id="acme")
-    answer = admin.put("/admin/tenants/acme/status", json={"status": "SUSPENDED", "force": True})
+    answer = admin.put("/admin/tenants/acme/status", json={"status": "REGISTERED", "force": True})
 
-    assert (answer.status_code, answer.get_json()["status"]) == (200, "SUSPENDED")
+    assert (answer.status_code, answer.get_json()["status"]) == (200, "REGISTERED")
     entry = trail(admin, "acme")[0]
     assert (entry["forced"], entry["by"]) == (True, admin_key_id(tenancy))
-    assert entry["changes"] == {"status": {"from": "UNVALIDATED", "to": "SUSPENDED"}}
-    # Not where it was the next step anyway.
-    admin.put("/admin/tenants/acme/status", json={"status": "REGISTERED", "force": True})
+    assert entry["changes"] == {"status": {"from": "UNVALIDATED", "to": "REGISTERED"}}
+    # A transition that is allowed anyway does not count as forced.
+    admin.put("/admin/tenants/acme/status", json={"status": "SUSPENDED", "force": True})
     assert trail(admin, "acme")[0]["forced"] is False
 
 

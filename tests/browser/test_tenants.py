@@ -69,3 +69,18 @@ def test_a_tenant_is_made_and_gets_its_first_key(visit: Visit, admin: Api, accou
     dialog.get_by_role("button", name="Create a key for it").click()
     key = visit.dialog("New key").get_by_text("ibx_").inner_text()
     assert Api(admin.url, key).call("GET", "/me").json()["tenant_id"] == tenant_id
+
+
+def test_an_unvalidated_tenant_is_suspended_and_resumed(visit: Visit, admin: Api, account: Account) -> None:
+    path = f"/admin/tenants/{account.tenant_id}"
+    admin.call("PUT", f"{path}/status", {"status": "UNVALIDATED", "force": True})
+    visit.sign_in(admin.key)
+    visit.go("Tenants")
+    visit.open_row("Tenants", account.tenant_id)
+    dialog = visit.dialog("Tenant")
+    expect(dialog.get_by_role("button", name="Validate")).to_be_visible()
+    dialog.get_by_role("button", name="Suspend").click()
+    visit.confirm("Suspend")
+    dialog.get_by_role("button", name="Resume").click()
+    expect(dialog).to_contain_text("SUSPENDED → UNVALIDATED")
+    assert admin.call("GET", path).json()["status"] == "UNVALIDATED"

@@ -1,9 +1,12 @@
 """The registry and the key ring on every engine: what takes more than one act of the store."""
 
+import pytest
+
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
-from inbox.tenants import TenantStatus
-from tests.contract.samples import NOW, at_the_same_time
+from inbox.tenants import AuditAction, Change, TenantStatus
+from tests.contract.samples import NOW, at_the_same_time, keep
+from tests.contract.samples import tenant as named
 from tests.engines.harnesses import Harness
 
 AT_ONCE = 8
@@ -55,6 +58,33 @@ def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harn
     entries, _ = registries[0].audit("acme", 10)
     assert [entry.number for entry in entries] == [5, 4, 3, 2, 1]
     assert {entry.by for entry in entries[:-1]} == {f"admin {number}" for number in range(4)}
+
+
+@pytest.mark.parametrize("status", [each for each in TenantStatus if each is not TenantStatus.SUSPENDED])
+def test_a_resumed_tenant_has_the_status_that_it_had_before(harness: Harness, status: TenantStatus) -> None:
+    registry = registry_of(harness)
+    registry.create("admin", "acme", status=status)
+    for _ in range(2):
+        suspended = registry.set_status("acme", "admin", TenantStatus.SUSPENDED)
+        assert (suspended.status, suspended.may_call) == (TenantStatus.SUSPENDED, False)
+        registry.update("acme", "admin", rate_limit=suspended.version)
+
+    resumed = registry.resume("acme", "admin")
+    assert (resumed.status, resumed.status_before_suspension) == (status, None)
+    assert registry.resume("acme", "admin") == resumed == registry.get("acme")
+    entries, _ = registry.audit("acme", 10)
+    assert [entry.changes for entry in entries if entry.action is AuditAction.STATUS_CHANGED] == [
+        {"status": Change("SUSPENDED", status)},
+        {"status": Change(status, "SUSPENDED")},
+    ]
+    assert not any(entry.forced for entry in entries)
+
+
+def test_a_tenant_that_an_earlier_release_suspended_is_resumed_to_registered(harness: Harness) -> None:
+    # Earlier releases recorded no status before.
+    keep(harness.store, named("acme", status=TenantStatus.SUSPENDED))
+
+    assert registry_of(harness).resume("acme", "admin").status is TenantStatus.REGISTERED
 
 
 def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:

@@ -133,6 +133,20 @@ def test_a_change_takes_the_place_of_the_earlier_version(harness: Harness) -> No
     assert harness.store.tenants.all() == [after, tenant("globex")]
 
 
+def test_the_status_before_a_suspension_is_kept_and_removed(harness: Harness) -> None:
+    keep(harness.store, ACME)
+    suspended = change(
+        harness.store, ACME, status=TenantStatus.SUSPENDED, status_before_suspension=TenantStatus.UNVALIDATED
+    )
+    harness.reopen()
+    assert harness.store.tenants.get("acme") == suspended
+    assert harness.store.tenants.all() == [suspended]
+
+    resumed = change(harness.store, suspended, status=TenantStatus.UNVALIDATED, status_before_suspension=None)
+    harness.reopen()
+    assert harness.store.tenants.get("acme") == resumed
+
+
 def test_a_member_that_was_missing_can_be_given(store: Store) -> None:
     keep(store, tenant("acme"))
     after = change(

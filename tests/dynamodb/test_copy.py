@@ -62,6 +62,18 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
     assert claim(store, tenant, 500) == [event.event_id for event in events[20:]]
 
 
+def test_a_copied_tenant_can_be_resumed_to_its_status_before(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    Registry(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.VALIDATED, force=True)
+    copied(move)
+    Registry(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.SUSPENDED)
+    copied(move)
+
+    assert store.tenants.get(tenant) == source.tenants.get(tenant)
+    assert Registry(store.tenants, lambda: NOW).resume(tenant, "admin").status is TenantStatus.VALIDATED
+
+
 def test_a_second_copy_brings_only_what_is_new(
     source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
 ) -> None:

@@ -1,9 +1,13 @@
 """inbox tenants … and inbox keys …, as an operator types them."""
 
 import json
+from contextlib import closing
 from typing import Any
 
 from authorizer import apikey
+from inbox.registry import Registry
+from inbox.settings import Settings
+from inbox.store.opening import open_store
 from tests.service import Service
 
 
@@ -78,6 +82,16 @@ def test_a_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Serv
     table = service.run("tenants", "audit", "acme").stdout
     assert "status: REGISTERED → SUSPENDED" in table
     assert "status: - → REGISTERED" in table
+
+
+def test_an_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
+    with closing(open_store(Settings(store=service.environment["INBOX_STORE"]))) as store:
+        Registry(store.tenants, store.now_ms).create("test", "acme")
+    for command, status in (("suspend", "SUSPENDED"), ("resume", "UNVALIDATED"), ("resume", "UNVALIDATED")):
+        done = service.run("tenants", command, "acme")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert f"acme is {status};" in done.stderr
+        assert tenant(service)["status"] == status
 
 
 def test_a_tenant_is_updated(on_each_engine: Service) -> None:

@@ -21,6 +21,7 @@ def attributes_of(tenant: Tenant) -> dict[str, Any]:
         "destination_email": optional(text, tenant.destination_email),
         "rate_limit": optional(number, tenant.rate_limit),
         "status": text(tenant.status),
+        "status_before_suspension": optional(text, tenant.status_before_suspension),
         "active": text(active_key(tenant.active)),
         "date_created": text(iso(tenant.created_at_ms)),
         "date_last_updated": text(iso(tenant.updated_at_ms)),
@@ -34,6 +35,7 @@ def email_key_of(tenant: Tenant) -> str | None:
 
 
 def to_tenant(item: Item) -> Tenant:
+    before = _text_in(item, "status_before_suspension")
     return Tenant(
         tenant_id=item["tenant_id"]["S"],
         organization_name=_text_in(item, "organization_name"),
@@ -41,6 +43,7 @@ def to_tenant(item: Item) -> Tenant:
         destination_email=_text_in(item, "destination_email"),
         rate_limit=number_in(item, "rate_limit"),
         status=TenantStatus(item["status"]["S"]),
+        status_before_suspension=None if before is None else TenantStatus(before),
         active=item["active"]["S"] == active_key(True),
         created_at_ms=_moment_in(item, "date_created"),
         updated_at_ms=_moment_in(item, "date_last_updated"),

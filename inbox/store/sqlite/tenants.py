@@ -18,6 +18,7 @@ COLUMNS = (
     "destination_email",
     "rate_limit",
     "status",
+    "status_before_suspension",
     "active",
     "created_at_ms",
     "updated_at_ms",
@@ -98,7 +99,13 @@ class SQLiteTenants:
 
 def tenant_of(row: Row) -> Tenant:
     members: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
-    return Tenant(**members | {"status": TenantStatus(members["status"]), "active": bool(members["active"])})
+    before = members["status_before_suspension"]
+    members |= {
+        "status": TenantStatus(members["status"]),
+        "status_before_suspension": None if before is None else TenantStatus(before),
+        "active": bool(members["active"]),
+    }
+    return Tenant(**members)
 
 
 def page_statement(selection: TenantSelection) -> str:

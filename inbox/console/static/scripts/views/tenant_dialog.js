@@ -1,4 +1,4 @@
-// One tenant: what is known of it, who changed it, and the next steps of its life.
+// One tenant: what is known of it, who changed it, and what an admin can do with it.
 
 import { get, send } from "../api.js";
 import { busyButton, statusBadge } from "../controls.js";
@@ -13,13 +13,16 @@ const AUDIT_SHOWN = 50;
 const SYSTEM = "system";
 const FIRST_KEY = { name: "first key", scopes: ["events:write", "inbox:read", "tenant:manage"] };
 
-// The one step that leads on from each status: its name, where it leads, and whether it is asked about.
-const STEPS = {
-  UNVALIDATED: { verb: "Validate", to: "VALIDATED" },
-  VALIDATED: { verb: "Register", to: "REGISTERED" },
-  REGISTERED: { verb: "Suspend", to: "SUSPENDED", words: ["Its keys are refused until it is resumed. Its events are kept."] },
-  SUSPENDED: { verb: "Resume", to: "REGISTERED" },
-};
+const VALIDATE = { verb: "Validate", to: "VALIDATED" };
+const REGISTER = { verb: "Register", to: "REGISTERED" };
+const SUSPEND = { verb: "Suspend", to: "SUSPENDED", words: ["Its keys are refused until it is resumed. Its events are kept."] };
+
+// Returns the status changes to offer: the button's label, the new status, and the words of the confirmation, if any.
+function changesOf(tenant) {
+  if (tenant.status === "SUSPENDED") return [{ verb: "Resume", to: tenant.status_before_suspension }];
+  const next = { UNVALIDATED: [VALIDATE], VALIDATED: [REGISTER], REGISTERED: [] }[tenant.status];
+  return tenant.tenant_id === SYSTEM ? next : [...next, SUSPEND];
+}
 
 export function openTenant(id, { changed, leave }) {
   const closing = new AbortController();
@@ -40,9 +43,8 @@ export function openTenant(id, { changed, leave }) {
 
   function buttonsOf(tenant) {
     if (!tenant.active) return [busyButton("Restore", restore, "primary")];
-    const step = tenant.tenant_id === SYSTEM && tenant.status === "REGISTERED" ? null : STEPS[tenant.status];
     return [
-      step && busyButton(step.verb, () => go(tenant, step), step.words ? "" : "primary"),
+      ...changesOf(tenant).map((change) => busyButton(change.verb, () => go(tenant, change), change.words ? "" : "primary")),
       tenant.status !== "SUSPENDED" && busyButton("Create a key for it", makeKey),
       tenant.tenant_id !== SYSTEM && busyButton("Delete", () => remove(tenant), "danger push"),
     ];
