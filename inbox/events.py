@@ -6,7 +6,7 @@ POST /events ─▶ undelivered ──consume──▶ delivered
    the lease     │  lease                  │
    runs out      │   ▼                     │
                 leased ───────ack──────────┘
-                 └── lease lost INBOX_MAX_DELIVERIES times ──▶ dead ── replay ──▶ undelivered
+                 └── lease lost or failed INBOX_MAX_DELIVERIES times ──▶ dead ── replay ──▶ undelivered
 """
 
 import hashlib

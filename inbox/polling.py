@@ -46,11 +46,13 @@ class Polling:
         """Marks leased events delivered."""
         return _settle(receipts, lambda held: self._store.acknowledge(tenant_id, held, self._now_ms()))
 
-    def release(self, tenant_id: str, receipts: Sequence[str], delay_seconds: int) -> Settled:
-        """Gives leased events back, for anybody to claim once the delay is over."""
+    def release(self, tenant_id: str, receipts: Sequence[str], delay_seconds: int, *, failed: bool = False) -> Settled:
+        """Gives leased events back: any poll may claim them after the delay. `failed` counts as a lost lease."""
         now_ms = self._now_ms()
         available_at_ms = now_ms + delay_seconds * 1000
-        return _settle(receipts, lambda held: self._store.release(tenant_id, held, available_at_ms, now_ms))
+        return _settle(
+            receipts, lambda held: self._store.release(tenant_id, held, available_at_ms, now_ms, failed=failed)
+        )
 
     def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> Settled:
         """Makes leases last so long from now on."""

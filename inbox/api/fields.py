@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from marshmallow import Schema, ValidationError
-from marshmallow.fields import Field, Integer, String
+from marshmallow.fields import Boolean, Field, Integer, String
 from marshmallow.validate import Length, Range, Regexp
 
 from inbox import strict_json
@@ -99,6 +99,15 @@ class JSONWholeNumber(Integer):
         if number is None:
             raise self.make_error("invalid")
         return number
+
+
+class JSONFlag(Boolean):
+    """A member that is `true` or `false`; marshmallow alone also takes texts and numbers for it."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.make_error("invalid", input=value)
+        return value
 
 
 class Moment(Field[int]):

@@ -118,11 +118,15 @@ def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.response(200, Released)
 @blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
 def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Give leased events back, each at its old place
+    """Give leased events back, each at its old place; safe to repeat
 
-    For `delay_seconds` nobody gets them. It never makes an event dead.
+    No poll gets them for `delay_seconds`. A release counts as a lost lease only with `failed`, for an event that could
+    not be handled. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in `released`.
+    Of repeated releases the first counts.
     """
-    settled = services().polling.release(principal().tenant_id, body["receipts"], body["delay_seconds"])
+    settled = services().polling.release(
+        principal().tenant_id, body["receipts"], body["delay_seconds"], failed=body["failed"]
+    )
     return json_answer({"released": settled.event_ids, "lost": settled.lost})
 
 

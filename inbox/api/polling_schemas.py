@@ -7,7 +7,16 @@ from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length, OneOf, Range
 
 from inbox.api.examples import EVENT_ID, RECEIPT
-from inbox.api.fields import AT_MOST, DELAY_SECONDS, LEASE_SECONDS, HeaderText, JSONWholeNumber, SmallBody, WholeNumber
+from inbox.api.fields import (
+    AT_MOST,
+    DELAY_SECONDS,
+    LEASE_SECONDS,
+    HeaderText,
+    JSONFlag,
+    JSONWholeNumber,
+    SmallBody,
+    WholeNumber,
+)
 from inbox.events import Order
 
 MAX_POLL = 500
@@ -79,6 +88,13 @@ class ReceiptsBody(SmallBody):
 class ReleaseBody(ReceiptsBody):
     delay_seconds = JSONWholeNumber(
         load_default=0, validate=DELAY_SECONDS, metadata={"description": "How long nobody gets them.", "examples": [30]}
+    )
+    failed = JSONFlag(
+        load_default=False,
+        metadata={
+            "description": "Counts as a lost lease: the last of INBOX_MAX_DELIVERIES makes the event dead at once.",
+            "examples": [True],
+        },
     )
 
 

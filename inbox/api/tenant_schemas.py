@@ -8,7 +8,7 @@ from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nes
 from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
-from inbox.api.fields import FormedText, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.api.fields import FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
 from inbox.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
@@ -47,13 +47,6 @@ class Flag(Boolean):
 
     truthy = {"true"}  # noqa: RUF012 - as marshmallow declares it
     falsy = {"false"}  # noqa: RUF012
-
-
-class JSONFlag(Boolean):
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.make_error("invalid", input=value)
-        return value
 
 
 class _Page(Schema):

@@ -31,8 +31,8 @@ class EventStore(Protocol):
     """Every event is in the inbox `default`, and a copy in each named one that takes it, with a life of its own.
 
     Clocks decide: a lease that has run out by `now_ms` is lost, and the event undelivered again at its old place, or
-    dead where that was the last of `max_deliveries` lost leases. No call shows or does anything else, whenever the
-    store comes to writing it down. A lease that was released is not lost.
+    dead if that was the last of `max_deliveries` lost leases. No call shows or does anything else, whenever the
+    store comes to writing it down. A released lease is not lost, but a release with `failed` counts as a lost lease.
     """
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
@@ -89,10 +89,15 @@ class EventStore(Protocol):
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
         """Marks leased events delivered. For each receipt: whether its event is, by this lease. Safe to repeat."""
 
-    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
-        """Makes leased events undelivered again, at their old place, and lets nobody claim them before that moment.
+    def release(
+        self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
+    ) -> list[bool]:
+        """Makes leased events undelivered again, at their old place. No claim takes them before `available_at_ms`.
 
-        For each receipt: whether its event was released under this lease. Safe to repeat: the first moment counts.
+        With `failed` the release counts as a lost lease. The last of `max_deliveries` makes the event dead at once.
+
+        Returns, for each receipt, True if its event was released under this lease, alive or dead. Safe to repeat: the
+        first release counts, with its `available_at_ms` and its `failed`.
         """
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:

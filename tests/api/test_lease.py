@@ -151,6 +151,34 @@ def test_a_release_is_no_lost_lease(acme: Caller) -> None:
     assert ids(acme.lease()) == sent
 
 
+def test_failed_release_counts_as_a_lost_lease(acme: Caller, clock: Clock) -> None:
+    sent = fill(acme, 2)
+    for time in range(2):
+        failing = receipts(acme.lease("&limit=1"))
+        for _ in range(2):
+            assert acme.settle("release", failing, failed=True) == {"released": sent[:1], "lost": []}
+        assert status(acme, sent[0]) == ("undelivered", "dead")[time]
+    assert ids(acme.waiting()) == sent[1:]
+    assert acme.get("/stats").get_json()["totals"]["dead"] == 1
+
+    acme.settle("release", receipts(acme.lease()), failed=True, delay_seconds=30)
+    assert (acme.waiting(), status(acme, sent[1])) == ([], "undelivered")
+    clock.advance(31)
+    acme.lease()
+    clock.advance(8)
+    assert ids(acme.get("/events?status=dead").get_json()) == sent[::-1]
+
+
+@pytest.mark.parametrize("bad", [1, 0, "true", "yes", None, [], {}])
+def test_failed_is_a_boolean(acme: Caller, bad: Any) -> None:
+    fill(acme, 1)
+    leased = receipts(acme.lease())
+    for verb, good in (("release", bad), ("ack", True), ("extend", True)):
+        answer = acme.post(f"/inbox/{verb}", json={"receipts": leased, "failed": good})
+        assert (answer.status_code, pointers(answer)) == (422, ["/failed"])
+    assert acme.settle("ack", leased)["lost"] == []
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_receipts_are_answered_once_each_and_in_their_order(acme: Caller, verb: str) -> None:
     sent = fill(acme, 3)

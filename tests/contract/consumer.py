@@ -63,8 +63,10 @@ class Consumer:
     def acknowledge(self, receipts: Sequence[Receipt], at: int = NOW) -> list[bool]:
         return self._store.events.acknowledge(self.tenant_id, receipts, at)
 
-    def release(self, receipts: Sequence[Receipt], at: int = NOW, until: int = 0) -> list[bool]:
-        return self._store.events.release(self.tenant_id, receipts, until or at, at)
+    def release(
+        self, receipts: Sequence[Receipt], at: int = NOW, until: int = 0, *, failed: bool = False
+    ) -> list[bool]:
+        return self._store.events.release(self.tenant_id, receipts, until or at, at, failed=failed)
 
     def extend(self, receipts: Sequence[Receipt], until: int, at: int = NOW) -> list[bool]:
         return self._store.events.extend(self.tenant_id, receipts, until, at)

@@ -23,7 +23,7 @@ INBOXES = st.sampled_from([DEFAULT_INBOX, NAMED.name])
 TYPES = st.sampled_from(["order.created", "order.shipped", "invoice", None])
 ATTEMPTS = st.sampled_from([None, "a"])
 ORDERS = st.sampled_from(Order)
-ACTS = st.sampled_from(["acknowledge", "release", "extend"])
+ACTS = st.sampled_from(["acknowledge", "release", "fail", "extend"])
 SIZES = st.builds(page_of, st.integers(1, 4), st.sampled_from([1_000_000, 14]))
 # The same few lengths for everything, so that ends are met to the millisecond, and missed by one.
 LENGTHS = st.sampled_from([10_000, 1_000, 9_999, 999, 1])
@@ -123,9 +123,10 @@ class Lives(RuleBasedStateMachine):
             case "acknowledge":
                 outcomes = self.events.acknowledge(self.tenant_id, theirs, self.now)
                 assert outcomes == self.model.acknowledge(ours, self.now)
-            case "release":
-                outcomes = self.events.release(self.tenant_id, theirs, self.now + length, self.now)
-                assert outcomes == self.model.release(ours, self.now + length)
+            case "release" | "fail":
+                failed = act == "fail"
+                outcomes = self.events.release(self.tenant_id, theirs, self.now + length, self.now, failed=failed)
+                assert outcomes == self.model.release(ours, self.now + length, failed)
             case "extend":
                 outcomes = self.events.extend(self.tenant_id, theirs, self.now + 1 + length, self.now)
                 assert outcomes == self.model.extend(ours, self.now + 1 + length)

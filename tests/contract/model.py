@@ -128,17 +128,18 @@ class Model:
             copy.become(Status.DELIVERED, now_ms)
             self.counts[copy.event.inbox, "delivered"] += 1
 
-        return self._each(receipts, Status.DELIVERED, act)
+        return self._each(receipts, {Status.DELIVERED}, act)
 
-    def release(self, receipts: Sequence[Receipt], available_at_ms: int) -> list[bool]:
+    def release(self, receipts: Sequence[Receipt], available_at_ms: int, failed: bool) -> list[bool]:
         def act(copy: Copy) -> None:
-            copy.become(Status.UNDELIVERED)
+            copy.lost_leases += failed
+            copy.become(Status.DEAD if copy.lost_leases == self.max_deliveries else Status.UNDELIVERED)
             copy.available_at_ms = available_at_ms
 
-        return self._each(receipts, Status.UNDELIVERED, act)
+        return self._each(receipts, {Status.UNDELIVERED, Status.DEAD}, act)
 
     def extend(self, receipts: Sequence[Receipt], until_ms: int) -> list[bool]:
-        return self._each(receipts, None, lambda copy: copy.become(Status.LEASED, lease=Lease(copy.claim, until_ms)))
+        return self._each(receipts, set(), lambda copy: copy.become(Status.LEASED, lease=Lease(copy.claim, until_ms)))
 
     def replay(self, inbox: str, event_id: str) -> Event | None:
         copy = self.get(inbox, event_id)
@@ -164,12 +165,12 @@ class Model:
         self.copies = [copy for copy in self.copies if copy.event.event_id != event_id]
         return len(self.copies) < before
 
-    def _each(self, receipts: Sequence[Receipt], done: Status | None, act: Callable[[Copy], None]) -> list[bool]:
-        """Acts on what is leased under the receipt. True as well where that was done before, and nothing since."""
+    def _each(self, receipts: Sequence[Receipt], done: set[Status], act: Callable[[Copy], None]) -> list[bool]:
+        """Acts on events leased under the receipts. Also True if that was done before, and nothing since."""
         outcomes = []
         for receipt in receipts:
             copy = self.get(receipt.inbox, receipt.event_id)
-            holds = copy is not None and copy.claim == receipt.claim_id and copy.event.status in (Status.LEASED, done)
+            holds = copy is not None and copy.claim == receipt.claim_id and copy.event.status in {Status.LEASED} | done
             if copy is not None and holds and copy.event.status == Status.LEASED:
                 act(copy)
             outcomes.append(holds)

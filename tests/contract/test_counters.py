@@ -93,6 +93,20 @@ def test_who_has_lost_its_last_lease_is_dead_and_may_be_replayed(acme: Consumer)
     assert acme.undelivered(after) == Undelivered(2, NOW)
 
 
+def test_dead_by_failed_releases_is_counted_once(acme: Consumer) -> None:
+    acme.send(*numbered(2), until_s=TOMORROW)
+    for lease in range(MAX_DELIVERIES):
+        first = receipts(acme.lease(1).events)
+        for _ in range(2):
+            acme.release(first, failed=True)
+        assert acme.undelivered().count == (1 if lease == MAX_DELIVERIES - 1 else 2)
+
+    assert acme.totals() == Counts(received=2, leased=MAX_DELIVERIES, dead=1, bytes=14)
+    acme.replay_all()
+    assert acme.totals() == Counts(received=2, leased=MAX_DELIVERIES, dead=1, replayed=1, bytes=14)
+    assert acme.undelivered().count == 2
+
+
 def test_each_inbox_counts_for_itself(acme: Consumer) -> None:
     orders, other_tenant = acme.at("orders"), acme.of("other")
     orders.make("order.*")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.events import Event, Lease, NewEvent, Status
+from inbox.events import Event, Lease, NewEvent, Selection, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
 from tests.engines.harnesses import MAX_DELIVERIES
@@ -154,6 +154,76 @@ def test_a_released_lease_is_not_lost(acme: Consumer, delay: int) -> None:
 
     assert_status(acme, event, Status.UNDELIVERED, at)
     assert_status(acme, event, Status.DEAD, lose(acme, 1, at))
+
+
+def test_failed_and_lost_leases_count_together(acme: Consumer) -> None:
+    (event,) = acme.send(new_event())
+    at = lose(acme, MAX_DELIVERIES - 2)
+    assert acme.release(receipts(acme.lease(at=at).events), at, failed=True) == [True]
+    assert_status(acme, event, Status.UNDELIVERED, at)
+
+    assert_status(acme, event, Status.DEAD, lose(acme, 1, at))
+
+
+def test_event_is_dead_at_once_with_the_last_failed_release(acme: Consumer) -> None:
+    first, second = acme.send_some(2)
+    at = lose(acme, MAX_DELIVERIES - 1)
+    last = acme.lease(1, at=at).events[0]
+
+    assert acme.release([receipt(last)], at, until=at + MINUTE, failed=True) == [True]
+    dead = last._replace(status=Status.DEAD, lease=None)
+    for process in (acme, acme.in_another_process()):
+        assert process.get(first.event_id, at) == dead
+        assert ids(process.peek(at=at + MINUTE).events) == [second.event_id]
+    assert ids(acme.lease(at=at + MINUTE).events) == [second.event_id]
+    assert ids(acme.history(Selection(status=Status.DEAD), at=at)) == [first.event_id]
+
+
+def test_failed_release_waits_out_its_delay(acme: Consumer) -> None:
+    (event,) = acme.send(new_event())
+    assert acme.release(receipts(acme.lease().events), until=NOW + MINUTE, failed=True) == [True]
+
+    assert acme.lease(at=NOW + MINUTE - 1).events == []
+    (again,) = acme.lease(at=NOW + MINUTE).events
+    assert (again.event_id, again.deliveries) == (event.event_id, 2)
+
+
+@pytest.mark.parametrize("then_failed", [True, False])
+def test_repeating_a_failed_release_counts_once(acme: Consumer, then_failed: bool) -> None:
+    (event,) = acme.send(new_event())
+    for _ in range(MAX_DELIVERIES - 1):
+        leased = receipts(acme.lease().events)
+        assert acme.release(leased, failed=True) == [True]
+        assert acme.release(leased, failed=then_failed) == [True]
+        assert acme.in_another_process().release([*leased, *leased], failed=then_failed) == [True, True]
+    assert_status(acme, event, Status.UNDELIVERED, NOW)
+
+    last = receipts(acme.lease().events)
+    for _ in range(2):
+        assert acme.release(last, failed=True) == [True]
+    assert_status(acme, event, Status.DEAD, NOW)
+
+
+def test_failing_what_was_released_before_does_not_count(acme: Consumer) -> None:
+    (event,) = acme.send(new_event())
+    for _ in range(MAX_DELIVERIES):
+        leased = receipts(acme.lease().events)
+        acme.release(leased)
+        assert acme.release(leased, failed=True) == [True]
+    assert_status(acme, event, Status.UNDELIVERED, NOW)
+
+
+def test_a_replay_forgets_failed_releases(acme: Consumer) -> None:
+    (event,) = acme.send(new_event())
+    for _ in range(MAX_DELIVERIES):
+        last = receipts(acme.lease().events)
+        acme.release(last, failed=True)
+    acme.replay(event.event_id)
+
+    assert acme.release(last, failed=True) == [False]
+    for _ in range(MAX_DELIVERIES - 1):
+        acme.release(receipts(acme.lease().events), failed=True)
+    assert_status(acme, event, Status.UNDELIVERED, NOW)
 
 
 def test_leases_lost_in_between_are_counted_whoever_looks(acme: Consumer) -> None:

@@ -14,22 +14,26 @@ from tests.engines.harnesses import MAX_DELIVERIES
 THEN = NOW + 10 * MINUTE
 
 # What each act makes of an event. `+`: it says yes, and everything stays as it is. `-`: the same, and it says no.
-# `!`: it is refused. The receipt that is handed in is the one of the event's first lease, or none that there ever was.
+# `!`: it is refused. The receipt that is handed in is the one of the event's first lease, or none that there ever was;
+# of `last_lease` and `failed_dead` it is the last one.
 TABLE = """
-state         acknowledge  release      extend  replay       replay_all   consume    lease   erase
-undelivered   -            -            -       +            -            delivered  leased  gone
-leased        delivered    undelivered  leased  !            -            -          -       gone
-waiting       -            +            -       +            -            -          -       gone
-released      -            +            -       +            -            delivered  leased  gone
-run_out       -            -            -       +            -            delivered  leased  gone
-lost_to_other -            -            -       !            -            -          -       gone
-consumed      -            -            -       undelivered  undelivered  -          -       gone
-acknowledged  +            -            -       undelivered  undelivered  -          -       gone
-done_by_other -            -            -       undelivered  undelivered  -          -       gone
-replayed      -            -            -       +            -            delivered  leased  gone
-dead          -            -            -       undelivered  undelivered  -          -       gone
-expired       -            -            -       -            -            -          -       -
-erased        -            -            -       -            -            -          -       -
+state         acknowledge  release      fail         extend  replay       replay_all   consume    lease   erase
+undelivered   -            -            -            -       +            -            delivered  leased  gone
+leased        delivered    undelivered  undelivered  leased  !            -            -          -       gone
+last_lease    delivered    undelivered  dead         leased  !            -            -          -       gone
+waiting       -            +            +            -       +            -            -          -       gone
+released      -            +            +            -       +            -            delivered  leased  gone
+failed        -            +            +            -       +            -            delivered  leased  gone
+run_out       -            -            -            -       +            -            delivered  leased  gone
+lost_to_other -            -            -            -       !            -            -          -       gone
+consumed      -            -            -            -       undelivered  undelivered  -          -       gone
+acknowledged  +            -            -            -       undelivered  undelivered  -          -       gone
+done_by_other -            -            -            -       undelivered  undelivered  -          -       gone
+replayed      -            -            -            -       +            -            delivered  leased  gone
+dead          -            -            -            -       undelivered  undelivered  -          -       gone
+failed_dead   -            +            +            -       undelivered  undelivered  -          -       gone
+expired       -            -            -            -       -            -            -          -       -
+erased        -            -            -            -       -            -            -          -       -
 """
 
 
@@ -45,6 +49,12 @@ def leased(consumer: Consumer, _: str) -> Receipt:
     return lease(consumer, NOW, THEN + 1)
 
 
+def last_lease(consumer: Consumer, _: str) -> Receipt:
+    for time in range(MAX_DELIVERIES - 1):
+        lease(consumer, NOW + time, NOW + time + 1)
+    return lease(consumer, NOW + MAX_DELIVERIES, THEN + 1)
+
+
 def waiting(consumer: Consumer, _: str) -> Receipt:
     first = lease(consumer, NOW, THEN)
     consumer.release([first], until=THEN + 1)
@@ -54,6 +64,12 @@ def waiting(consumer: Consumer, _: str) -> Receipt:
 def released(consumer: Consumer, _: str) -> Receipt:
     first = lease(consumer, NOW, THEN)
     consumer.release([first], until=THEN)
+    return first
+
+
+def failed(consumer: Consumer, _: str) -> Receipt:
+    first = lease(consumer, NOW, THEN)
+    consumer.release([first], until=THEN, failed=True)
     return first
 
 
@@ -95,6 +111,12 @@ def dead(consumer: Consumer, _: str) -> Receipt:
     return first
 
 
+def failed_dead(consumer: Consumer, event_id: str) -> Receipt:
+    last = last_lease(consumer, event_id)
+    consumer.release([last], NOW + MAX_DELIVERIES, failed=True)
+    return last
+
+
 def erased(consumer: Consumer, event_id: str) -> Receipt:
     first = leased(consumer, event_id)
     consumer.erase(event_id)
@@ -104,8 +126,10 @@ def erased(consumer: Consumer, event_id: str) -> Receipt:
 STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
     "undelivered": undelivered,
     "leased": leased,
+    "last_lease": last_lease,
     "waiting": waiting,
     "released": released,
+    "failed": failed,
     "run_out": run_out,
     "lost_to_other": lost_to_other,
     "consumed": consumed,
@@ -113,6 +137,7 @@ STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
     "done_by_other": done_by_other,
     "replayed": replayed,
     "dead": dead,
+    "failed_dead": failed_dead,
     "expired": leased,
     "erased": erased,
 }
@@ -120,6 +145,7 @@ STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
 ACTIONS: dict[str, Callable[[Consumer, Receipt], object]] = {
     "acknowledge": lambda consumer, first: consumer.acknowledge([first], THEN) == [True],
     "release": lambda consumer, first: consumer.release([first], THEN) == [True],
+    "fail": lambda consumer, first: consumer.release([first], THEN, failed=True) == [True],
     "extend": lambda consumer, first: consumer.extend([first], THEN + MINUTE, THEN) == [True],
     "replay": lambda consumer, first: consumer.replay(first.event_id, THEN),
     "replay_all": lambda consumer, _: consumer.replay_all(at=THEN).count,

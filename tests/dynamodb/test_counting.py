@@ -13,13 +13,14 @@ from structlog.testing import capture_logs
 
 from inbox.counts import Counts, Span
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX
+from inbox.events import DEFAULT_INBOX, PageSize, Receipt, Status
 from inbox.store.dynamodb import DynamoDBStore, pending_counts
 from inbox.store.dynamodb.connection import AT_ONCE
 from inbox.store.dynamodb.layout import TENANTS, counter_key
 from inbox.tenants import Inbox
-from tests.dynamodb.conftest import ALL_ATTEMPTS, LATER, NOW, claim, keyed
+from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, keyed
 from tests.dynamodb.counted import TODAY, send, totals
+from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
@@ -195,6 +196,29 @@ def test_a_claim_whose_answer_is_lost_is_counted_when_it_is_found(
     store.counters.flush()
     assert totals(store, tenant).delivered == 3
     assert store.counters.recount(tenant, 0, NOW) == 0
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
+def test_death_whose_answer_is_lost_is_counted_once(
+    store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
+    send(store, tenant)
+    for lost_leases in range(1, MAX_DELIVERIES + 1):
+        (event,) = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW, NOW + 60_000).events
+        assert event.lease is not None
+        receipt = Receipt(DEFAULT_INBOX, event.event_id, event.lease.claim_id)
+        wire.fail("BatchExecuteStatement", fault, 1)
+        for _ in range(2):
+            assert store.events.release(tenant, [receipt], NOW, NOW, failed=True) == [True]
+        assert wire.fired == lost_leases
+
+    found = store.events.get(tenant, DEFAULT_INBOX, receipt.event_id, NOW)
+    assert found is not None
+    assert found.status is Status.DEAD
+    store.counters.flush()
+    assert totals(store, tenant)[:4] == (1, 0, MAX_DELIVERIES, 1)
+    assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 0
 
 
 def test_what_cannot_be_written_does_not_grow_without_end(

@@ -61,7 +61,7 @@ class DynamoDBEvents:
         self._putting = Putting(connection, self._shards, definitions, counting)
         self._claiming = Claiming(connection, self.availability, changes, spent, turns, counting, max_deliveries)
         self._attempts = Attempts(connection, self._shards, self.availability, changes, spent, turns, max_deliveries)
-        self._leases = Leases(connection, self._shards, changes, max_deliveries)
+        self._leases = Leases(connection, self._shards, changes, counting, max_deliveries)
         self._history = History(connection, self._shards, self._index, max_deliveries)
         self._replaying = Replaying(changes, self._history, max_deliveries)
         self._adopting = Adopting(connection, self._shards)
@@ -98,8 +98,10 @@ class DynamoDBEvents:
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
         return self._leases.acknowledge(tenant_id, receipts, now_ms)
 
-    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
-        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms)
+    def release(
+        self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
+    ) -> list[bool]:
+        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms, failed=failed)
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
         return self._leases.extend(tenant_id, receipts, lease_until_ms, now_ms)

@@ -1,13 +1,15 @@
 """What a consumer does with what it has leased: acknowledge, release, extend."""
 
+import uuid
 from collections.abc import Callable, Sequence
 
 from inbox.errors import StoreUnavailable
 from inbox.events import Receipt, Status, is_event_id
 from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.items import is_expired, to_entry
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.states import Entry, Standing, State, standing
 from inbox.tenants import is_inbox_name
@@ -20,10 +22,13 @@ NextState = Callable[[Entry, str], State]
 
 
 class Leases:
-    def __init__(self, connection: Connection, shards: Shards, changes: Changes, max_deliveries: int) -> None:
+    def __init__(
+        self, connection: Connection, shards: Shards, changes: Changes, counting: Counting, max_deliveries: int
+    ) -> None:
         self._connection = connection
         self._shards = shards
         self._changes = changes
+        self._counting = counting
         self._max_deliveries = max_deliveries
 
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
@@ -35,13 +40,21 @@ class Leases:
             lambda entry, claim_id: entry.acknowledged(claim_id, now_ms),
         )
 
-    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
+    def release(
+        self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
+    ) -> list[bool]:
+        release_id = uuid.uuid4().hex
+
+        def next_state(entry: Entry, claim_id: str) -> State:
+            released = entry.released(claim_id, release_id, available_at_ms, now_ms)
+            return entry.failed(released, self._max_deliveries) if failed else released
+
         return self._move(
             tenant_id,
             receipts,
             now_ms,
             lambda its, claim_id: its.was_released_by(claim_id),
-            lambda entry, claim_id: entry.released(claim_id, available_at_ms, now_ms),
+            next_state,
         )
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
@@ -69,11 +82,20 @@ class Leases:
             outcomes = dict(zip(changes, self._changes.make(list(changes.values()), now_ms), strict=True))
             raise_fault(outcomes.values())
             held |= {receipt: outcome.item is not None for receipt, outcome in outcomes.items()}
+            for receipt, outcome in outcomes.items():
+                self._count_own_release(receipt, changes[receipt], outcome.met, now_ms)
             # Those that have changed since they were read are looked at again: it may have been our own change.
             there = {receipt: outcome.met for receipt, outcome in outcomes.items() if outcome.met is not None}
             if not there:
                 return [held[receipt] for receipt in receipts]
         raise StoreUnavailable("An event kept changing.")
+
+    def _count_own_release(self, receipt: Receipt, change: Change, met: Item | None, now_ms: int) -> None:
+        """Counts a release of this call whose response was lost, so that only the retry found it."""
+        mark = change.state.claim_id
+        # Acknowledging and extending leave the claim id as it is, which does not tell whose write it was.
+        if met is not None and mark not in (None, receipt.claim_id) and met.get("claim_id") == text(str(mark)):
+            self._counting.changed(change.seen, change.state, met, now_ms)
 
     def _read(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> dict[Receipt, Item]:
         spread = self._shards.of(tenant_id)

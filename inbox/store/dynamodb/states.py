@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -21,8 +21,9 @@ from inbox.store.dynamodb.layout import (
     until_of,
 )
 
-# Marks a claim that was released: its receipts are worth nothing any more, but releasing again is told from losing.
-_RELEASED = "released:"
+# The claim id of a released event is `released:CLAIM:RELEASE`: its receipts hold no longer, but repeating the release
+# is told from a lost lease, and the call whose write it was recognises it. Earlier releases wrote no `:RELEASE`.
+_RELEASED = "released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Entry:
 
     @property
     def lost_when_back(self) -> int:
-        """How many leases are lost once what holds the event back is over. A release is no lost lease."""
+        """Returns the number of lost leases once the lease or delay is over. A delay is not a lost lease."""
         return self.lost_leases + (until_of(self.status_key) is not None and not is_held(self.status_key))
 
     def is_doomed(self, max_deliveries: int) -> bool:
@@ -98,10 +99,17 @@ class Entry:
         key = leased_key(until_ms, self.place)
         return State(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
 
-    def released(self, claim_id: str, available_at_ms: int, now_ms: int) -> State:
+    def released(self, claim_id: str, release_id: str, available_at_ms: int, now_ms: int) -> State:
         waits = available_at_ms > now_ms
         key = held_key(available_at_ms, self.place) if waits else status_key(Status.UNDELIVERED, self.place)
-        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, _RELEASED + claim_id)
+        mark = f"{_RELEASED}:{claim_id}:{release_id}"
+        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
+
+    def failed(self, released: State, max_deliveries: int) -> State:
+        """Returns the state after a release that counts as a lost lease."""
+        if self.is_doomed(max_deliveries):
+            return replace(self.died(), claim_id=released.claim_id)
+        return replace(released, lost_leases=self.lost_when_back)
 
     def replayed(self) -> State:
         return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.place), self.deliveries, 0)
@@ -151,7 +159,8 @@ class Standing:
         return self.claim_id == claim_id and self.status in (Status.LEASED, Status.DELIVERED)
 
     def was_released_by(self, claim_id: str) -> bool:
-        return self.claim_id == _RELEASED + claim_id and self.status is Status.UNDELIVERED
+        released = self.claim_id is not None and self.claim_id.split(":")[:2] == [_RELEASED, claim_id]
+        return released and self.status in (Status.UNDELIVERED, Status.DEAD)
 
 
 def standing(item: Item, now_ms: int, max_deliveries: int) -> Standing:

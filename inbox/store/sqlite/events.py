@@ -38,7 +38,7 @@ class SQLiteEvents:
     def __init__(self, database: Database, settling: Settling) -> None:
         self._database = database
         self._claiming = Claiming(database, settling)
-        self._leases = Leases(database)
+        self._leases = Leases(database, settling.max_deliveries)
         self._history = History(database, settling)
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
@@ -69,8 +69,10 @@ class SQLiteEvents:
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
         return self._leases.acknowledge(tenant_id, receipts, now_ms)
 
-    def release(self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int) -> list[bool]:
-        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms)
+    def release(
+        self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
+    ) -> list[bool]:
+        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms, failed=failed)
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
         return self._leases.extend(tenant_id, receipts, lease_until_ms, now_ms)

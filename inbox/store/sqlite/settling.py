@@ -36,11 +36,11 @@ _SETTLE = f"""
 class Settling:
     def __init__(self, database: Database, max_deliveries: int) -> None:
         self._database = database
-        self._max_deliveries = max_deliveries
+        self.max_deliveries = max_deliveries
 
     def write(self, tenant_id: str, inbox: str, now_ms: int, act: Act[T]) -> T:
         """Performs the act where nothing in the inbox has run out but is not written down."""
-        place = {"tenant_id": tenant_id, "inbox": inbox, "now_ms": now_ms, "max_deliveries": self._max_deliveries}
+        place = {"tenant_id": tenant_id, "inbox": inbox, "now_ms": now_ms, "max_deliveries": self.max_deliveries}
 
         def settle_and_act(connection: apsw.Connection) -> Callable[[], T] | None:
             settled: list[Row] = connection.execute(_SETTLE, place).fetchall()
@@ -70,5 +70,5 @@ class Settling:
         event, lost_leases = as_stored(row), row[8]
         if event.lease is None or event.lease.expires_at_ms > now_ms:
             return event
-        dead = lost_leases + 1 >= self._max_deliveries
+        dead = lost_leases + 1 >= self.max_deliveries
         return event._replace(status=Status.DEAD if dead else Status.UNDELIVERED, lease=None)

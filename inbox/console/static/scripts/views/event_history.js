@@ -25,7 +25,7 @@ function steps(event) {
     undelivered: ["Waits for a poll", null],
     leased: ["Leased until", event.lease_expires_at],
     delivered: ["Delivered", event.delivered_at],
-    dead: ["Dead: its lease ran out too often", null],
+    dead: ["Dead: its leases ran out or failed too often", null],
   }[event.status];
   return [["Received", event.created_at], handedOut, now].filter(Boolean);
 }
