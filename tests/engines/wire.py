@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
+from http import HTTPStatus
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
@@ -39,6 +40,8 @@ class Wire:
         self.index_units: Counter[tuple[str, str]] = Counter()
         self._mutex = threading.Lock()
         self.fired = 0
+        self.hides_old_items = False
+        """Failed conditions are answered without the item that they met, which DynamoDB does not always send."""
         self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
         self._session = URLLib3Session()
@@ -103,7 +106,7 @@ class Wire:
         self.calls[operation] += 1
         fault = self._plans[operation].pop(0) if self._plans.get(operation) else None
         if fault is None:
-            return None
+            return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
         self.fired += 1
         if fault in _AFTER_THE_COMMIT:
             self._session.send(request).content  # noqa: B018 - read to its end, so that it has happened
@@ -119,6 +122,15 @@ class Wire:
                 return _error(request, 500, "InternalServerError")
             case Fault.HALF | Fault.NONE:
                 return self._in_part(operation, request, skip_all=fault is Fault.NONE)
+
+    def _without_old_items(self, request: Any) -> AWSResponse:
+        response = self._session.send(request)
+        answer: dict[str, Any] = json.loads(response.content)
+        if response.status_code != HTTPStatus.OK:
+            answer.pop("Item", None)
+        for each in answer.get("Responses", []):
+            each.get("Error", {}).pop("Item", None)
+        return _answer(request, response.status_code, answer)
 
     def _in_part(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
         """The engine gets some of the batch only, and the answer says so in the batch's own way."""

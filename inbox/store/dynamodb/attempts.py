@@ -137,8 +137,9 @@ class Attempts:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ConditionFailed as failed:
-            # Our own, where a retry after a timeout meets it.
-            if failed.there is not None and failed.there["seed"] == text(attempt.seed):
+            # A retry after a lost response meets our own attempt.
+            there = failed.there or self._connection.get(TENANTS, key)
+            if there is not None and there["seed"] == text(attempt.seed):
                 return attempt
             theirs = self._known(key, now_ms) if before is None else None
             if theirs is None:

@@ -9,7 +9,7 @@ from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection, groups_of, pause
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.layout import EVENTS, NOWHERE, Item, number, text
+from inbox.store.dynamodb.layout import EVENTS, NOWHERE, Item, by_sort_key, number, text
 from inbox.store.dynamodb.states import Entry, State
 
 AT_A_TIME = 25
@@ -32,11 +32,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`item` where the change was made; `met` is what was there instead, if anything; `fault` where nobody knows."""
+    """`item` if the change was made; `fault` if that is unknown; else `met`, the current item, or None if deleted."""
 
     item: Item | None = None
     met: Item | None = None
     fault: Exception | None = None
+
+
+_NOT_TOLD = Outcome()
+"""Of a failed condition until the item has been read: the response may come without it."""
 
 
 def raise_fault(outcomes: Iterable[Outcome]) -> None:
@@ -60,11 +64,29 @@ class Changes:
 
     def make(self, changes: Sequence[Change], now_ms: int) -> list[Outcome]:
         """One outcome for each. Repeating it does no harm and meets what it has done already."""
-        outcomes = [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
+        answers = [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
+        outcomes = self._with_met_items(changes, answers)
         for change, outcome in zip(changes, outcomes, strict=True):
             if outcome.item is not None:
                 self._counting.changed(change.seen, change.state, outcome.item, now_ms)
         return outcomes
+
+    def _with_met_items(self, changes: Sequence[Change], outcomes: list[Outcome]) -> list[Outcome]:
+        """Reads the items that failed conditions have met and that DynamoDB has not returned.
+
+        The condition may have failed on our own write, if its response was lost and botocore sent it again.
+        """
+        not_told = [change for change, outcome in zip(changes, outcomes, strict=True) if outcome == _NOT_TOLD]
+        if not not_told:
+            return outcomes
+        try:
+            there = by_sort_key(self._connection.get_many(EVENTS, [change.seen.key for change in not_told]))
+        except Exception as error:
+            return [Outcome(fault=error) if outcome == _NOT_TOLD else outcome for outcome in outcomes]
+        return [
+            Outcome(met=there.get(change.seen.sort_key)) if outcome == _NOT_TOLD else outcome
+            for change, outcome in zip(changes, outcomes, strict=True)
+        ]
 
     def _make_group(self, changes: Sequence[Change]) -> list[Outcome]:
         outcomes = dict.fromkeys(changes, Outcome())

@@ -41,7 +41,10 @@ ERRORS = (BotoCoreError, ClientError)
 
 
 class ConditionFailed(Exception):
-    """A write met another item than its condition asks for; `there` is that item, where the write asked to see it."""
+    """The condition of a write does not hold. `there` is the item that it met, if DynamoDB has returned it.
+
+    It may be missing although the write asked for it and the item exists: read the item before concluding anything.
+    """
 
     def __init__(self, there: Item | None) -> None:
         super().__init__()

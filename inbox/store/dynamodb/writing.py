@@ -29,11 +29,16 @@ class Writing:
         self._on_new = on_new
 
     def insert(self, item: Item, now_ms: int) -> Item | None:
-        """Keeps the item unless there is one of its key already: then that one is the answer."""
-        there = self._put_if(_NOT_THERE_OR_EXPIRED, item, **_at(now_ms))
-        if there is None:
-            self._on_new([item])
-        return there
+        """Stores the item unless its key is taken. Returns the item that has taken it."""
+        try:
+            self._put(_NOT_THERE_OR_EXPIRED, item, **_at(now_ms))
+        except ConditionFailed as failed:
+            there = failed.there or self._read(key_of(item))
+            # A retry after a lost response meets our own write: no two events have the same place.
+            if place_of(there) != place_of(item):
+                return there
+        self._on_new([item])
+        return None
 
     def insert_copy(self, copy: Item, now_ms: int) -> None:
         """Unless it is there already. Whoever wrote it then has counted it: all who write it give it the same place."""
@@ -42,9 +47,10 @@ class Writing:
             self._on_new([copy])
 
     def replace(self, item: Item, seen: Item) -> None:
-        """Puts the item in the place of one that nobody has changed since it was seen."""
+        """Replaces an item unless it has changed since it was read."""
         as_seen = {":status_key": seen["gsi1sk"], ":deliveries": seen["deliveries"]}
-        self._put_if(_STILL_AS_WRITTEN, item, ExpressionAttributeValues=as_seen)
+        with suppress(ConditionFailed):
+            self._put(_STILL_AS_WRITTEN, item, ExpressionAttributeValues=as_seen)
 
     def has_its_copies(self, item: Item) -> bool:
         """Writes down that an event waits for no copies any more. Whether it is still there."""
@@ -151,19 +157,19 @@ class Writing:
 
     def _insert_fresh(self, item: Item) -> StoreUnavailable | None:
         try:
-            self._put_if(_NOT_THERE, item)
+            # The id is new, so the condition can only fail on our own write after a lost response.
+            with suppress(ConditionFailed):
+                self._put(_NOT_THERE, item)
         except StoreUnavailable as error:
             return error
         return None
 
-    def _put_if(self, condition: str, item: Item, **expression: Any) -> Item | None:
-        try:
-            self._put(condition, item, **expression)
-        except ConditionFailed as failed:
-            # A retry after a timeout meets our own write: no two events have the same place.
-            is_ours = failed.there is not None and place_of(failed.there) == place_of(item)
-            return None if is_ours else failed.there
-        return None
+    def _read(self, key: Item) -> Item:
+        """Returns the item that a condition has met and that DynamoDB has not returned."""
+        for item in self._connection.get_many(EVENTS, [key]):
+            return item
+        # It may have been our own write.
+        raise StoreUnavailable("The event was deleted at the same moment.")
 
     def _put(self, condition: str, item: Item, **expression: Any) -> None:
         self._connection.call(

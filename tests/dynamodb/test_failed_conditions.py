@@ -1,0 +1,209 @@
+"""A write is carried out, its response is lost, and botocore's retry fails the condition.
+
+The store has to recognize its own write even if the response to the retry does not carry the item.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inbox.errors import IdempotencyConflict, StoreUnavailable
+from inbox.events import DEFAULT_INBOX, Event, PageSize, Receipt, Status
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.changes import Change, Outcome
+from inbox.store.dynamodb.items import to_entry
+from inbox.store.dynamodb.layout import event_key
+from tests.contract.samples import receipts as receipts_of
+from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, filled, have_polled_before, keyed
+from tests.engines.wire import Fault, Wire
+
+pytestmark = pytest.mark.usefixtures("no_pauses")
+
+LEASE_UNTIL = NOW + 60_000
+
+each_mode = pytest.mark.parametrize("lease_until_ms", [None, LEASE_UNTIL], ids=["consume", "lease"])
+each_attempt = pytest.mark.parametrize("attempt", [None, "attempt-1"], ids=["plain", "repeatable"])
+
+
+@pytest.fixture
+def events(store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
+    have_polled_before(store, tenant)
+    wire.hides_old_items = True
+    return filled(store, tenant, 3)
+
+
+@pytest.fixture
+def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
+    """Cuts the response to the next change of an event after the commit."""
+    operation = "BatchExecuteStatement" if engine == "dynamodb_local" else "UpdateItem"
+    return lambda: wire.fail(operation, Fault.CUT_AFTER, 1)
+
+
+def poll(
+    store: DynamoDBStore, tenant: str, lease_until_ms: int | None = None, attempt: str | None = None, most: int = 500
+) -> list[Event]:
+    return store.events.claim(
+        tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), NOW, lease_until_ms=lease_until_ms, attempt=attempt
+    ).events
+
+
+def lease(store: DynamoDBStore, tenant: str) -> list[Receipt]:
+    return receipts_of(poll(store, tenant, LEASE_UNTIL))
+
+
+@each_mode
+@each_attempt
+def test_claim_returns_its_events(
+    store: DynamoDBStore,
+    wire: Wire,
+    tenant: str,
+    events: list[str],
+    lose_response: Callable[[], None],
+    lease_until_ms: int | None,
+    attempt: str | None,
+) -> None:
+    lose_response()
+    assert [event.event_id for event in poll(store, tenant, lease_until_ms, attempt)] == events
+    assert wire.fired == 1
+    assert claim(store, tenant) == []
+
+
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+def test_one_read_is_enough_for_all_events_of_a_claim(
+    store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
+) -> None:
+    events += filled(store, tenant, 20)
+    wire.calls.clear()
+    lose_response()
+    assert claim(store, tenant) == events
+    assert wire.calls["BatchGetItem"] == 1
+
+
+# On moto each event is an update of its own, and some of them would be answered.
+@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
+@each_attempt
+def test_consumed_events_are_not_lost_if_the_read_fails_as_well(
+    store: DynamoDBStore,
+    wire: Wire,
+    tenant: str,
+    events: list[str],
+    lose_response: Callable[[], None],
+    attempt: str | None,
+) -> None:
+    lose_response()
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    with pytest.raises(StoreUnavailable):
+        poll(store, tenant, attempt=attempt)
+
+    assert wire.fired == 1 + ALL_ATTEMPTS
+    assert [event.event_id for event in poll(store, tenant, attempt=attempt)] == events
+    assert claim(store, tenant) == []
+
+
+Settle = Callable[[DynamoDBStore, str, list[Receipt]], list[bool]]
+
+SETTLE: dict[str, Settle] = {
+    "acknowledge": lambda store, tenant, receipts: store.events.acknowledge(tenant, receipts, NOW),
+    "release": lambda store, tenant, receipts: store.events.release(tenant, receipts, NOW, NOW),
+    "extend": lambda store, tenant, receipts: store.events.extend(tenant, receipts, LEASE_UNTIL + 1, NOW),
+}
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("settle", SETTLE.values(), ids=SETTLE)
+def test_receipts_are_settled(
+    store: DynamoDBStore, wire: Wire, tenant: str, lose_response: Callable[[], None], settle: Settle
+) -> None:
+    receipts = lease(store, tenant)
+    lose_response()
+    assert settle(store, tenant, receipts) == [True, True, True]
+    assert wire.fired == 1
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("settle", SETTLE.values(), ids=SETTLE)
+def test_receipts_are_not_called_expired_if_the_read_fails_as_well(
+    store: DynamoDBStore, wire: Wire, tenant: str, lose_response: Callable[[], None], settle: Settle
+) -> None:
+    receipts = lease(store, tenant)
+    lose_response()
+    # The first read looks up the receipts.
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
+    with pytest.raises(StoreUnavailable):
+        settle(store, tenant, receipts)
+    assert settle(store, tenant, receipts) == [True, True, True]
+
+
+def test_replayed_event_is_found(
+    store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
+) -> None:
+    claim(store, tenant)
+    lose_response()
+    event = store.events.replay(tenant, DEFAULT_INBOX, events[0], NOW)
+    assert wire.fired == 1
+    assert event is not None
+    assert event.status is Status.UNDELIVERED
+
+
+def test_deleted_event_is_absent(
+    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, events: list[str]
+) -> None:
+    item = store._connection.get("Events", event_key(tenant, events[0]))
+    assert item is not None
+    seen = to_entry(item)
+    assert other_store.events.erase(tenant, events[0], NOW)
+
+    assert store.events._changes.make([Change(seen, seen.consumed("claim", NOW))], NOW) == [Outcome()]
+
+
+def test_event_with_a_key_is_stored_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    wire.hides_old_items = True
+    event = keyed()
+    wire.fail("PutItem", Fault.CUT_AFTER, 1)
+
+    assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [False]
+    assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [True]
+    with pytest.raises(IdempotencyConflict):
+        store.events.put(tenant, [event._replace(fingerprint=b"another")], NOW, LATER)
+    assert claim(store, tenant) == [event.event_id]
+
+
+def test_event_is_not_accepted_if_the_one_under_its_key_is_deleted_at_that_moment(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    """The store cannot tell whether its own write was carried out, and was deleted, or never happened."""
+    event = keyed()
+    other_store.events.put(tenant, [event], NOW, LATER)
+    wire.hides_old_items = True
+    wire.fail(
+        "BatchGetItem",
+        Fault.TIMEOUT_BEFORE,
+        1,
+        then=lambda _body: other_store.events.erase(tenant, event.event_id, NOW),
+    )
+    with pytest.raises(StoreUnavailable):
+        store.events.put(tenant, [event], NOW, LATER)
+    assert claim(store, tenant) == []
+
+
+def test_repeatable_poll_finds_its_own_attempt(
+    store: DynamoDBStore,
+    other_store: DynamoDBStore,
+    wire: Wire,
+    tenant: str,
+    events: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = store.events._attempts._begin
+
+    def meanwhile(*arguments: Any) -> Any:
+        """Another process takes what the poll has chosen, so it chooses again and replaces its attempt."""
+        monkeypatch.setattr(store.events._attempts, "_begin", begin)
+        assert claim(other_store, tenant, 1) == events[:1]
+        return begin(*arguments)
+
+    monkeypatch.setattr(store.events._attempts, "_begin", meanwhile)
+    wire.fail("PutItem", Fault.CUT_AFTER, 1, after=1)
+    assert [event.event_id for event in poll(store, tenant, attempt="attempt-1", most=1)] == events[1:2]
+    assert wire.fired == 1
