@@ -23,7 +23,7 @@ from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import to_item
-from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, key_of, place, place_of, status_key
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of, place, place_of, status_key
 from inbox.store.dynamodb.states import undelivered
 from tests.engines import dynamodb_local
 
@@ -156,7 +156,7 @@ def _item(event: NewEvent) -> dict[str, Any]:
     """The item that our store would write."""
     now = now_ms()
     its_place = place(now, time.monotonic_ns(), "boto3x")
-    return to_item(_OTHER_TENANT, None, event, now, its_place, undelivered(its_place), _end())
+    return to_item(_OTHER_TENANT, UNSHARDED, event, now, its_place, undelivered(its_place), _end())
 
 
 def _end() -> int:

@@ -1,11 +1,17 @@
 """A heavy tenant spread over several partitions: everything is found, in order, whenever the number changes."""
 
+import uuid
+
 import pytest
 
 from inbox.errors import IdempotencyConflict, NotFound
-from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize
+from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
 from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.layout import TENANTS, tenant_key
 from inbox.store.dynamodb.shards import NOTICE_MS
+from inbox.tenants import Inbox
+from tests.contract.samples import ids as ids_of
+from tests.contract.samples import receipts
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
@@ -36,7 +42,7 @@ def test_new_events_spread_out_and_come_back_in_order(
     events = [fresh() for _ in range(60)]
     sharded.events.put(tenant, events, SOON, LATER)
 
-    assert partitions(harness, sharded, tenant, events) == {f"{tenant}#{shard}" for shard in range(4)}
+    assert partitions(harness, sharded, tenant, events) == {f"{tenant}##{shard}" for shard in range(4)}
     ids = [event.event_id for event in events]
     for order, expected in ((Order.OLDEST, ids), (Order.NEWEST, ids[::-1])):
         page = sharded.events.peek(tenant, DEFAULT_INBOX, order, PageSize(25, ANY_SIZE), SOON)
@@ -94,3 +100,127 @@ def test_tenants_with_similar_names_stay_apart(sharded: DynamoDBStore, tenant: s
 def test_only_a_tenant_can_be_spread(store: DynamoDBStore) -> None:
     with pytest.raises(NotFound):
         store.tenants.shard("nobody", 4, NOW)
+
+
+EVERYTHING = PageSize(500, ANY_SIZE)
+INBOX = "3"
+
+
+def ids_of_shard(number: int, count: int, of: int = 4) -> list[str]:
+    """Event ids whose shard is that one."""
+    return [str(uuid.UUID(int=each * of + number)) for each in range(2**100, 2**100 + count)]
+
+
+def test_inbox_named_by_digits_does_not_read_a_shard_of_default(
+    harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
+    store.tenants.create(named(tenant), [entry()])
+    store.tenants.shard(tenant, 4, NOW)
+    store.events.put(tenant, [NewEvent(each, None, b"{}") for each in ids_of_shard(3, 30)], SOON, LATER)
+    store.inboxes.save(tenant, Inbox(INBOX, None, NOW))
+    # A poll that reads further than one page of the index is a 503 now.
+    monkeypatch.setattr("inbox.store.dynamodb.status_index.MOST_QUERIES", 1)
+
+    assert store.events.claim(tenant, INBOX, PageSize(1, ANY_SIZE), SOON).events == []
+
+
+@pytest.fixture
+def sharded_before(harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.MonkeyPatch) -> DynamoDBStore:
+    """The tenant is spread as releases did that spelled shard 3 like the inbox `3`."""
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
+    store.tenants.create(named(tenant), [entry()])
+    old = {"L": [{"M": {"count": {"N": "4"}, "since": {"N": str(NOW)}}}]}
+    store._connection.call(
+        "update_item",
+        TableName=store._connection.table(TENANTS),
+        Key=tenant_key(tenant),
+        UpdateExpression="SET shards = :old",
+        ExpressionAttributeValues={":old": old},
+    )
+    store.inboxes.save(tenant, Inbox(INBOX, None, NOW))
+    return store
+
+
+def test_tenant_sharded_by_an_earlier_release_keeps_its_partitions(
+    harness: DynamoDBHarness, sharded_before: DynamoDBStore, tenant: str
+) -> None:
+    """Processes of that release read and write there during the upgrade."""
+    events = [fresh() for _ in range(60)]
+    sharded_before.events.put(tenant, events, NOW, LATER)
+
+    assert partitions(harness, sharded_before, tenant, events) == {f"{tenant}#{shard}" for shard in range(4)}
+    for inbox in (DEFAULT_INBOX, INBOX):
+        assert ids_of(sharded_before.events.claim(tenant, inbox, EVERYTHING, NOW).events) == ids_of(events)
+
+
+@pytest.fixture
+def resharded(
+    harness: DynamoDBHarness, sharded_before: DynamoDBStore, tenant: str
+) -> tuple[DynamoDBStore, list[NewEvent]]:
+    """Events in the partitions of the earlier release, in the first one, and in those of this release."""
+    old, new = ([*(fresh() for _ in range(12)), keyed()] for _ in range(2))
+    sharded_before.events.put(tenant, old, NOW, LATER)
+    sharded_before.counters.flush()
+    sharded_before.tenants.shard(tenant, 4, NOW)
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
+    store.events.put(tenant, new, SOON, LATER)
+    assert partitions(harness, store, tenant, new[:-1]) <= {f"{tenant}##{shard}" for shard in range(4)}
+    return store, old + new
+
+
+@pytest.mark.parametrize("inbox", [DEFAULT_INBOX, INBOX])
+def test_events_of_both_releases_are_found(
+    resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str, inbox: str
+) -> None:
+    store, events = resharded
+    ids = ids_of(events)
+    assert all(store.events.get(tenant, inbox, each, SOON) for each in ids)
+    assert ids_of(store.events.peek(tenant, inbox, Order.OLDEST, EVERYTHING, SOON).events) == ids
+    for selection in (Selection(inbox=inbox), Selection(inbox=inbox, event_type="order.created")):
+        listing = store.events.page(tenant, selection, Order.NEWEST, EVERYTHING, None, SOON)
+        assert ids_of(listing.events) == ids[::-1]
+    assert store.counters.undelivered(tenant, inbox, SOON).count == len(ids)
+
+
+@pytest.mark.parametrize("inbox", [DEFAULT_INBOX, INBOX])
+def test_events_of_both_releases_live_on(
+    resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str, inbox: str
+) -> None:
+    store, events = resharded
+    ids = ids_of(events)
+    leased = store.events.claim(tenant, inbox, EVERYTHING, SOON, SOON + 60_000).events
+    assert ids_of(leased) == ids
+    assert store.events.acknowledge(tenant, receipts(leased), SOON) == [True] * len(ids)
+    assert store.events.replay_all(tenant, Selection(inbox=inbox), 500, SOON).count == len(ids)
+    assert ids_of(store.events.claim(tenant, inbox, EVERYTHING, SOON, attempt="attempt-1").events) == ids
+    delivered = store.events.page(
+        tenant, Selection(inbox=inbox, status=Status.DELIVERED), Order.OLDEST, EVERYTHING, None, SOON
+    )
+    assert ids_of(delivered.events) == ids
+
+
+def test_events_of_both_releases_are_counted_and_deleted(
+    resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str
+) -> None:
+    store, events = resharded
+    assert store.counters.recount(tenant, 0, SOON) == 0
+    store.inboxes.close(tenant, INBOX)
+    assert store.inboxes.clear(tenant, INBOX, 500) == len(events)
+    assert store.counters.undelivered(tenant, DEFAULT_INBOX, SOON).count == len(events)
+    assert all(store.events.erase(tenant, event.event_id, SOON) for event in events)
+    assert claim(store, tenant, 500, SOON) == []
+
+
+def test_process_of_an_earlier_release_writes_where_this_release_reads(
+    harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
+) -> None:
+    """Such a process reads `count` alone: with 1 it puts events into the first partition."""
+    store.tenants.create(named(tenant), [entry()])
+    store.tenants.shard(tenant, 4, NOW)
+
+    item = harness.connection.get(TENANTS, tenant_key(tenant)) or {}
+    assert [each["M"]["count"] for each in item["shards"]["L"]] == [{"N": "1"}]
+    assert store.events._shards.of(tenant).all(DEFAULT_INBOX)[0] == tenant

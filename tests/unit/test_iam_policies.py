@@ -19,6 +19,7 @@ READING = {"GetItem", "BatchGetItem", "Query", "ConditionCheckItem"}
 WRITING = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
 EVENT_INDEXES = (layout.STATUS_INDEX, layout.EVENT_TYPE_INDEX)
 REGISTRY_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
+SHARDS = [layout.UNSHARDED, *(spelled(number) for spelled in (layout.shard, layout.old_shard) for number in (0, 99))]
 OTHERS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]
 
 
@@ -58,13 +59,13 @@ def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str 
 
 def event_partitions(tenant_id: str) -> set[str]:
     event_id = str(uuid.uuid4())
-    partitions = [layout.partition(tenant_id, shard) for shard in (None, 0, 99)]
+    partitions = [layout.partition(tenant_id, shard) for shard in SHARDS]
     return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in inboxes()}
 
 
 def index_partitions(tenant_id: str) -> set[str]:
-    return {layout.index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in (None, 0, 99)} | {
-        layout.index_partition_beside(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in (None, 99)
+    return {layout.index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in SHARDS} | {
+        layout.index_partition_beside(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in SHARDS
     }
 
 

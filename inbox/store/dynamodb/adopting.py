@@ -52,7 +52,7 @@ class Adopting:
         return by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=only))
 
 
-def _item(tenant_id: str, shard: int | None, record: Record) -> dict[str, Any]:
+def _item(tenant_id: str, shard: str, record: Record) -> dict[str, Any]:
     event = record.event
     place = copied_place(event.timestamp_ms, record.number)
     state = state_of(event, place, record.lost_leases)

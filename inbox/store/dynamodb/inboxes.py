@@ -115,7 +115,7 @@ class DynamoDBInboxes:
             )
             for partition in self._shards.of(tenant_id).all(name)
         ]
-        # Shard 3 of the default inbox stands in the same partition as an inbox named `3`.
+        # Shard 3 of `default` shares a partition with an inbox named `3` if an earlier release made the shard.
         keys = (key_of(item) for item in chain(*walks) if inbox_of(item) == name)
         # The index shows for a while what was deleted, and that is not to be counted again.
         for group in groups_of(READ_AT_ONCE, keys):

@@ -5,6 +5,7 @@ from typing import Any
 from inbox.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import payloads
 from inbox.store.dynamodb.layout import (
+    UNSHARDED,
     Item,
     event_index_keys,
     event_key,
@@ -27,12 +28,12 @@ PENDING_COPIES = "pending_copies"
 
 
 def to_item(
-    tenant_id: str, shard: int | None, event: NewEvent, timestamp_ms: int, place: str, state: State, expires_at_s: int
+    tenant_id: str, shard: str, event: NewEvent, timestamp_ms: int, place: str, state: State, expires_at_s: int
 ) -> dict[str, Any]:
     """An event in its inbox `default`."""
     # An event with a key is looked for under its id alone, so that stays the same whatever the number of shards. It is
     # the index that has to be spread: ids are random, and DynamoDB splits a table's partition between them by itself.
-    home = partition(tenant_id, shard if event.fingerprint is None else None)
+    home = partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
     item = {
         **event_key(home, event.event_id),
         **event_index_keys(

@@ -124,16 +124,27 @@ def place_in_type_index(item: Item) -> str:
     return key.split(_SEPARATOR, 1)[1]
 
 
-# A tenant's partitions: one, or one for each write shard. Those of the index are apart for each inbox.
+# A tenant's partitions: one, or one for each write shard, whose suffix they have. The index has some for each inbox.
+
+UNSHARDED = ""
 
 
-def partition(tenant_id: str, shard: int | None = None) -> str:
-    return tenant_id if shard is None else f"{tenant_id}{_SEPARATOR}{shard}"
+def shard(number: int) -> str:
+    """Returns the suffix of a shard's partitions. No inbox has an empty name, so `acme##3` is not an inbox's."""
+    return f"{_SEPARATOR}{_SEPARATOR}{number}"
 
 
-def index_partition(tenant_id: str, inbox: str, shard: int | None = None) -> str:
-    """An inbox named `3` has the same as shard 3 of the default one: `inbox_of` tells their items apart."""
-    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", shard)
+def old_shard(number: int) -> str:
+    """Returns the suffix that earlier releases used: shard 3 of `default` shares `acme#3` with the inbox `3`."""
+    return f"{_SEPARATOR}{number}"
+
+
+def partition(tenant_id: str, its_shard: str = UNSHARDED) -> str:
+    return f"{tenant_id}{its_shard}"
+
+
+def index_partition(tenant_id: str, inbox: str, its_shard: str = UNSHARDED) -> str:
+    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", its_shard)
 
 
 def index_partition_beside(tenant_id: str, inbox: str, of_default: str) -> str:

@@ -16,7 +16,7 @@ from inbox.store.dynamodb.layout import (
     tenant_key,
     text,
 )
-from inbox.store.dynamodb.shards import NOTICE_MS
+from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 from inbox.store.dynamodb.tenant_items import attributes_of, audit_item, email_key_of, to_audit_entry, to_tenant
 from inbox.store.dynamodb.tenant_list import TenantList
 from inbox.store.dynamodb.transactions import put, update
@@ -99,7 +99,7 @@ class DynamoDBTenants:
         return self._list.all()
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
-        new = {"L": [{"M": {"count": number(shards), "since": number(now_ms + NOTICE_MS)}}]}
+        new = {"L": [Sharding(shards, now_ms + NOTICE_MS).to_attribute()]}
         try:
             # Appended: where events went before is where they still are.
             self._connection.call(
