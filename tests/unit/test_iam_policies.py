@@ -84,8 +84,8 @@ def registry_partitions(tenant_id: str) -> set[str]:
 
 
 @pytest.mark.parametrize("prefix", ["", "dev-"])
-def test_a_tenant_reaches_everything_of_its_own(prefix: str) -> None:
-    for action in READING | WRITING:
+def test_a_tenant_reads_everything_of_its_own(prefix: str) -> None:
+    for action in READING:
         for key in event_partitions("acme"):
             assert allows(action, f"{prefix}Events", [key]), (action, key)
     for key in index_partitions("acme"):
@@ -119,11 +119,14 @@ def test_nothing_can_be_asked_for_without_a_key() -> None:
 
 def test_no_table_can_be_read_from_end_to_end() -> None:
     allowed = {action for statement in POLICY["Statement"] for action in as_list(statement["Action"])}
-    assert allowed == {f"dynamodb:{action}" for action in READING | WRITING}
+    assert allowed == {f"dynamodb:{action}" for action in READING}
 
 
-def test_a_tenant_writes_nothing_in_the_registry() -> None:
+def test_tenant_role_cannot_write() -> None:
+    """`LeadingKeys` does not check index keys: an item that a role writes could show up in another tenant's inbox."""
     for action in WRITING:
+        for key in event_partitions("acme"):
+            assert not allows(action, "Events", [key])
         for key in registry_partitions("acme"):
             assert not allows(action, "Tenants", [key])
 

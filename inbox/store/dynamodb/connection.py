@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, NoRegionError
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import call_bodies, faults
 from inbox.store.dynamodb.clock import ServiceClock
-from inbox.store.dynamodb.layout import Item
+from inbox.store.dynamodb.layout import EVENT_INDEXES, Item, own_entries
 
 T = TypeVar("T")
 
@@ -108,15 +108,22 @@ class Connection:
                 raise StoreUnavailable("DynamoDB did not answer (UnprocessedKeys).")
         return found
 
+    def query(self, **query: Any) -> dict[str, Any]:
+        """Returns one page, without index entries that point to events of another tenant than the one asked for."""
+        page = self.call("query", **query)
+        if query.get("IndexName") in EVENT_INDEXES:
+            page["Items"] = own_entries(query["ExpressionAttributeValues"][":partition"]["S"], page["Items"])
+        return page
+
     def walk(self, **query: Any) -> Iterator[dict[str, Any]]:
         """What a query finds, fetched as it is asked for."""
-        page = self.call("query", **query)
+        page = self.query(**query)
         for _ in range(MOST_QUERIES):
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
             later = query | {"Limit": LATER_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
-            page = self.call("query", **later)
+            page = self.query(**later)
         raise too_much()
 
     def all_pages(self, operation: str, **parameters: Any) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ EVENTS = "Events"
 
 STATUS_INDEX = "status-index"
 EVENT_TYPE_INDEX = "event-type-index"
+EVENT_INDEXES = frozenset({STATUS_INDEX, EVENT_TYPE_INDEX})
 EMAIL_INDEX = "EmailIndex"
 TENANT_STATUS_INDEX = "TenantStatusIndex"
 ACTIVE_INDEX = "ActiveIndex"
@@ -150,6 +151,19 @@ def index_partition(tenant_id: str, inbox: str, its_shard: str = UNSHARDED) -> s
 def index_partition_beside(tenant_id: str, inbox: str, of_default: str) -> str:
     """That of a named inbox, in the same shard as one of the default inbox."""
     return f"{tenant_id}{_SEPARATOR}{inbox}{of_default.removeprefix(tenant_id)}"
+
+
+def own_entries(its_index_partition: str, entries: Iterable[Item]) -> list[Item]:
+    """Returns the index entries whose items are the tenant's own.
+
+    A role that may write items of one tenant can give them any index key, another tenant's too.
+    """
+    tenant_id = _tenant_of(its_index_partition)
+    return [entry for entry in entries if _tenant_of(entry["pk"]["S"]) == tenant_id]
+
+
+def _tenant_of(its_partition: str) -> str:
+    return its_partition.partition(_SEPARATOR)[0]
 
 
 def shard_of(event_id: str, shards: int) -> int:

@@ -63,7 +63,7 @@ class StatusIndex:
         parts = [(partition, range_, limit) for range_, limit in ranges for partition in partitions]
         marks = [self._mark(partition, first, now_ms) for partition, (first, _), _ in parts]
         queries = [self._query(*part, mark, order) for part, mark in zip(parts, marks, strict=True)]
-        first_pages = self._connection.at_once(lambda query: self._connection.call("query", **query), queries)
+        first_pages = self._connection.at_once(lambda query: self._connection.query(**query), queries)
         walks = [
             self._walk((partition, first), mark, inbox, query, page, now_ms, anew)
             for (partition, (first, _), _), mark, query, page in zip(parts, marks, queries, first_pages, strict=True)
@@ -118,5 +118,5 @@ class StatusIndex:
             if found or not is_beginning:
                 end = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
             is_beginning = anew and has_shown and bool(found)
-            page = self._connection.call("query", **query | {"Limit": LATER_LIMIT} | ({} if is_beginning else end))
+            page = self._connection.query(**query | {"Limit": LATER_LIMIT} | ({} if is_beginning else end))
         raise too_much()

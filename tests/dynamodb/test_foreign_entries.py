@@ -1,0 +1,100 @@
+"""Items of one tenant that stand in another tenant's index partitions.
+
+The store never writes them, but a role with write access to one tenant's items could.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from inbox.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.layout import EVENTS, event_key
+from inbox.tenants import Inbox
+from tests.contract.samples import ids
+from tests.dynamodb.conftest import ANY_SIZE, NOW, filled
+from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
+
+pytestmark = [
+    pytest.mark.usefixtures("no_pauses"),
+    pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True),
+]
+
+each_inbox = pytest.mark.parametrize("inbox", [DEFAULT_INBOX, "crm"])
+
+EVERYTHING = PageSize(500, ANY_SIZE)
+LEASE_UNTIL = NOW + 60_000
+
+
+@pytest.fixture
+def store(harness: DynamoDBHarness, tenant: str) -> DynamoDBStore:
+    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
+    for each in (tenant, intruder(tenant)):
+        store.inboxes.save(each, Inbox("crm", None, NOW))
+    return store
+
+
+def intruder(tenant: str) -> str:
+    """An id that begins like the tenant's, which is no part of the tenant's partitions for that."""
+    return f"{tenant}-2"
+
+
+@pytest.fixture
+def own(store: DynamoDBStore, tenant: str, inbox: str) -> list[str]:
+    """The tenant's events. The inbox's index partition also lists delivered and undelivered ones of the intruder."""
+    put_foreign_entries(store, tenant, inbox, consume=2)
+    own = filled(store, tenant, 3)
+    put_foreign_entries(store, tenant, inbox, consume=0)
+    return own
+
+
+def put_foreign_entries(store: DynamoDBStore, tenant: str, inbox: str, consume: int) -> None:
+    other = intruder(tenant)
+    foreign = filled(store, other, 3)
+    if consume:
+        store.events.claim(other, inbox, PageSize(consume, ANY_SIZE), NOW)
+    for item in store._connection.get_many(EVENTS, [event_key(other, each, inbox) for each in foreign]):
+        item["gsi1pk"] = {"S": tenant if inbox == DEFAULT_INBOX else f"{tenant}#{inbox}"}
+        if "gsi2pk" in item:
+            item["gsi2pk"] = {"S": tenant}
+        store._connection.call("put_item", TableName=store._connection.table(EVENTS), Item=item)
+
+
+@each_inbox
+@pytest.mark.parametrize("lease_until_ms", [None, LEASE_UNTIL], ids=["consume", "lease"])
+@pytest.mark.parametrize("attempt", [None, "attempt-1"], ids=["plain", "repeatable"])
+def test_poll_returns_own_events_only(
+    store: DynamoDBStore, tenant: str, inbox: str, own: list[str], lease_until_ms: int | None, attempt: str | None
+) -> None:
+    page = store.events.claim(tenant, inbox, EVERYTHING, NOW, lease_until_ms=lease_until_ms, attempt=attempt)
+    assert (ids(page.events), page.more) == (own, False)
+
+
+@each_inbox
+def test_lists_show_own_events_only(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
+    assert ids(store.events.peek(tenant, inbox, Order.NEWEST, EVERYTHING, NOW).events) == own[::-1]
+    of_inbox = Selection(inbox=inbox)
+    selections = [of_inbox, replace(of_inbox, status=Status.UNDELIVERED), replace(of_inbox, event_type="order.created")]
+    for selection in selections:
+        assert ids(store.events.page(tenant, selection, Order.OLDEST, EVERYTHING, None, NOW).events) == own
+    delivered = replace(of_inbox, status=Status.DELIVERED)
+    assert store.events.page(tenant, delivered, Order.OLDEST, EVERYTHING, None, NOW).events == []
+
+
+@each_inbox
+def test_own_events_only_are_counted(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
+    assert store.counters.undelivered(tenant, inbox, NOW).count == len(own)
+
+
+@each_inbox
+@pytest.mark.usefixtures("own")
+def test_own_events_only_are_replayed(store: DynamoDBStore, tenant: str, inbox: str) -> None:
+    assert store.events.replay_all(tenant, Selection(inbox=inbox), 500, NOW).count == 0
+
+
+@pytest.mark.parametrize("inbox", ["crm"])
+def test_clearing_an_inbox_deletes_own_events_only(
+    store: DynamoDBStore, tenant: str, inbox: str, own: list[str]
+) -> None:
+    assert store.inboxes.close(tenant, inbox)
+    assert store.inboxes.clear(tenant, inbox, 500) == len(own)
