@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from gunicorn.http.body import LengthReader
+from gunicorn.http.body import Body, LengthReader
 from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.parser import RequestParser
 from gunicorn.http.unreader import SocketUnreader
@@ -15,8 +15,42 @@ from inbox.strict_http import StrictRequest
 MOST_GATHERED_BYTES = 64 * 1024
 
 
+class _AnnouncedBody(Body):  # type: ignore[misc]
+    """The body of a request with `Expect: 100-continue`, which the client sends after the interim response.
+
+    The response goes out with the first read, so a request that is refused by its head alone never gets it.
+    """
+
+    def __init__(self, reader: Any, sock: PatientSocket) -> None:
+        super().__init__(reader)
+        self._sock = sock
+        self.is_awaited = True
+
+    def _read_reader(self, size: int) -> bytes:
+        if self.is_awaited:
+            self.is_awaited = False
+            self._sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        piece: bytes = super()._read_reader(size)
+        return piece
+
+
 class ArrivingRequest(StrictRequest):
+    body: Any
     _closes: bool | None = None
+    _expected_100_continue: bool
+
+    def set_body_reader(self) -> None:
+        super().set_body_reader()
+        # gunicorn sends the interim response itself, before the app sees the head.
+        if self._expected_100_continue:
+            self._expected_100_continue = False
+            if not _is_at_end(self.body.reader):
+                self.body = _AnnouncedBody(self.body.reader, self.unreader.sock)
+
+    @property
+    def awaits_continue(self) -> bool:
+        """Returns True while the client may hold its body back."""
+        return getattr(self.body, "is_awaited", False)
 
     def should_close(self) -> bool:
         """Asked when an answer begins. What is left of the body would be taken for the next request."""
@@ -26,7 +60,8 @@ class ArrivingRequest(StrictRequest):
 
     def _discard_rest(self) -> bool:
         reader = self.body.reader
-        if self.body.failed or getattr(reader, "length", 0) > MOST_GATHERED_BYTES:
+        # A client that waits for the interim response may send its body or give it up: nobody knows which.
+        if self.body.failed or self.awaits_continue or getattr(reader, "length", 0) > MOST_GATHERED_BYTES:
             return False
         if _is_at_end(reader):
             return True
@@ -125,8 +160,7 @@ class ArrivingParser(RequestParser):  # type: ignore[misc]
         return True
 
     def _take_body(self, sock: PatientSocket) -> bool:
-        # Who expects to be told to continue sends nothing before.
-        if not isinstance(self._arrived, ArrivingRequest) or self._arrived._expected_100_continue:
+        if not isinstance(self._arrived, ArrivingRequest) or self._arrived.awaits_continue:
             return True
         length = getattr(self._arrived.body.reader, "length", 0)
         if length > MOST_GATHERED_BYTES:

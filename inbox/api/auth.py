@@ -9,6 +9,7 @@ from flask import Response, after_this_request, g, request
 from authorizer import credentials
 from authorizer.resolver import Principal
 from inbox.admission import Allowance
+from inbox.api.bodies import check_ignored_body
 from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.request_trail import note_tenant
@@ -31,11 +32,15 @@ def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]],
     """
 
     def decorate(view: Callable[P, R]) -> Callable[P, R]:
+        takes_body = getattr(view, "takes_body", False)
+
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             caller = _identify(afresh=afresh)
             _count(caller)
             _check(caller, scopes)
+            if not takes_body:
+                check_ignored_body(request)
             return view(*args, **kwargs)
 
         # For the description.

@@ -11,6 +11,8 @@ from inbox.errors import EventTooLarge
 
 # A batch may be as large as this many events of the largest size.
 _LARGEST_EVENTS_IN_A_BATCH = 64
+_MAX_IGNORED_BYTES = 262_144
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def read_body(request: Request, schema: Schema) -> bytes | None:
@@ -20,6 +22,12 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
     limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
     _refuse_other_media(request)
     return _read_at_most(request, limit)
+
+
+def check_ignored_body(request: Request) -> None:
+    """Reads the body of a call that takes none: a request that broke off must not change anything."""
+    if request.method not in _SAFE_METHODS and _has_body(request):
+        _read_at_most(request, _MAX_IGNORED_BYTES)
 
 
 def _largest_with_events(schema: Schema) -> int:

@@ -106,6 +106,9 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
             def reading(*args: Any, **kwargs: Any) -> Any:
                 return view(*args, read(request), **kwargs)
 
+            if location == "json":
+                # For `requires`: the body is read and checked here.
+                reading.takes_body = True  # type: ignore[attr-defined]
             return describe(cast(View, reading))
 
         return decorate

@@ -36,6 +36,8 @@ class RequestTrail:
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         began = time.perf_counter()
+        # The service speaks HTTP/1.1 only and ignores every upgrade. Werkzeug would look for WebSocket routes.
+        environ.pop("HTTP_UPGRADE", None)
         environ[_REQUEST_ID] = request_id = _decent(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
 
         def begin(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:

@@ -82,7 +82,7 @@ class World:
     owner: Caller
     values: dict[str, str]
 
-    def call(self, route: tuple[str, str], key: str | None, query: str = "") -> TestResponse:
+    def call(self, route: tuple[str, str], key: str | None, query: str = "", **overrides: Any) -> TestResponse:
         method, rule = route
         path = rule
         for name, value in self.values.items():
@@ -92,7 +92,7 @@ class World:
         if ROWS[route].body is not None:
             options |= {"data": body, "content_type": "application/json"}
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return self.tenancy.client.open(path + query, method=method, headers=headers, **options)
+        return self.tenancy.client.open(path + query, method=method, headers=headers, **options | overrides)
 
     def state(self) -> list[Any]:
         keys = [key | {"last_used_at": None} for key in self.owner.get("/keys").get_json()]
@@ -204,6 +204,25 @@ def test_a_mistyped_or_repeated_parameter_is_refused_before_anything_happens(wor
             assert answer.status_code == 422, (route, query)
             assert pointer in pointers(answer), (route, query)
             assert world.state() == before, (route, query)
+
+
+CUT_OFF: dict[str, Any] = {
+    "data": b"{",
+    "content_type": "application/json",
+    "environ_overrides": {"CONTENT_LENGTH": "50"},
+}
+
+
+def test_body_that_breaks_off_changes_nothing(world: World) -> None:
+    before = world.state()
+    admin = world.tenancy.caller("system", Scope.ADMIN)
+    for route in GUARDED:
+        method, _ = route
+        if method != "GET":
+            key = (admin if ROWS[route].scopes == ADMIN else world.owner).key
+            answer = world.call(route, key, **CUT_OFF)
+            assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/bad-request"), route
+            assert world.state() == before, route
 
 
 def test_the_keys_of_a_suspended_or_deleted_tenant_open_nothing(world: World) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.consumers import Client
+from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.service import Service
 from tests.torture.raw import Answer, Connection, chunked, head, post
 
@@ -152,11 +152,123 @@ def test_who_asks_before_sending_a_body_is_told_to_go_on(service: Service, key: 
     assert stored(service, key) == [{"a": 1}]
 
 
-def test_who_is_refused_after_asking_cannot_use_the_connection_again(service: Service, key: str) -> None:
+CONTINUE = "Expect: 100-continue"
+AS_JSON = "Content-Type: application/json"
+
+
+def test_request_doomed_by_its_head_is_answered_without_continue_and_closes(service: Service, key: str) -> None:
+    reader = service.create_key(f"t-{uuid.uuid4().hex}", "--scope", "inbox:read")
+    length = f"Content-Length: {len(EVENT)}"
+    for status, doomed in (
+        (401, head("POST", "/events", "nonsense", AS_JSON, length, CONTINUE)),
+        (401, head("POST", "/events", "nonsense", *IN_CHUNKS, CONTINUE)),
+        (401, head("DELETE", f"/events/{uuid.uuid4()}", "nonsense", length, CONTINUE)),
+        (403, head("POST", "/events", reader, AS_JSON, length, CONTINUE)),
+        (404, head("POST", "/nowhere", key, AS_JSON, length, CONTINUE)),
+        (405, head("POST", "/inbox", key, AS_JSON, length, CONTINUE)),
+        (413, head("POST", "/events", key, AS_JSON, f"Content-Length: {LIMIT + 1}", CONTINUE)),
+        (415, head("POST", "/events", key, "Content-Type: text/plain", length, CONTINUE)),
+    ):
+        with Connection(service) as connection:
+            connection.send(doomed)
+            (answer,) = connection.answers()
+        assert (answer.status, answer.headers["connection"]) == (status, "close")
+    assert stored(service, key) == []
+
+
+def test_rate_limited_request_is_answered_without_continue_and_closes(service: Service) -> None:
+    tenant = f"t-{uuid.uuid4().hex}"
+    key = service.create_key(tenant)
+    service.run("tenants", "update", tenant, "--rate-limit", "1")
+    asking = post(key, b"", CONTINUE, length=len(EVENT))
+    # One request a second is admitted, so another one within that second is not.
+    while True:
+        with Connection(service) as connection:
+            connection.send(asking)
+            first = connection.answer()
+            if first.status == 100:
+                connection.send(EVENT)
+                assert connection.answer().status == 201
+            else:
+                break
+    assert (first.status, first.headers["connection"]) == (429, "close")
+
+
+def test_continue_is_sent_for_chunks_and_not_without_a_body(service: Service, key: str) -> None:
     with Connection(service) as connection:
-        connection.send(post(key, b"", "Expect: 100-continue", length=LIMIT + 1))
-        told, refused = connection.answers()
-    assert (told.status, refused.status, refused.headers["connection"]) == (100, 413, "close")
+        connection.send(head("POST", "/events", key, *IN_CHUNKS, CONTINUE))
+        assert connection.answer().status == 100
+        connection.send(b"8\r\n" + EVENT + b"\r\n0\r\n\r\n")
+        assert connection.answer().status == 201
+        connection.send(head("GET", "/inbox", key, CONTINUE))
+        polled = connection.answer()
+    assert (polled.status, polled.headers["connection"]) == (200, "keep-alive")
+    assert [event["payload"] for event in polled.json()] == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: eA=="),
+        ("Connection: keep-alive, Upgrade", "Upgrade: WebSocket"),
+        ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA"),
+        ("Connection: Upgrade", "Upgrade: TLS/1.0, HTTP/2.0"),
+    ],
+)
+def test_upgrade_is_ignored(service: Service, key: str, lines: tuple[str, ...]) -> None:
+    sent, polled = exchange(service, post(key, EVENT, *lines) + head("GET", "/inbox", key, *lines))
+    assert (sent.status, polled.status) == (201, 200)
+    assert [event["payload"] for event in polled.json()] == [{"a": 1}]
+
+
+BROKEN_BODIES = {
+    "shorter than announced": ("Content-Length: 50", b"{}"),
+    "much shorter than announced": ("Content-Length: 200000", b"{}"),
+    "ends within a chunk": ("Transfer-Encoding: chunked", b"5\r\n{}"),
+    "bad size of a chunk": ("Transfer-Encoding: chunked", b"ZZ\r\n{}\r\n0\r\n\r\n"),
+    "ends without the last chunk": ("Transfer-Encoding: chunked", b"2\r\n{}\r\n"),
+}
+
+
+def test_broken_body_is_a_400_before_anything_happens(service: Service) -> None:
+    tenant = f"t-{uuid.uuid4().hex}"
+    key, admin = service.create_key(tenant, *ALL_SCOPES), service.create_key("system", "--scope", "admin")
+    client = Client(service, key)
+    client.send({"n": 1})
+    (event,) = client.get("/inbox")
+    assert client.call("PUT", "/inboxes/crm").status_code == 201
+    (own_key,) = (each["key_id"] for each in client.get("/keys"))
+    for broken, (length, body) in BROKEN_BODIES.items():
+        for method, path, caller in (
+            ("DELETE", f"/events/{event['id']}", key),
+            ("POST", f"/events/{event['id']}/replay", key),
+            ("POST", "/events/replay", key),
+            ("PUT", "/inboxes/other", key),
+            ("DELETE", "/inboxes/crm", key),
+            ("POST", "/keys", key),
+            ("POST", f"/keys/{own_key}/rotate", key),
+            ("DELETE", f"/keys/{own_key}", key),
+            ("DELETE", f"/admin/tenants/{tenant}", admin),
+            ("POST", f"/admin/tenants/{tenant}/restore", admin),
+            ("POST", f"/admin/tenants/{tenant}/keys", admin),
+        ):
+            answers = exchange(service, head(method, path, caller, AS_JSON, length) + body)
+            assert statuses(answers) == [400], (broken, method, path)
+    assert [(each["id"], each["status"]) for each in client.get("/events")] == [(event["id"], "delivered")]
+    assert [inbox["name"] for inbox in client.get("/inboxes")] == ["crm"]
+    assert [each["status"] for each in client.get("/keys")] == ["active"]
+
+
+def test_well_formed_body_is_ignored_where_none_is_taken(service: Service, key: str) -> None:
+    client = Client(service, key)
+    client.send({"n": 1})
+    (event,) = client.get("/inbox")
+    in_chunks = ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n")
+    for length, body in (("Content-Length: 5", b"hello"), in_chunks, ("Content-Length: 100000", b"x" * 100_000)):
+        request = head("POST", f"/events/{event['id']}/replay", key, length) + body
+        assert statuses(exchange(service, request + HEALTH)) == [200, 200]
+    too_large = head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {LIMIT + 1}")
+    assert statuses(exchange(service, too_large)) == [413]
 
 
 def test_requests_that_come_at_once_are_answered_one_after_the_other(service: Service, key: str) -> None:
