@@ -3,8 +3,11 @@
     with Client("http://127.0.0.1:8080", key) as inbox:
         inbox.send({"order": 1001}, "order.created")
         with inbox.lease(wait=20) as lease:
-            for event in lease.events:
+            for event in lease:
                 handle(event["payload"])
+
+The loop acknowledges each event as soon as it asks for the next one. If `handle` raises, that event counts as failed,
+and is dead after the service's INBOX_MAX_DELIVERIES; the events after it come again at once.
 
 What may pass (no connection, a lost answer, 429, 5xx) is tried again. A call that changes something carries an id, the
 same through all of its tries, so that a repeat stores nothing twice and takes no further events.
@@ -56,14 +59,31 @@ class Replayed(TypedDict):
 
 
 class Lease:
-    """Events that are in nobody else's hands for a while."""
+    """Events that no other consumer gets for a while.
+
+    Iterate over the lease to settle its events one by one, one call each, or take `events` to handle them as one batch.
+    `list(lease)` acknowledges all of them before any is handled.
+    """
 
     def __init__(self, caller: Caller, events: list[Event]) -> None:
         self.events = events
         self.lost: list[Event] = []
-        """Those whose lease was over before they were acknowledged or released: somebody else may have them too."""
+        """Events whose lease was over before they were acknowledged or released: another consumer may have them too."""
         self._caller = caller
         self._held = {event["receipt"]: event for event in events}
+        self._is_batch = True
+        self._in_hand: list[Event] = []
+
+    def __iter__(self) -> Iterator[Event]:
+        """Acknowledges each event when the loop asks for the next one, unless it was settled in the loop."""
+        self._is_batch = False
+        for event in self.held:
+            if event["receipt"] in self._held:
+                self._in_hand = [event]
+                yield event
+                # Before the call: an event that was handled has not failed when it cannot be acknowledged.
+                self._in_hand = []
+                self.acknowledge([event])
 
     @property
     def held(self) -> list[Event]:
@@ -74,15 +94,27 @@ class Lease:
         """These are done."""
         self._settle("/inbox/ack", events)
 
-    def release(self, events: Iterable[Event], *, delay_seconds: int = 0) -> None:
-        """These come again, in so many seconds at the earliest."""
-        self._settle("/inbox/release", events, delay_seconds=delay_seconds)
+    def release(self, events: Iterable[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
+        """These come again, after `delay_seconds`. `failed` counts as a lost lease: after the service's
+        INBOX_MAX_DELIVERIES of them an event is dead."""
+        self._settle("/inbox/release", events, delay_seconds=delay_seconds, failed=failed)
 
     def extend(self, lease_seconds: int) -> None:
         """All that are still held are needed for so many seconds from now on."""
         if self._held:
             body = {"receipts": list(self._held), "lease_seconds": lease_seconds}
             self._let_go(self._caller.ask("POST", "/inbox/extend", dict, body)["lost"])
+
+    def _unfinished(self) -> list[Event]:
+        """Returns the events that the block was handling when it ended."""
+        return self.held if self._is_batch else self._in_hand
+
+    def _give_back(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
+        """Tries once: what cannot be released comes again when its lease is over."""
+        with suppress(CallFailed):
+            self._settle("/inbox/release", events, repeatable=False, delay_seconds=delay_seconds, failed=failed)
+        for event in events:
+            self._held.pop(event["receipt"], None)
 
     def _settle(self, path: str, events: Iterable[Event], *, repeatable: bool = True, **more: int) -> None:
         receipts = list(dict.fromkeys(event["receipt"] for event in events if event["receipt"] in self._held))
@@ -141,18 +173,28 @@ class Client(Caller):
         lease_seconds: int | None = None,
         delay_seconds: int = 0,
     ) -> Iterator[Lease]:
-        """Undelivered events, for a while. Where the block ends, also by `return` or `break`, those that are still held
-        are acknowledged; where it raises they are released, to come again in `delay_seconds`."""
+        """Leases undelivered events for a `with` block.
+
+        If the block iterates over the lease, each event is acknowledged before the next one. The one in hand is
+        acknowledged when the block ends, also by `return` or `break`, and counts as failed when the block raises: it
+        comes again after `delay_seconds`, or is dead after the service's INBOX_MAX_DELIVERIES. Events that the loop did
+        not reach are released.
+
+        If the block takes `lease.events`, all events that it still holds are acknowledged or count as failed together.
+
+        KeyboardInterrupt, SystemExit and other exceptions that are not an `Exception` release everything that is still
+        held, and nothing counts as failed."""
         parameters = {"limit": limit, "wait": wait, "lease_seconds": lease_seconds}
         lease = Lease(self, self._take(inbox, mode="lease", **parameters))
         try:
             yield lease
-        except BaseException:
-            # One try will do: what cannot be released comes again when its lease is over.
-            with suppress(CallFailed):
-                lease._settle("/inbox/release", lease.held, repeatable=False, delay_seconds=delay_seconds)
+        except Exception:
+            lease._give_back(lease._unfinished(), delay_seconds=delay_seconds, failed=True)
             raise
-        lease.acknowledge(lease.held)
+        else:
+            lease.acknowledge(lease._unfinished())
+        finally:
+            lease._give_back(lease.held)
 
     def replay(self, event_id: str, inbox: str = "default") -> Event:
         """Makes a delivered or dead event undelivered again. It is not repeated where the answer was lost: a consumer

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -143,6 +144,115 @@ def test_a_block_that_raises_gives_back_what_it_has_not_acknowledged(client: Cli
     with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60):
         raise ZeroDivisionError
     assert client.peek() == []
+
+
+def in_status(client: Client, status: str) -> list[int]:
+    return numbers(client.ask("GET", "/events", list, parameters={"status": status, "order": "oldest"}))
+
+
+def test_consumer_gets_past_a_poison_event(client: Client) -> None:
+    send(client, 4)
+    attempts: list[int] = []
+    while client.peek():
+        with suppress(ZeroDivisionError), client.lease() as lease:
+            for event in lease:
+                attempts.append(event["payload"]["n"])
+                1 // (attempts[-1] - 1)
+    # 10 is INBOX_MAX_DELIVERIES.
+    assert attempts == [1] * 10 + [2, 3, 4]
+    assert (in_status(client, "dead"), in_status(client, "delivered")) == ([1], [2, 3, 4])
+
+
+def test_event_in_hand_fails_and_the_others_do_not(client: Client) -> None:
+    send(client, 4)
+    with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60) as lease:  # noqa: PT012
+        for event in lease:
+            1 // (event["payload"]["n"] - 2)
+    assert (in_status(client, "delivered"), numbers(client.peek())) == ([1], [3, 4])
+    with client.lease() as lease:
+        assert [event["deliveries"] for event in lease] == [2, 2]
+    assert (in_status(client, "delivered"), in_status(client, "undelivered")) == ([1, 3, 4], [2])
+
+
+def test_iterating_acknowledges_an_event_before_the_next(client: Client) -> None:
+    send(client, 3)
+    with client.lease() as lease:
+        delivered = [in_status(client, "delivered") for _ in lease]
+        assert (delivered, lease.held) == ([[], [1], [1, 2]], [])
+    assert in_status(client, "delivered") == [1, 2, 3]
+
+
+def test_breaking_out_of_a_loop_releases_what_it_did_not_reach(client: Client) -> None:
+    send(client, 3)
+    with client.lease() as lease:
+        for event in lease:
+            if event["payload"]["n"] == 2:
+                break
+    assert (in_status(client, "delivered"), numbers(client.peek())) == ([1, 2], [3])
+
+
+def test_events_settled_in_the_loop_are_left_alone(client: Client) -> None:
+    send(client, 4)
+    with client.lease() as lease:
+        for event in lease:
+            if event["payload"]["n"] == 1:
+                lease.release(lease.events[:2], failed=True)
+            elif event["payload"]["n"] == 3:
+                lease.acknowledge([event])
+    assert lease.lost == []
+    assert (in_status(client, "undelivered"), in_status(client, "delivered")) == ([1, 2], [3, 4])
+
+
+def test_block_that_raises_fails_the_whole_batch(client: Client) -> None:
+    send(client, 2)
+    for _ in range(10):
+        with pytest.raises(ZeroDivisionError), client.lease() as lease:  # noqa: PT012
+            lease.acknowledge(lease.events[1:])
+            raise ZeroDivisionError
+    assert (in_status(client, "dead"), in_status(client, "delivered")) == ([1], [2])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_a_stop_is_no_failure(client: Client, error: type[BaseException], one_by_one: bool) -> None:
+    send(client, 2)
+    for _ in range(11):
+        with pytest.raises(error), client.lease(delay_seconds=60) as lease:  # noqa: PT012
+            if one_by_one:
+                next(iter(lease))
+            raise error
+    assert numbers(client.peek()) == [1, 2]
+
+
+def test_handled_event_that_cannot_be_acknowledged_has_not_failed(
+    client: Client, line: BadLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.retries = 0
+    send(client, 1)
+    calls: list[tuple[str, Any]] = []
+    ask = client.ask
+
+    def watched(method: str, path: str, form: type, document: Any = None, **details: Any) -> Any:
+        calls.append((path, document))
+        return ask(method, path, form, document, **details)
+
+    monkeypatch.setattr(client, "ask", watched)
+    with pytest.raises(CallFailed), client.lease() as lease:  # noqa: PT012
+        for _ in lease:
+            line.statuses = [503]
+    assert [path for path, _ in calls] == ["/inbox/default", "/inbox/ack", "/inbox/release"]
+    assert calls[-1][1]["failed"] is False
+
+
+def test_failed_release_whose_answer_was_lost_counts_once(client: Client, line: BadLine) -> None:
+    send(client, 1)
+    for time in range(10):
+        assert in_status(client, "dead") == []
+        with client.lease() as lease:
+            line.to_lose = 1 + time % 3
+            lease.release(lease.events, failed=True)
+        assert lease.lost == []
+    assert in_status(client, "dead") == [1]
 
 
 def test_no_events_are_none_and_not_all(client: Client) -> None:
