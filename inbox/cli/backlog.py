@@ -9,7 +9,7 @@ from inbox.backlog import Backlog, Waiting
 from inbox.cli.environment import settings_in_force
 from inbox.cli.tables import print_rows
 from inbox.moments import iso
-from inbox.store.opening import open_made_store
+from inbox.store.opening import open_existing_store
 
 _COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 
@@ -18,7 +18,7 @@ _COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, about the oldest event of all.")
 def backlog(*, as_json: bool) -> None:
     """Show which inboxes have something waiting, and for how long, the longest first."""
-    with closing(open_made_store(settings_in_force())) as store:
+    with closing(open_existing_store(settings_in_force())) as store:
         found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
         longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
     if as_json:

@@ -9,7 +9,7 @@ from typing import Any
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings, read_settings, variable_of
-from inbox.store.opening import open_store
+from inbox.store.opening import open_existing_store, open_or_create_store
 from inbox.store.port import Store
 
 OPERATOR = "cli"
@@ -23,15 +23,20 @@ def settings_in_force(**given: Any) -> Settings:
 
 
 @contextmanager
-def open_registry() -> Iterator[Registry]:
-    with closing(open_store(settings_in_force())) as store:
+def open_registry(*, create: bool = True) -> Iterator[Registry]:
+    with closing(_open_store(create=create)) as store:
         yield Registry(store.tenants, store.now_ms)
 
 
 @contextmanager
-def open_key_ring() -> Iterator[KeyRing]:
-    with closing(open_store(settings_in_force())) as store:
+def open_key_ring(*, create: bool = True) -> Iterator[KeyRing]:
+    with closing(_open_store(create=create)) as store:
         yield key_ring_of(store)
+
+
+def _open_store(*, create: bool) -> Store:
+    settings = settings_in_force()
+    return open_or_create_store(settings) if create else open_existing_store(settings)
 
 
 def key_ring_of(store: Store) -> KeyRing:

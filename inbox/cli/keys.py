@@ -9,7 +9,7 @@ from inbox.cli.moments import Duration
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.documents import key_document
-from inbox.store.opening import open_store
+from inbox.store.opening import open_or_create_store
 from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
@@ -34,7 +34,7 @@ def keys() -> None:
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Make a key and print it, alone and this once."""
     chosen = [Scope(scope) for scope in scopes] or DEFAULT_SCOPES
-    with closing(open_store(settings_in_force())) as store:
+    with closing(open_or_create_store(settings_in_force())) as store:
         expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
         click.echo(key_ring_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
 
@@ -44,7 +44,7 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
 @as_json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
     """A tenant's keys, but never the keys themselves."""
-    with open_key_ring() as key_ring:
+    with open_key_ring(create=False) as key_ring:
         rows = [key_document(key) for key in key_ring.list(tenant_id)]
     print_rows(rows, _COLUMNS, as_json=as_json)
 

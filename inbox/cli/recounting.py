@@ -7,7 +7,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
 from inbox.stats import Recount
-from inbox.store.opening import open_made_store
+from inbox.store.opening import open_existing_store
 
 
 @click.command()
@@ -19,7 +19,7 @@ def recount(tenant_id: str | None) -> None:
     more. On DynamoDB stop the service first.
     """
     settings = settings_in_force()
-    with closing(open_made_store(settings)) as store:
+    with closing(open_existing_store(settings)) as store:
         counters = Recount(store.counters, store.tenants, store.now_ms, settings.retention_days)
         tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
         with progress("Counting", length=len(tenants)) as bar:

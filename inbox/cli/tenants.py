@@ -39,7 +39,7 @@ def create(tenant_id: str, name: str | None, email: str | None) -> None:
 @as_json_option
 def list_tenants(*, as_json: bool) -> None:
     """Every tenant, deleted ones too."""
-    with open_registry() as registry:
+    with open_registry(create=False) as registry:
         rows = [tenant_document(tenant) for tenant in registry.all()]
     print_rows(rows, _COLUMNS, as_json=as_json)
 
@@ -48,7 +48,7 @@ def list_tenants(*, as_json: bool) -> None:
 @_tenant_id
 def show(tenant_id: str) -> None:
     """All that is known of a tenant, as JSON."""
-    with open_registry() as registry:
+    with open_registry(create=False) as registry:
         row = tenant_document(registry.get(tenant_id))
     print_rows([row], tuple(row), as_json=True)
 
@@ -108,7 +108,7 @@ def restore(tenant_id: str) -> None:
 @as_json_option
 def audit(tenant_id: str, *, as_json: bool) -> None:
     """Who changed a tenant, and when and how, the newest first."""
-    with open_registry() as registry:
+    with open_registry(create=False) as registry:
         entries, _ = registry.audit(tenant_id, _MOST_ENTRIES)
     rows = [audit_document(entry) for entry in entries]
     if not as_json:

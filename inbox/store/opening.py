@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inbox.errors import NotAllowed
+from inbox.errors import NotAllowed, StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.port import SourceStore, Store, TargetStore
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings) -> Store:
+    """Creates an embedded store that is missing, and migrates one of an earlier release."""
     return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
@@ -23,9 +24,27 @@ def open_made_store(settings: Settings) -> Store:
     return _sqlite(path, settings, made=True) if path is not None else _dynamodb(settings)
 
 
+# The next two are for commands. A service of an earlier release may be running on the store, and could not be started
+# again after a migration.
+
+
+def open_existing_store(settings: Settings) -> Store:
+    """Raises StoreUnavailable if the store is missing; at its first use if it has the schema of an earlier release."""
+    path = settings.sqlite_path
+    if path is not None and not path.exists():
+        raise StoreUnavailable(f"{path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.")
+    return open_made_store(settings)
+
+
+def open_or_create_store(settings: Settings) -> Store:
+    """Creates an embedded store that is missing. Raises StoreUnavailable if it has the schema of an earlier release."""
+    path = settings.sqlite_path
+    return _sqlite(path, settings, upgrade=False) if path is not None else _dynamodb(settings)
+
+
 def open_source(path: Path, settings: Settings) -> SourceStore:
-    """What `inbox copy` reads from."""
-    return _sqlite(path, settings)
+    """What `inbox copy` reads from. It has to have this release's schema."""
+    return _sqlite(path, settings, made=True)
 
 
 def open_target(settings: Settings) -> TargetStore:
@@ -57,10 +76,10 @@ def _embedded(settings: Settings) -> Path:
 # Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
 
 
-def _sqlite(path: Path, settings: Settings, *, made: bool = False) -> "SQLiteStore":
+def _sqlite(path: Path, settings: Settings, *, made: bool = False, upgrade: bool = True) -> "SQLiteStore":
     from inbox.store.sqlite import SQLiteStore
 
-    return SQLiteStore(path, settings.max_deliveries, made=made)
+    return SQLiteStore(path, settings.max_deliveries, made=made, upgrade=upgrade)
 
 
 def _dynamodb(settings: Settings) -> "DynamoDBStore":

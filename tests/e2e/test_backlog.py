@@ -59,5 +59,5 @@ def test_a_store_that_does_not_answer_is_no_backlog_of_nothing(service: Service)
 def test_a_store_that_is_not_there_is_no_backlog_of_nothing(service: Service) -> None:
     refused = service.run("backlog", "--json")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "CantOpenError" in refused.stderr
+    assert "inbox.db does not exist. Run `inbox init`" in refused.stderr
     assert not (service.folder / "inbox.db").exists()

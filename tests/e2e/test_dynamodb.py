@@ -17,6 +17,7 @@ from tests.dynamodb.counted import totals
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.service import Service, bearer, until
+from tests.unit.databases import make_older
 
 
 @pytest.fixture
@@ -113,6 +114,20 @@ def test_copying_from_the_embedded_store(service: Service, on_dynamodb: Service)
     on_dynamodb.start()
     polled = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
     assert [event["payload"]["number"] for event in polled] == [0, 1, 2]
+
+
+def test_a_copy_does_not_migrate_its_source(service: Service, on_dynamodb: Service) -> None:
+    path = service.folder / "inbox.db"
+    make_older(path, 6)
+    before = path.read_bytes()
+    on_dynamodb.run("init")
+
+    refused = on_dynamodb.run("copy", "--from", f"sqlite:///{path}", "--to", "dynamodb://")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"run `inbox init` with INBOX_STORE=sqlite:///{path}" in refused.stderr
+    assert path.read_bytes() == before
+    assert service.run("init").returncode == 0
+    assert on_dynamodb.run("copy", "--from", f"sqlite:///{path}", "--to", "dynamodb://").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,14 @@ def test_every_setting_is_described_with_its_default() -> None:
             assert f"`{each.default}`" in rows[variable_of(each.name)], each.name
 
 
-def _commands(command: click.Command, words: str) -> dict[str, click.Command]:
+def commands_of(command: click.Command, words: str) -> dict[str, click.Command]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         found: dict[str, click.Command] = {}
         for name in command.list_commands(context):
             inner = command.get_command(context, name)
             assert inner is not None
-            found |= _commands(inner, f"{words} {name}")
+            found |= commands_of(inner, f"{words} {name}")
         return found
     return {words: command}
 
@@ -58,7 +58,7 @@ def test_every_command_is_described_with_its_options() -> None:
         for usage in first_cells(page("commands.md"))
         if usage.startswith("inbox ")
     }
-    commands = _commands(inbox, "inbox")
+    commands = commands_of(inbox, "inbox")
     assert set(described) == set(commands)
     for words, command in commands.items():
         options = {name for each in command.params for name in each.opts if name.startswith("--")}

@@ -14,12 +14,15 @@ from inbox.store.sqlite.tenants import SQLiteTenants
 
 
 class SQLiteStore:
-    """Made, and brought to this release's schema, by opening it, unless it is said to be `made` already."""
+    """Opening creates the file, and migrates one of an earlier release unless `upgrade` is False.
 
-    def __init__(self, path: Path, max_deliveries: int, *, made: bool = False) -> None:
+    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use.
+    """
+
+    def __init__(self, path: Path, max_deliveries: int, *, made: bool = False, upgrade: bool = True) -> None:
         self._database = Database(path)
         if not made:
-            self._database.make()
+            self._database.make(upgrade=upgrade)
         settling = Settling(self._database, max_deliveries)
         self.events = SQLiteEvents(self._database, settling)
         self.counters = SQLiteCounters(self._database, settling)

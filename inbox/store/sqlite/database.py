@@ -15,7 +15,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.sqlite.companions import refuse_to_replace
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
-from inbox.store.sqlite.migrations import check_schema, migrate
+from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
 
 Row = tuple[Any, ...]
 Parameters = Row | Mapping[str, Any]
@@ -35,8 +35,11 @@ class Database:
         self._idle_readers: deque[apsw.Connection] = deque()
         self._writer = GroupCommit(self)
 
-    def make(self) -> None:
-        """Makes the file where there is none, and brings it to this release's schema."""
+    def make(self, *, upgrade: bool = True) -> None:
+        """Creates the file if it is missing, and its schema.
+
+        With `upgrade` it also migrates a file of an earlier release, which otherwise is a StoreUnavailable.
+        """
         try:
             refuse_to_replace(self._path)
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,6 +48,8 @@ class Database:
             # Once more: a restore may just have put the file aside, and this is an empty one in its place.
             refuse_to_replace(self._path)
             with closing(self._connection()) as connection:
+                if not upgrade:
+                    check_not_older(connection)
                 # Turning the log on takes an exclusive lock that no busy handler waits for.
                 _retrying(lambda: connection.pragma("journal_mode", "wal"))
                 migrate(connection)

@@ -37,8 +37,18 @@ def check_schema(connection: apsw.Connection) -> None:
     version = _version(connection)
     if version > len(_scripts()):
         raise _newer()
-    if version < len(_scripts()):
-        raise StoreUnavailable("The database has not the schema of this release; `inbox init` brings it there.")
+    if version == 0:
+        raise StoreUnavailable(f"{connection.filename} is not a store yet. To create it, {_init(connection)}.")
+    check_not_older(connection)
+
+
+def check_not_older(connection: apsw.Connection) -> None:
+    """Raises StoreUnavailable if an earlier release made the database. An empty one passes."""
+    if 0 < _version(connection) < len(_scripts()):
+        raise StoreUnavailable(
+            f"{connection.filename} has the schema of an earlier release, which cannot open it any more once it is "
+            f"migrated. To migrate it, {_init(connection)}."
+        )
 
 
 def check_ours(connection: apsw.Connection) -> None:
@@ -62,6 +72,10 @@ def _run(connection: apsw.Connection, scripts: Sequence[str]) -> None:
 
 def _names(connection: apsw.Connection) -> set[tuple[Any, ...]]:
     return set(connection.execute("SELECT type, name, tbl_name FROM sqlite_schema"))
+
+
+def _init(connection: apsw.Connection) -> str:
+    return f"run `inbox init` with INBOX_STORE=sqlite:///{connection.filename}"
 
 
 def _newer() -> StoreUnavailable:
