@@ -67,7 +67,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds),
             waits=Waits(settings.threads // 2, metrics.poll_waits),
             history=History(store.events, store.inboxes, store.now_ms),
-            inboxes=NamedInboxes(store.inboxes, store.now_ms),
+            inboxes=NamedInboxes(store.inboxes, store.tenants, store.now_ms),
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
             registry=Registry(store.tenants, store.now_ms),
             stats=Stats(store.counters, store.inboxes, store.now_ms),

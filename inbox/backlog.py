@@ -1,4 +1,4 @@
-"""What waits: for each inbox that has something to hand out, since when."""
+"""What waits: for each inbox that is on and has something to hand out, since when."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,13 +29,14 @@ class Backlog:
         self._now_ms = now_ms
 
     def waiting(self) -> Iterator[Waiting]:
-        """Tenants whose keys are refused, suspended or deleted, are left out: nobody may take what they have."""
+        """Leaves out suspended and deleted tenants, whose keys are refused, and `default` while it is off."""
         for tenant in self._tenants.all():
             if tenant.may_call:
                 yield from self._of_tenant(tenant.tenant_id)
 
     def _of_tenant(self, tenant_id: str) -> Iterator[Waiting]:
-        for inbox in (DEFAULT_INBOX, *(each.name for each in self._inboxes.all(tenant_id))):
+        default = [DEFAULT_INBOX] if self._inboxes.is_default_enabled(tenant_id) else []
+        for inbox in (*default, *(each.name for each in self._inboxes.all(tenant_id))):
             now_ms = self._now_ms()
             for event in self._events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, now_ms).events:
                 # Where machines do not quite agree on the time, an event may be from a moment that is yet to come.

@@ -97,12 +97,17 @@ class Selection:
 
 
 class Stored(NamedTuple):
-    """What a store did with a new event: kept it, or found that it has it already."""
+    """What a store did with a new event: kept it, or found that it has it already.
+
+    `status` is the one that the event got in `default` when it was put: delivered if `default` was off. For a repeat
+    it is undelivered once such an event has been replayed.
+    """
 
     event_id: str
     event_type: str | None
     timestamp_ms: int
     replayed: bool
+    status: Status = Status.UNDELIVERED
 
 
 @dataclass(frozen=True, slots=True)

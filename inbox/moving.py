@@ -41,6 +41,7 @@ class Move:
         for tenant in tenants:
             copied.tenants += 1
             self._copy_keys(tenant.tenant_id, copied)
+            self._copy_default(tenant.tenant_id)
             # Before the events, because an event's copy needs its inbox.
             for inbox in self._source.inboxes.all(tenant.tenant_id):
                 self._target.inboxes.save(tenant.tenant_id, inbox)
@@ -83,6 +84,12 @@ class Move:
                 self._target.keys.expire(key.key_id, key.expires_at_ms)
             if key.last_used_at_ms is not None:
                 self._target.keys.note_use(key.key_hash, key.last_used_at_ms)
+
+    def _copy_default(self, tenant_id: str) -> None:
+        enabled = self._source.inboxes.is_default_enabled(tenant_id)
+        # A store may take a second to change it.
+        if enabled != self._target.inboxes.is_default_enabled(tenant_id):
+            self._target.inboxes.set_default_enabled(tenant_id, enabled)
 
     def _copy_events(self, tenant_id: str, copied: Copied, on_progress: Callable[[int], object]) -> None:
         after = 0

@@ -1,11 +1,11 @@
-"""Inboxes that a tenant names, each with its own copy of every event that matches."""
+"""Named inboxes, each with its own copy of every event that matches, and the switch of the inbox `default`."""
 
 import time
 from collections.abc import Callable, Sequence
 
 from inbox.errors import Fault, InboxClosing, InvalidRequest, NotFound, StoreUnavailable
 from inbox.events import DEFAULT_INBOX
-from inbox.store.port import InboxStore
+from inbox.store.port import InboxStore, TenantStore
 from inbox.tenants import Inbox, is_inbox_name
 
 _COPIES_A_STEP = 500
@@ -27,19 +27,32 @@ def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
 
 class NamedInboxes:
     def __init__(
-        self, store: InboxStore, now_ms: Callable[[], int], seconds: Callable[[], float] = time.monotonic
+        self,
+        store: InboxStore,
+        tenants: TenantStore,
+        now_ms: Callable[[], int],
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
+        self._tenants = tenants
         self._now_ms = now_ms
         self._seconds = seconds
 
-    def save(self, tenant_id: str, name: str, event_types: Sequence[str] | None) -> tuple[Inbox, bool]:
-        """Makes the inbox, or changes what it takes from now on. The inbox, and whether it is new."""
-        _refuse_default(name)
+    def save(
+        self, tenant_id: str, name: str, event_types: Sequence[str] | None, enabled: bool | None = None
+    ) -> tuple[Inbox, bool]:
+        """Creates the inbox, or changes which events it takes. `default` can only be turned on or off.
+
+        Returns the inbox, and True if it is new.
+        """
+        if name == DEFAULT_INBOX:
+            return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
             raise InvalidRequest(
                 [Fault("/name", "Has to be 1 to 63 of a-z 0-9 and hyphens, and not begin with a hyphen.")]
             )
+        if enabled is not None:
+            raise InvalidRequest([Fault("/enabled", "Only the inbox `default` can be turned on or off.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self._now_ms())
         try:
             new = self._store.save(tenant_id, inbox)
@@ -50,25 +63,39 @@ class NamedInboxes:
         return self._store.get(tenant_id, name) or inbox, new
 
     def get(self, tenant_id: str, name: str) -> Inbox:
+        if name == DEFAULT_INBOX:
+            return self._default(tenant_id, self._store.is_default_enabled(tenant_id))
         return find_inbox(self._store, tenant_id, name)
 
     def all(self, tenant_id: str) -> list[Inbox]:
+        """Returns the named inboxes."""
         return self._store.all(tenant_id)
 
     def remove(self, tenant_id: str, name: str) -> None:
         """Removes the inbox with all of its copies. StoreUnavailable where they are too many: repeating it goes on."""
-        _refuse_default(name)
+        if name == DEFAULT_INBOX:
+            raise InvalidRequest([Fault("/name", "The inbox `default` cannot be deleted, only turned off.")])
         if not is_inbox_name(name) or not self._store.close(tenant_id, name):
             raise NotFound("There is no inbox of that name.")
         self._clear(tenant_id, name)
+
+    def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:
+        if event_types is not None:
+            raise InvalidRequest([Fault("/event_types", "The inbox `default` takes every event.")])
+        if enabled is None:
+            raise InvalidRequest([Fault("/name", "Of the inbox `default`, only `enabled` can be set.")])
+        self._store.set_default_enabled(tenant_id, enabled)
+        return self._default(tenant_id, enabled)
+
+    def _default(self, tenant_id: str, enabled: bool) -> Inbox:
+        """It exists as long as its tenant."""
+        tenant = self._tenants.get(tenant_id)
+        if tenant is None:
+            raise NotFound(f"There is no tenant {tenant_id}.")
+        return Inbox(DEFAULT_INBOX, None, tenant.created_at_ms, enabled)
 
     def _clear(self, tenant_id: str, name: str) -> None:
         deadline = self._seconds() + _MOST_SECONDS
         while self._store.clear(tenant_id, name, _COPIES_A_STEP) == _COPIES_A_STEP:
             if self._seconds() > deadline:
                 raise StoreUnavailable("The inbox holds more events than could be deleted in one call.")
-
-
-def _refuse_default(name: str) -> None:
-    if name == DEFAULT_INBOX:
-        raise InvalidRequest([Fault("/name", "The inbox `default` is always there and takes every event.")])

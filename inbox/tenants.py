@@ -172,11 +172,15 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """A named inbox. `event_types` are patterns in which `*` stands for any characters; None takes every event."""
+    """An inbox. `event_types` are patterns in which `*` stands for any characters; None takes every event.
+
+    Only `default` can be off.
+    """
 
     name: str
     event_types: tuple[str, ...] | None
     created_at_ms: int
+    enabled: bool = True
 
     def takes(self, event_type: str | None) -> bool:
         if self.event_types is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from flask import Response
 
-from inbox.events import Event, Receipt, Status, Stored
+from inbox.events import DEFAULT_INBOX, Event, Receipt, Stored
 from inbox.moments import iso
 from inbox.receipts import receipt_text
 from inbox.strict_json import splice
@@ -43,7 +43,7 @@ def stored_document(stored: Stored) -> dict[str, Any]:
         "event_type": stored.event_type,
         "timestamp": stored.timestamp_ms,
         "created_at": iso(stored.timestamp_ms),
-        "status": Status.UNDELIVERED,
+        "status": stored.status,
         "deliveries": 0,
     }
 
@@ -68,4 +68,6 @@ def event_document(event: Event) -> dict[str, Any]:
 
 
 def inbox_document(inbox: Inbox) -> dict[str, Any]:
-    return {"name": inbox.name, "event_types": inbox.event_types, "created_at": iso(inbox.created_at_ms)}
+    document = {"name": inbox.name, "event_types": inbox.event_types, "created_at": iso(inbox.created_at_ms)}
+    # Always true of a named inbox, which cannot be turned off.
+    return document | {"enabled": inbox.enabled} if inbox.name == DEFAULT_INBOX else document

@@ -1,11 +1,11 @@
-"""The forms of named inboxes."""
+"""The forms of inboxes."""
 
 from marshmallow import Schema
-from marshmallow.fields import DateTime, List, String
+from marshmallow.fields import Boolean, DateTime, List, String
 from marshmallow.validate import Length
 
 from inbox.api.examples import STORED_AT
-from inbox.api.fields import EventTypePattern, SmallBody
+from inbox.api.fields import EventTypePattern, JSONFlag, SmallBody
 
 MAX_PATTERNS = 50
 
@@ -23,9 +23,13 @@ class InboxBody(SmallBody):
             "examples": [["order.*"]],
         },
     )
+    enabled = JSONFlag(
+        metadata={"description": "Only for `default`, and required there: false turns it off, true turns it on again."}
+    )
 
 
 class NamedInbox(Schema):
     name = String(required=True, metadata={"examples": ["crm"]})
     event_types = List(String(), required=True, allow_none=True, metadata={"examples": [["order.*"]]})
     created_at = DateTime(required=True, metadata={"examples": [STORED_AT]})
+    enabled = Boolean(metadata={"description": "Only for `default`: false while it is off."})

@@ -1,4 +1,4 @@
-"""/inboxes: the inboxes that a tenant names."""
+"""/inboxes: named inboxes, and the switch of the inbox `default`."""
 
 from typing import Any
 
@@ -23,7 +23,10 @@ blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of e
 @blueprint.response(200, NamedInbox(many=True), description="In the order of their names.")
 @blueprint.refusals(401, 403, 422, 503)
 def list_inboxes(_parameters: dict[str, Any]) -> Response:
-    """List the named inboxes"""
+    """List the named inboxes
+
+    `default` is not among them: GET /inboxes/default says whether it is on.
+    """
     return json_answer([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
 
 
@@ -33,7 +36,7 @@ def list_inboxes(_parameters: dict[str, Any]) -> Response:
 @blueprint.response(200, NamedInbox)
 @blueprint.refusals(401, 403, 404, 422, 503)
 def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
-    """Look at a named inbox"""
+    """Look at one inbox"""
     return json_answer(inbox_document(services().inboxes.get(principal().tenant_id, name)))
 
 
@@ -44,15 +47,18 @@ def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
 @blueprint.response(
     201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
 )
-@blueprint.response(200, NamedInbox, description="It was there, and takes these events from now on.")
+@blueprint.response(200, NamedInbox, description="It existed, and takes these events from now on.")
 @blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_INBOXES, 413, 415, 422, 503)
 def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
-    """Make a named inbox, or change what it takes
+    """Create a named inbox or change which events it takes, or turn `default` on or off
 
-    From now on it gets a copy of every event of a type that matches, and of every event at all where no patterns are
-    given. A tenant can have 50. The inbox `default` takes everything, and cannot be changed.
+    From now on it gets a copy of every event of a type that matches, or of every event without patterns. A tenant can
+    have 50.
+
+    `PUT /inboxes/default` takes `enabled` only. While `default` is off, polls of `default` get no new events, and
+    named inboxes get theirs as before. Every event can still be looked up and listed in `default`, as `delivered`.
     """
-    inbox, new = services().inboxes.save(principal().tenant_id, name, body["event_types"])
+    inbox, new = services().inboxes.save(principal().tenant_id, name, **body)
     if new:
         return json_answer(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
     return json_answer(inbox_document(inbox))

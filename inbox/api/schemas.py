@@ -109,7 +109,7 @@ class StoredEvent(Schema):
 
 class PolledEvent(StoredEvent):
     payload = Dict(required=True, metadata={"examples": [PAYLOAD]})
-    delivered_at = DateTime(metadata={"description": "Only once it is delivered."})
+    delivered_at = DateTime(metadata={"description": "Only once it is delivered, and was handed out."})
     receipt = String(metadata={"description": "Only while it is leased: what acknowledges, releases or extends it."})
     lease_expires_at = DateTime(metadata={"description": "Only while it is leased."})
 

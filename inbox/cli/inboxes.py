@@ -8,6 +8,7 @@ from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.client import CallFailed, Client
+from inbox.events import DEFAULT_INBOX
 
 _COLUMNS = ("name", "event_types", "created_at")
 _MOST_CALLS = 60
@@ -15,15 +16,17 @@ _MOST_CALLS = 60
 
 @click.group()
 def inboxes() -> None:
-    """Inboxes of their own for several consumers. Making and deleting them takes a key with tenant:manage."""
+    """Named inboxes for several consumers, and the switch of `default`. Changes need a key with tenant:manage."""
 
 
 @inboxes.command("list")
 @as_json_option
 @calls_service
 def list_inboxes(client: Client, *, as_json: bool) -> None:
-    """Every named inbox."""
+    """List the named inboxes, and say if `default` is off."""
     print_rows(client.ask("GET", "/inboxes", list), _COLUMNS, as_json=as_json)
+    if not client.ask("GET", f"/inboxes/{DEFAULT_INBOX}", dict)["enabled"]:
+        click.echo(f"{DEFAULT_INBOX} is off.", err=True)
 
 
 @inboxes.command()
@@ -42,6 +45,22 @@ def create(client: Client, name: str, event_types: tuple[str, ...]) -> None:
 def show(client: Client, name: str) -> None:
     """One inbox, as JSON."""
     click.echo(client.call("GET", f"/inboxes/{name}"), nl=False)
+
+
+@inboxes.command()
+@click.argument("name", type=click.Choice([DEFAULT_INBOX]))
+@calls_service
+def disable(client: Client, name: str) -> None:
+    """Turn `default` off: events only go to named inboxes that take them."""
+    click.echo(client.call("PUT", f"/inboxes/{name}", {"enabled": False}), nl=False)
+
+
+@inboxes.command()
+@click.argument("name", type=click.Choice([DEFAULT_INBOX]))
+@calls_service
+def enable(client: Client, name: str) -> None:
+    """Turn `default` on again."""
+    click.echo(client.call("PUT", f"/inboxes/{name}", {"enabled": True}), nl=False)
 
 
 @inboxes.command()

@@ -30,6 +30,9 @@ from inbox.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPlace, Tenant
 class EventStore(Protocol):
     """Every event is in the inbox `default`, and a copy in each named one that takes it, with a life of its own.
 
+    While `default` is off, an event is stored there to look back at only: `delivered`, with no deliveries and no
+    `delivered_at_ms`. No claim takes it, and it counts as received only. A replay makes it undelivered like any other.
+
     Clocks decide: a lease that has run out by `now_ms` is lost, and the event undelivered again at its old place, or
     dead if that was the last of `max_deliveries` lost leases. No call shows or does anything else, whenever the
     store comes to writing it down. A released lease is not lost, but a release with `failed` counts as a lost lease.
@@ -123,7 +126,10 @@ class EventStore(Protocol):
 
 
 class InboxStore(Protocol):
-    """The named inboxes of a tenant. An inbox that is being removed is seen by nobody but `close` and `clear`."""
+    """The named inboxes of a tenant, and whether its inbox `default` is on.
+
+    An inbox that is being removed is seen by nobody but `close` and `clear`.
+    """
 
     def save(self, tenant_id: str, inbox: Inbox) -> bool:
         """Keeps a new inbox, or gives the one of that name other event types. Whether it is new.
@@ -142,6 +148,15 @@ class InboxStore(Protocol):
 
     def clear(self, tenant_id: str, name: str, most: int) -> int:
         """Deletes at most so many copies of a closed inbox. How many; fewer than `most`: nothing is left of it."""
+
+    def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
+        """Turns the inbox `default` on or off. Changes no event that is stored.
+
+        Every put that begins after it has returned, in any process, obeys.
+        """
+
+    def is_default_enabled(self, tenant_id: str) -> bool:
+        """Returns True unless the inbox `default` was turned off."""
 
 
 class CounterStore(Protocol):
@@ -167,9 +182,9 @@ class CounterStore(Protocol):
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
         """Makes the counts of hours and days that begin then or later anew, from the events that are still there.
 
-        They tell when they were received and when they were last delivered, and which are undelivered: leases, deaths
-        and replays stay as they were counted. Answers how many counts are other than before. No other process should
-        write meanwhile, or have counts that are yet to be written.
+        They tell when they were received, when they were last delivered, if ever, and which are undelivered: leases,
+        deaths and replays stay as they were counted. Answers how many counts are other than before. No other process
+        should write meanwhile, or have counts that are yet to be written.
         """
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from inbox.errors import InboxClosing
+from inbox.moments import iso
 from inbox.store.port import Store
 from inbox.tenants import MOST_INBOXES
 from tests.api.conftest import Caller, Clock, pointers
@@ -91,7 +92,89 @@ def test_the_default_inbox_has_a_name_too(acme: Caller, acme_manager: Caller) ->
     for method in (acme_manager.put, acme_manager.delete):
         answer = method("/inboxes/default")
         assert (answer.status_code, pointers(answer)) == (422, ["/name"])
-    assert acme.get("/inboxes/default").status_code == 404
+
+
+def test_default_is_shown_but_not_listed(acme: Caller, acme_manager: Caller, store: Store) -> None:
+    tenant = store.tenants.get("acme")
+    assert tenant is not None
+    on = {"name": "default", "event_types": None, "created_at": iso(tenant.created_at_ms), "enabled": True}
+    assert acme.get("/inboxes/default").get_json() == on
+    off = acme_manager.put("/inboxes/default", json={"enabled": False})
+    assert (off.status_code, off.get_json()) == (200, on | {"enabled": False})
+    for caller in (acme, acme_manager):
+        assert caller.get("/inboxes/default").get_json() == on | {"enabled": False}
+        assert caller.get("/inboxes").get_json() == []
+    again = acme_manager.put("/inboxes/default", json={"event_types": None, "enabled": True})
+    assert (again.status_code, again.get_json()) == (200, on)
+
+
+def test_events_sent_while_default_is_off_are_only_in_named_inboxes(acme: Caller, acme_manager: Caller) -> None:
+    acme_manager.put("/inboxes/orders", json={"event_types": ["order.*"]})
+    acme_manager.put("/inboxes/default", json={"enabled": False})
+    taken, kept = acme.send({"n": 1}, event_type="order.created"), acme.send({"n": 2})
+    assert [(each["status"], each["deliveries"]) for each in (taken, kept)] == [("delivered", 0)] * 2
+    assert acme.post("/events/batch", json=[{"n": 3}]).get_json()[0]["status"] == "delivered"
+
+    assert (numbers(acme, "/inbox?mode=peek"), numbers(acme, "/inbox")) == ([], [])
+    assert numbers(acme, "/inbox/orders") == [1]
+    found = acme.get(f"/events/{kept['id']}").get_json()
+    assert found == kept | {"payload": {"n": 2}}
+    assert [event["payload"]["n"] for event in acme.get("/events").get_json()] == [3, 2, 1]
+    assert [event["payload"]["n"] for event in acme.get("/events?status=delivered").get_json()] == [3, 2, 1]
+
+    acme_manager.put("/inboxes/default", json={"enabled": True})
+    assert acme.send({"n": 4})["status"] == "undelivered"
+    assert acme.post(f"/events/{kept['id']}/replay").get_json()["status"] == "undelivered"
+    assert numbers(acme, "/inbox") == [2, 4]
+
+
+def test_a_repeated_send_gets_the_answer_of_the_first(acme: Caller, acme_manager: Caller) -> None:
+    acme_manager.put("/inboxes/default", json={"enabled": False})
+    body = {"payload": {"n": 1}, "idempotency_key": "k"}
+    first = acme.post("/events", json=body)
+    acme_manager.put("/inboxes/default", json={"enabled": True})
+    again = acme.post("/events", json=body)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.get_json() == first.get_json()
+
+
+def test_what_came_while_default_was_off_is_neither_undelivered_nor_delivered(
+    acme: Caller, acme_manager: Caller
+) -> None:
+    acme.send({"n": 1})
+    acme_manager.put("/inboxes/default", json={"enabled": False})
+    acme.send({"n": 2})
+    figures = acme.get("/stats").get_json()
+    totals = figures["totals"]
+    assert (figures["undelivered"], totals["received"], totals["delivered"]) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "pointer"),
+    [
+        ("crm", {"enabled": False}, "/enabled"),
+        ("crm", {"enabled": True, "event_types": ["a"]}, "/enabled"),
+        ("A", {"enabled": False}, "/name"),
+        ("default", {}, "/name"),
+        ("default", {"event_types": ["a"]}, "/event_types"),
+        ("default", {"enabled": False, "event_types": ["a"]}, "/event_types"),
+        ("default", {"enabled": None}, "/enabled"),
+        ("default", {"enabled": "false"}, "/enabled"),
+        ("default", {"enabled": 0}, "/enabled"),
+    ],
+)
+def test_only_default_can_be_turned_off_and_nothing_else_of_it_changed(
+    acme: Caller, acme_manager: Caller, name: str, body: Any, pointer: str
+) -> None:
+    refused = acme_manager.put(f"/inboxes/{name}", json=body)
+    assert (refused.status_code, pointers(refused)) == (422, [pointer])
+    assert acme.get("/inboxes").get_json() == []
+    assert acme.get("/inboxes/default").get_json()["enabled"] is True
+
+
+def test_turning_default_off_takes_a_key_that_may_manage(acme: Caller) -> None:
+    assert acme.put("/inboxes/default", json={"enabled": False}).status_code == 403
+    assert acme.get("/inboxes/default").get_json()["enabled"] is True
 
 
 @pytest.mark.parametrize("name", ["ack", "release", "extend", "0", "a-", "x" * 63])

@@ -64,6 +64,9 @@ def test_inboxes_are_as_described(spec: dict[str, Any], acme: Caller, acme_manag
     _check(spec, "/inboxes/{name}", "put", 200, acme_manager.put("/inboxes/crm", json=body).get_json())
     _check(spec, "/inboxes/{name}", "get", 200, acme.get("/inboxes/crm").get_json())
     _check(spec, "/inboxes", "get", 200, acme.get("/inboxes").get_json())
+    off = acme_manager.put("/inboxes/default", json={"enabled": False})
+    _check(spec, "/inboxes/{name}", "put", 200, off.get_json())
+    _check(spec, "/inboxes/{name}", "get", 200, acme.get("/inboxes/default").get_json())
     acme.send({}, event_type="order.created")
     copies = acme.get("/inbox/crm").get_json()
     assert len(copies) == 1

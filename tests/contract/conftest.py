@@ -37,6 +37,7 @@ NEEDLESS = {
         "test_batches",
         "test_clock",
         "test_counters",
+        "test_default_inbox",
         "test_history",
         "test_idempotency",
         "test_inboxes",

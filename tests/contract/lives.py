@@ -75,6 +75,11 @@ class Lives(RuleBasedStateMachine):
         self.model.put(events, self.now, expires_at_s)
         self.sent = ids(events) + self.sent
 
+    @rule()
+    def switch_default(self) -> None:
+        self.model.default_enabled = not self.model.default_enabled
+        self.process.inboxes.set_default_enabled(self.tenant_id, self.model.default_enabled)
+
     @rule(length=LENGTHS | LENGTHS | LONG)
     def wait(self, length: int) -> None:
         self.now += length

@@ -63,6 +63,7 @@ class Model:
     attempts: dict[tuple[str, str], Attempt] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=count)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    default_enabled: bool = True
 
     def pass_time(self, now_ms: int) -> None:
         self.copies = [copy for copy in self.copies if now_ms < copy.expires_at_s * 1000]
@@ -75,9 +76,10 @@ class Model:
 
     def put(self, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> None:
         for event in events:
-            for inbox in (Inbox(DEFAULT_INBOX, None, 0), *self.inboxes):
+            for inbox in (Inbox(DEFAULT_INBOX, None, 0, self.default_enabled), *self.inboxes):
                 if inbox.takes(event.event_type):
-                    kept = Event(event.event_id, event.event_type, now_ms, Status.UNDELIVERED, 0, None, event.payload)
+                    status = Status.UNDELIVERED if inbox.enabled else Status.DELIVERED
+                    kept = Event(event.event_id, event.event_type, now_ms, status, 0, None, event.payload)
                     self.copies.append(Copy(kept._replace(inbox=inbox.name), expires_at_s))
                     self.counts[inbox.name, "received"] += 1
                     self.counts[inbox.name, "bytes"] += len(event.payload)

@@ -192,6 +192,25 @@ def test_inboxes_arrive_with_their_copies_and_what_became_of_them(
     ]
 
 
+def test_a_default_inbox_that_is_off_stays_off(
+    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+) -> None:
+    source.inboxes.set_default_enabled(tenant, False)
+    event = fresh()
+    source.events.put(tenant, [event], NOW, LATER)
+    for _ in range(2):
+        copied(move)
+        assert store.inboxes.is_default_enabled(tenant) is False
+        assert store.inboxes.all(tenant) == []
+    assert claim(store, tenant) == []
+    there = source.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW)
+    assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) == there
+
+    source.inboxes.set_default_enabled(tenant, True)
+    copied(move)
+    assert store.inboxes.is_default_enabled(tenant) is True
+
+
 def test_leases_go_on_and_their_receipts_hold(
     source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
 ) -> None:

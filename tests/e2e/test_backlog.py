@@ -49,6 +49,19 @@ def test_the_oldest_of_all_is_told_to_programs_and_every_inbox_to_people(on_each
     assert table[0][2] == oldest["created_at"]
 
 
+def test_the_alarm_clears_once_default_is_off_and_named_inboxes_are_read(on_each_engine: Service) -> None:
+    service = on_each_engine
+    acme = Client(service, service.create_key("acme", *ALL_SCOPES))
+    service.start()
+    acme.call("PUT", "/inboxes/crm", json={})
+    acme.send({"n": 1})
+    assert acme.call("PUT", "/inboxes/default", json={"enabled": False}).status_code == 200
+    acme.send({"n": 2})
+    assert metric(service)["inbox"] == "crm"
+    assert len(acme.get("/inbox/crm")) == 2
+    assert metric(service)["waiting_inboxes"] == 0
+
+
 def test_a_store_that_does_not_answer_is_no_backlog_of_nothing(service: Service) -> None:
     (service.folder / "inbox.db").write_bytes(b"This is not a database. " * 100)
     refused = service.run("backlog", "--json")

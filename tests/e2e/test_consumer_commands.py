@@ -147,6 +147,23 @@ def test_inboxes_are_made_shown_listed_and_deleted(service: Service) -> None:
         assert "404" in refused.stderr
 
 
+def test_default_is_turned_off_and_on(service: Service) -> None:
+    service.variables["INBOX_API_KEY"] = service.create_key("acme", *ALL_SCOPES)
+    service.start()
+    assert service.run("inboxes", "list").stderr == ""
+    off = service.run("inboxes", "disable", "default")
+    assert (off.returncode, json.loads(off.stdout)["enabled"]) == (0, False)
+    assert service.run("inboxes", "show", "default").stdout == off.stdout
+    listed = service.run("inboxes", "list", "--json")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (0, "", "default is off.\n")
+
+    assert json.loads(service.run("send", '{"n": 1}').stdout)["status"] == "delivered"
+    on = service.run("inboxes", "enable", "default")
+    assert (on.returncode, json.loads(on.stdout)["enabled"]) == (0, True)
+    service.run("send", '{"n": 2}')
+    assert json.loads(service.run("poll").stdout)["payload"] == {"n": 2}
+
+
 def test_making_an_inbox_takes_a_key_that_may(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
@@ -209,6 +226,9 @@ def test_what_is_past_its_retention_is_purged(service: Service) -> None:
         ["inboxes", "create"],
         ["inboxes", "create", "Crm"],
         ["inboxes", "show", ".."],
+        ["inboxes", "disable"],
+        ["inboxes", "disable", "crm"],
+        ["inboxes", "enable", "crm"],
         ["inboxes", "delete", ""],
         ["inboxes", "list", "crm"],
         ["purge", "everything"],

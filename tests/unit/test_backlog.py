@@ -44,6 +44,19 @@ def test_each_inbox_is_as_old_as_its_oldest_event_that_can_be_taken(store: SQLit
     ]
 
 
+def test_default_is_left_out_while_it_is_off(store: SQLiteStore) -> None:
+    create(store, "acme", "beta")
+    store.inboxes.save("acme", Inbox("crm", None, NOW_MS))
+    put(store, "acme", 90)
+    put(store, "beta", 60)
+    store.inboxes.set_default_enabled("acme", False)
+    put(store, "acme", 40)
+    store.events.claim("acme", "crm", PageSize(1, 1), NOW_MS)
+    assert [(each.tenant_id, each.inbox) for each in waiting(store)] == [("acme", "crm"), ("beta", DEFAULT_INBOX)]
+    store.inboxes.set_default_enabled("acme", True)
+    assert waiting(store)[0] == Waiting("acme", DEFAULT_INBOX, NOW_MS - 90_000, 90)
+
+
 def test_what_is_leased_delivered_or_expired_does_not_wait(store: SQLiteStore) -> None:
     create(store, "acme")
     put(store, "acme", RETENTION_SECONDS + 1)

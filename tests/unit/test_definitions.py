@@ -10,9 +10,10 @@ import pytest
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.definitions import Definitions, _Known
+from inbox.store.dynamodb.definitions import Definition, Definitions, _Known
 
 LONG = 1000.0
+NOTHING_NAMED = Definition(default_enabled=True, named=[])
 
 
 class _Table:
@@ -42,7 +43,7 @@ def definitions(table: _Table) -> Definitions:
 
 
 def grow_old(definitions: Definitions) -> None:
-    definitions._known["acme"] = _Known(time.monotonic() - 0.9 * LONG, [])
+    definitions._known["acme"] = _Known(time.monotonic() - 0.9 * LONG, NOTHING_NAMED)
 
 
 def test_what_is_known_is_not_read_again(definitions: Definitions, table: _Table) -> None:
@@ -52,7 +53,7 @@ def test_what_is_known_is_not_read_again(definitions: Definitions, table: _Table
 
 
 def test_what_may_not_be_remembered_any_more_is_read_again(definitions: Definitions, table: _Table) -> None:
-    definitions._known["acme"] = _Known(time.monotonic() - LONG, [])
+    definitions._known["acme"] = _Known(time.monotonic() - LONG, NOTHING_NAMED)
     definitions.of("acme")
     assert table.reads == 1
 
@@ -85,4 +86,4 @@ def test_a_read_that_fails_keeps_nobody_from_what_is_known(definitions: Definiti
     table.meanwhile = fail
     with pytest.raises(StoreUnavailable):
         definitions.of("acme")
-    assert definitions.of("acme") == []
+    assert definitions.of("acme") == NOTHING_NAMED

@@ -1,9 +1,12 @@
 """Removing an inbox with more copies than one call deletes."""
 
+from typing import cast
+
 import pytest
 
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
 from inbox.named_inboxes import NamedInboxes
+from inbox.store.port import InboxStore, TenantStore
 from inbox.tenants import Inbox
 
 
@@ -42,7 +45,7 @@ class Inboxes:
 
 
 def use_case(store: Inboxes) -> NamedInboxes:
-    return NamedInboxes(store, lambda: 1, lambda: store.seconds)
+    return NamedInboxes(cast(InboxStore, store), cast(TenantStore, None), lambda: 1, lambda: store.seconds)
 
 
 def test_a_long_removal_breaks_off_and_repeating_it_goes_on() -> None:

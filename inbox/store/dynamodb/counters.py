@@ -30,7 +30,7 @@ from inbox.store.dynamodb.layout import (
 )
 from inbox.store.dynamodb.pending_counts import Place, bounded_type
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import number_in
+from inbox.store.dynamodb.states import is_kept_only, number_in
 
 # As many are looked at. Where there are more, their number is what was counted.
 _EXACT_UP_TO = 500
@@ -113,7 +113,7 @@ class DynamoDBCounters:
                 continue
             timestamp_ms = number_in(item, "timestamp")
             add(item, timestamp_ms, received=1, bytes=number_in(item, "payload_bytes"))
-            if item["status"]["S"] == Status.DELIVERED:
+            if item["status"]["S"] == Status.DELIVERED and not is_kept_only(item):
                 add(item, number_in(item, "delivered_at"), delivered=1)
             if is_waiting(item["gsi1sk"]["S"]):
                 day = Place(tenant_id, inbox_of(item), Span.DAY, Span.DAY.start_ms(timestamp_ms))

@@ -63,15 +63,17 @@ class Counting:
     def came(self, items: Iterable[Item]) -> None:
         """New events, and new copies of them."""
         # What came together is mostly alike, and to add up sizes takes less than to count each by itself.
-        sizes: defaultdict[tuple[str, str, str | None, str], list[str]] = defaultdict(list)
+        sizes: defaultdict[tuple[str, str, str | None, str, bool], list[str]] = defaultdict(list)
         for item in items:
-            alike = item["tenant_id"]["S"], inbox_of(item), event_type_of(item), item["timestamp"]["N"]
+            waits = is_waiting(item["gsi1sk"]["S"])
+            alike = item["tenant_id"]["S"], inbox_of(item), event_type_of(item), item["timestamp"]["N"], waits
             sizes[alike].append(item["payload_bytes"]["N"])
-        for (tenant_id, inbox, event_type, timestamp), its_sizes in sizes.items():
+        for (tenant_id, inbox, event_type, timestamp, waits), its_sizes in sizes.items():
             at_ms, number_of = int(timestamp), len(its_sizes)
             counts = Counts(received=number_of, bytes=sum(map(int, its_sizes)))
             self._pending.add(tenant_id, inbox, event_type, at_ms, counts, number_of)
-            self._pending.add_to_day(tenant_id, inbox, UNDELIVERED_COUNT, at_ms, number_of)
+            if waits:
+                self._pending.add_to_day(tenant_id, inbox, UNDELIVERED_COUNT, at_ms, number_of)
 
     def changed(self, seen: Entry, state: State, item: Item, now_ms: int) -> None:
         """The item has been brought from one state into the other."""

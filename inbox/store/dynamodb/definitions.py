@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from cachetools import TLRUCache
 
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, Item, tenant_key, text
+from inbox.store.dynamodb.layout import (
+    ABOUT_INBOXES,
+    DEFAULT_ENABLED,
+    TENANTS,
+    Item,
+    is_inbox,
+    tenant_key,
+    text,
+)
 from inbox.tenants import Inbox
 
 _CACHED_TENANTS = 10_000
@@ -19,10 +27,18 @@ _RENEWED_AFTER = 0.8
 """Of the time that they may be remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Whether `default` is on, and the open named inboxes in the order of their names."""
+
+    default_enabled: bool
+    named: list[Inbox]
+
+
 @dataclass(slots=True)
 class _Known:
     since: float
-    inboxes: list[Inbox]
+    definition: Definition
     is_being_renewed: bool = False
 
 
@@ -36,29 +52,31 @@ class Definitions:
             _CACHED_TENANTS, lambda _key, known, _now: known.since + remember_seconds, time.monotonic
         )
 
-    def of(self, tenant_id: str) -> list[Inbox]:
+    def of(self, tenant_id: str) -> Definition:
         now = time.monotonic()
         with self._mutex:
             known = self._known.get(tenant_id)
             if known is not None:
                 # One reads them anew, while the others may still go by these: otherwise all would, at the same moment.
                 if known.is_being_renewed or now < known.since + _RENEWED_AFTER * self.remember_seconds:
-                    return known.inboxes
+                    return known.definition
                 known.is_being_renewed = True
         fresh = _Known(now, self.read(tenant_id))
         with self._mutex:
             self._known[tenant_id] = fresh
-        return fresh.inboxes
+        return fresh.definition
 
-    def read(self, tenant_id: str) -> list[Inbox]:
-        """Those that are open, in the order of their names, as they are now."""
-        items = self._connection.walk(
+    def read(self, tenant_id: str) -> Definition:
+        """As it is now."""
+        found = self._connection.walk(
             TableName=self._connection.table(TENANTS),
             KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(INBOXES_OF_TENANT)},
+            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(ABOUT_INBOXES)},
             ConsistentRead=True,
         )
-        return [_inbox(item) for item in items if "closing" not in item]
+        items = list(found)
+        named = [_inbox(item) for item in items if is_inbox(item) and "closing" not in item]
+        return Definition(all(item.get(DEFAULT_ENABLED) != {"BOOL": False} for item in items), named)
 
     def wait_until_known(self) -> None:
         time.sleep(self.remember_seconds)

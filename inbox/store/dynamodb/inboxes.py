@@ -13,6 +13,7 @@ from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
+    DEFAULT_ENABLED,
     EVENTS,
     STATUS_INDEX,
     TENANTS,
@@ -58,10 +59,10 @@ class DynamoDBInboxes:
         return is_new
 
     def get(self, tenant_id: str, name: str) -> Inbox | None:
-        return next((inbox for inbox in self._definitions.of(tenant_id) if inbox.name == name), None)
+        return next((inbox for inbox in self._definitions.of(tenant_id).named if inbox.name == name), None)
 
     def all(self, tenant_id: str) -> list[Inbox]:
-        return self._definitions.read(tenant_id)
+        return self._definitions.read(tenant_id).named
 
     def close(self, tenant_id: str, name: str) -> bool:
         key, closing = inbox_key(tenant_id, name), {":closing": {"BOOL": True}}
@@ -98,6 +99,19 @@ class DynamoDBInboxes:
                     ExpressionAttributeValues={":made_by": there["made_by"]},
                 )
         return cleared
+
+    def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
+        self._connection.call(
+            "update_item",
+            TableName=self._connection.table(TENANTS),
+            Key=inbox_names_key(tenant_id),
+            UpdateExpression=f"SET {DEFAULT_ENABLED} = :enabled",
+            ExpressionAttributeValues={":enabled": {"BOOL": enabled}},
+        )
+        self._definitions.wait_until_known()
+
+    def is_default_enabled(self, tenant_id: str) -> bool:
+        return self._definitions.of(tenant_id).default_enabled
 
     def _delete_copies(self, tenant_id: str, name: str, most: int) -> int:
         keys = list(islice(self._copies(tenant_id, name), most))

@@ -251,7 +251,13 @@ def inbox_key(tenant_id: str, name: str) -> dict[str, Any]:
 
 
 def inbox_names_key(tenant_id: str) -> dict[str, Any]:
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text("INBOXES")}
+    """The names of a tenant's inboxes, and whether `default` is on."""
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(_INBOX_NAMES)}
+
+
+def is_inbox(item: Item) -> bool:
+    """Returns False for the item with the names, which the prefix `ABOUT_INBOXES` finds as well."""
+    return bool(item["SK"] != text(_INBOX_NAMES))
 
 
 def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
@@ -316,7 +322,13 @@ UNDELIVERED_COUNT = "undelivered"
 
 _AUDIT = f"AUDIT{_SEPARATOR}"
 KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
-INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
+ABOUT_INBOXES = "INBOX"
+"""What the sort keys of a tenant's inboxes, and of the item with their names, begin with."""
+INBOXES_OF_TENANT = f"{ABOUT_INBOXES}{_SEPARATOR}"
+_INBOX_NAMES = f"{ABOUT_INBOXES}ES"
+# In an item INBOX#default, a process of an earlier release would see a named inbox and fail to write its copies.
+DEFAULT_ENABLED = "default_enabled"
+"""In the item with the names: False while `default` is off."""
 
 # Not a tenant's id: nothing is ever stored here. Writing to it, on a condition that cannot hold, tries the table.
 NOWHERE = event_key(f"{_SEPARATOR}nowhere", "nowhere")

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
-from inbox.events import NewEvent, Stored
+from inbox.events import NewEvent, Status, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
@@ -15,7 +15,7 @@ from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place_of, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
-from inbox.store.dynamodb.states import undelivered
+from inbox.store.dynamodb.states import is_kept_only, kept_only, undelivered
 from inbox.store.dynamodb.writing import Writing
 from inbox.tenants import Inbox
 
@@ -36,7 +36,8 @@ class Putting:
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
         spread = self._shards.of(tenant_id)
         timestamp_ms, places = self._stamps.take(now_ms, len(events))
-        inboxes = self._definitions.of(tenant_id)
+        definition = self._definitions.of(tenant_id)
+        inboxes, in_default = definition.named, undelivered if definition.default_enabled else kept_only
         items = [
             to_item(
                 tenant_id,
@@ -44,7 +45,7 @@ class Putting:
                 new,
                 timestamp_ms,
                 place,
-                undelivered(place),
+                in_default(place),
                 expires_at_s,
             )
             | _pending(new, inboxes)
@@ -138,4 +139,5 @@ def _stored(item: Item, first: Item) -> Stored:
         event_type=event_type_of(item),
         timestamp_ms=int(first["timestamp"]["N"]),
         replayed=first is not item,
+        status=Status.DELIVERED if is_kept_only(first) else Status.UNDELIVERED,
     )

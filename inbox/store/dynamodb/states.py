@@ -182,6 +182,15 @@ def undelivered(place: str) -> State:
     return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, place), 0, 0)
 
 
+def kept_only(place: str) -> State:
+    """Of an event that has come to an inbox that is off: never handed out, unless it is replayed."""
+    return State(Status.DELIVERED, status_key(Status.DELIVERED, place), 0, 0)
+
+
+def is_kept_only(item: Item) -> bool:
+    return item["status"]["S"] == Status.DELIVERED and not number_in(item, "delivered_at")
+
+
 def state_of(event: Event, place: str, lost_leases: int) -> State:
     """Of an event from another store."""
     lease = event.lease

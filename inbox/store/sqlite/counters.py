@@ -38,7 +38,8 @@ _TOLD_BY_EVENTS = f"""
     FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s GROUP BY 1, 2, 3
     UNION ALL
     SELECT inbox, event_type, delivered_at_ms / {Span.HOUR.ms} * {Span.HOUR.ms}, 0, count(*), 0
-    FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s AND status = 'delivered' GROUP BY 1, 2, 3"""
+    FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s AND status = 'delivered'
+    AND delivered_at_ms IS NOT NULL GROUP BY 1, 2, 3"""
 
 _FORGET_ZEROS = f"DELETE FROM counters WHERE tenant_id = ? AND max({_COUNTS}) = 0"
 

@@ -22,6 +22,12 @@ _CHANGE = "UPDATE inboxes SET event_types = ? WHERE tenant_id = ? AND name = ?"
 
 _CLOSE = "UPDATE inboxes SET closing = 1 WHERE tenant_id = ? AND name = ?"
 
+_ENABLE_DEFAULT = "DELETE FROM disabled_default_inboxes WHERE tenant_id = ?"
+
+_DISABLE_DEFAULT = "INSERT INTO disabled_default_inboxes (tenant_id) VALUES (?) ON CONFLICT DO NOTHING"
+
+_IS_DEFAULT_ENABLED = "SELECT NOT EXISTS (SELECT 1 FROM disabled_default_inboxes WHERE tenant_id = ?)"
+
 _CLEAR = """
     DELETE FROM events WHERE seq IN (
         SELECT seq FROM events INDEXED BY events_by_time WHERE tenant_id = ? AND inbox = ? LIMIT ?)"""
@@ -82,9 +88,20 @@ class SQLiteInboxes:
 
         return self._database.write(act)
 
+    def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
+        statement = _ENABLE_DEFAULT if enabled else _DISABLE_DEFAULT
+        self._database.write(lambda connection: connection.execute(statement, (tenant_id,)))
+
+    def is_default_enabled(self, tenant_id: str) -> bool:
+        return bool(self._database.read(_IS_DEFAULT_ENABLED, (tenant_id,))[0][0])
+
 
 def open_inboxes(connection: apsw.Connection, tenant_id: str) -> list[Inbox]:
     return [_inbox(row) for row in connection.execute(_OPEN, (tenant_id,))]
+
+
+def is_default_enabled(connection: apsw.Connection, tenant_id: str) -> bool:
+    return connection.execute(_IS_DEFAULT_ENABLED, (tenant_id,)).fetchone() == (True,)
 
 
 def _inbox(row: Row) -> Inbox:

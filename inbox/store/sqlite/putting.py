@@ -7,9 +7,9 @@ import apsw
 from inbox import counts
 from inbox.counts import Tally
 from inbox.errors import IdempotencyConflict
-from inbox.events import DEFAULT_INBOX, NewEvent, Stored
+from inbox.events import DEFAULT_INBOX, NewEvent, Status, Stored
 from inbox.store.sqlite.counting import count, count_gone
-from inbox.store.sqlite.inboxes import open_inboxes
+from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes
 from inbox.store.sqlite.rows import seconds
 
 _NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
@@ -18,14 +18,16 @@ _FORGET_EXPIRED = (
     "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ? RETURNING tenant_id, inbox, status"
 )
 
+# A delivered event that was never handed out came while `default` was off.
 _FIRST_UNDER_KEY = f"""
-    SELECT fingerprint, timestamp_ms FROM events
+    SELECT fingerprint, timestamp_ms, iif(status = 'delivered' AND delivered_at_ms IS NULL, status, 'undelivered')
+    FROM events
     WHERE tenant_id = ? AND event_id = ? AND inbox = '{DEFAULT_INBOX}'"""
 
 _INSERT = """
     INSERT INTO events
         (tenant_id, inbox, event_id, event_type, timestamp_ms, status, fingerprint, payload, expires_at_s)
-    VALUES (?, ?, ?, ?, ?, 'undelivered', ?, ?, ?)"""
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 def put(
@@ -34,6 +36,7 @@ def put(
     newest = connection.execute(_NEWEST_TIMESTAMP).fetchone()
     timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
     named = open_inboxes(connection, tenant_id)
+    in_default = Status.UNDELIVERED if is_default_enabled(connection, tenant_id) else Status.DELIVERED
     stored, conflicts = [], []
     tally = Tally()
     for position, event in enumerate(events):
@@ -44,12 +47,14 @@ def put(
         if first is None:
             takers = (inbox.name for inbox in named if inbox.takes(event.event_type))
             for inbox in (DEFAULT_INBOX, *takers):
-                _insert(connection, tenant_id, inbox, event, timestamp_ms, expires_at_s)
-                tally.add(inbox, event.event_type, counts.received(len(event.payload)), 1)
+                status = in_default if inbox == DEFAULT_INBOX else Status.UNDELIVERED
+                _insert(connection, tenant_id, inbox, event, timestamp_ms, status, expires_at_s)
+                undelivered = int(status is Status.UNDELIVERED)
+                tally.add(inbox, event.event_type, counts.received(len(event.payload)), undelivered)
         elif first[0] != event.fingerprint:
             conflicts.append(position)
-        happened_ms = first[1] if first else timestamp_ms
-        stored.append(Stored(event.event_id, event.event_type, happened_ms, replayed=first is not None))
+        happened_ms, status = (first[1], Status(first[2])) if first else (timestamp_ms, in_default)
+        stored.append(Stored(event.event_id, event.event_type, happened_ms, first is not None, status))
     if conflicts:
         raise IdempotencyConflict(conflicts)
     count(connection, tenant_id, timestamp_ms, tally)
@@ -57,7 +62,13 @@ def put(
 
 
 def _insert(
-    connection: apsw.Connection, tenant_id: str, inbox: str, event: NewEvent, timestamp_ms: int, expires_at_s: int
+    connection: apsw.Connection,
+    tenant_id: str,
+    inbox: str,
+    event: NewEvent,
+    timestamp_ms: int,
+    status: Status,
+    expires_at_s: int,
 ) -> None:
     row = (
         tenant_id,
@@ -65,6 +76,7 @@ def _insert(
         event.event_id,
         event.event_type,
         timestamp_ms,
+        status,
         event.fingerprint,
         event.payload.decode(),
         expires_at_s,
