@@ -6,6 +6,7 @@ import click
 
 from inbox import strict_json
 from inbox.cli.calling import calls_service, inbox_name
+from inbox.cli.event_printer import print_events
 from inbox.cli.following import follow as follow_inbox
 from inbox.client import Client
 from inbox.events import DEFAULT_INBOX
@@ -31,14 +32,20 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
 @click.option("--inbox", default=DEFAULT_INBOX, callback=inbox_name, help="A named inbox.")
 @click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Events at a time.")
 @click.option("--peek", is_flag=True, help="Only look; the events stay undelivered.")
-@click.option("--follow", is_flag=True, help="Go on until Ctrl-C; what was leased is acknowledged once it is printed.")
+@click.option("--follow", is_flag=True, help="Go on until Ctrl-C.")
 @calls_service
 def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> None:
-    """Take the undelivered events and print them, one JSON object a line."""
+    """Take the undelivered events and print them, one JSON object a line.
+
+    Events are leased, and acknowledged once they were read: if the output ends early, as with `head`, the rest stays in
+    the inbox.
+    """
     if follow and peek:
         raise click.UsageError("--follow takes the events, and --peek leaves them where they are.")
     if follow:
         follow_inbox(client, inbox, limit)
-        return
-    for event in (client.peek if peek else client.poll)(inbox, limit=limit):
-        click.echo(strict_json.dump(event))
+    elif peek:
+        for event in client.peek(inbox, limit=limit):
+            click.echo(strict_json.dump(event))
+    else:
+        print_events(client, inbox, limit)

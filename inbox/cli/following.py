@@ -1,11 +1,11 @@
-"""inbox poll --follow: leases, prints, and only then acknowledges, so that nothing is lost on the way to stdout."""
+"""inbox poll --follow"""
 
 import time
 from contextlib import suppress
 
 import click
 
-from inbox import strict_json
+from inbox.cli.event_printer import print_events
 from inbox.client import CallFailed, Client
 
 _WAIT_SECONDS = 20
@@ -17,11 +17,7 @@ def follow(client: Client, inbox: str, limit: int) -> None:
     with suppress(KeyboardInterrupt):
         while True:
             began = time.monotonic()
-            with client.lease(inbox, limit=limit, wait=_WAIT_SECONDS) as lease:
-                for event in lease.events:
-                    click.echo(strict_json.dump(event))
-            if lease.lost:
-                click.echo(f"The lease of {len(lease.lost)} events was over: they may come again.", err=True)
+            lease = print_events(client, inbox, limit, _WAIT_SECONDS)
             if not lease.events and time.monotonic() - began < 1:
                 # Too many wait there already, so the answer came at once, and so would the next.
                 time.sleep(1)

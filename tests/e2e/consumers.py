@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import requests
@@ -41,11 +41,16 @@ class Client:
         return document
 
 
-@contextmanager
-def following(service: Service, key: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def following(service: Service, key: str, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
     """`inbox poll --follow` in a process of its own."""
+    return polling(service, key, "--follow", *arguments)
+
+
+@contextmanager
+def polling(service: Service, key: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`inbox poll` in a process of its own."""
     process = subprocess.Popen(
-        [INBOX, "poll", "--follow", *arguments],
+        [INBOX, "poll", *arguments],
         env=service.environment | {"INBOX_API_KEY": key},
         cwd=service.folder,
         stdout=subprocess.PIPE,

@@ -1,19 +1,25 @@
-"""inbox poll --follow, inbox replay, inbox inboxes, inbox purge."""
+"""inbox poll, inbox replay, inbox inboxes, inbox purge."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
 
+import inbox.client
 from authorizer import apikey
+from inbox.cli import event_printer
 from inbox.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
-from tests.e2e.consumers import ALL_SCOPES, Client, following
-from tests.service import Service
+from tests.e2e.consumers import ALL_SCOPES, Client, following, polling
+from tests.service import INBOX, Service, until
 
 
 def until_delivered(client: Client, count: int) -> None:
@@ -61,6 +67,71 @@ def test_what_could_not_be_printed_is_given_back(service: Service) -> None:
         client.send({"n": 1})
         assert consumer.wait(30) == 1
     assert [event["status"] for event in client.get("/events")] == ["undelivered"]
+
+
+def numbers_in(client: Client, status: str) -> list[int]:
+    return [event["payload"]["n"] for event in client.get(f"/events?status={status}&order=oldest")]
+
+
+@pytest.mark.parametrize("follow", [[], ["--follow"]])
+@pytest.mark.parametrize("taken", [0, 1, 3])
+def test_reader_that_ends_early_leaves_the_rest_in_the_inbox(service: Service, follow: list[str], taken: int) -> None:
+    key = service.create_key("acme")
+    client = Client(service, key)
+    service.start()
+    for number in range(1, 6):
+        client.send({"n": number})
+    with polling(service, key, *follow) as poll:
+        head = subprocess.run(["head", f"-{taken}"], stdin=poll.stdout, capture_output=True, timeout=30, check=True)
+        assert poll.stdout is not None
+        poll.stdout.close()
+        assert poll.stderr is not None
+        assert (poll.wait(30), poll.stderr.read()) == (1, "")
+    assert [json.loads(line)["payload"]["n"] for line in head.stdout.splitlines()] == list(range(1, taken + 1))
+    assert numbers_in(client, "delivered") == list(range(1, taken + 1))
+
+    rest = service.run("poll", "--key", key)
+    assert (rest.returncode, rest.stderr) == (0, "")
+    assert [json.loads(line)["payload"]["n"] for line in rest.stdout.splitlines()] == list(range(taken + 1, 6))
+    assert numbers_in(client, "delivered") == [1, 2, 3, 4, 5]
+
+
+def test_output_without_room_keeps_what_was_not_printed(service: Service) -> None:
+    key = service.create_key("acme")
+    client = Client(service, key)
+    service.start()
+    client.send({"n": 1})
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [INBOX, "poll", "--key", key], env=service.environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, b"Traceback" in done.stderr) == (1, False)
+    assert numbers_in(client, "undelivered") == [1]
+
+
+def test_slow_reader_keeps_its_lease(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = service.create_key("acme")
+    client = Client(service, key)
+    service.start()
+    for number in range(1, 4):
+        client.send({"n": number})
+    monkeypatch.setattr(event_printer, "_RENEW_SECONDS", 0)
+    output, stdout = os.pipe()
+    with os.fdopen(output) as reader, os.fdopen(stdout, "w") as writer, ThreadPoolExecutor() as pool:
+        monkeypatch.setattr(sys, "stdout", writer)
+        with inbox.client.Client(service.url, key) as caller:
+            printing = pool.submit(event_printer.print_events, caller, "default", 100)
+            until(lambda: len(numbers_in(client, "leased")) == 3)
+            first_end = client.get("/events?status=leased")[0]["lease_expires_at"]
+            until(lambda: client.get("/events?status=leased")[0]["lease_expires_at"] > first_end)
+            assert json.loads(reader.readline())["payload"] == {"n": 1}
+            # It is acknowledged while the next one waits for the reader.
+            until(lambda: numbers_in(client, "delivered") == [1])
+            assert numbers_in(client, "leased") == [2, 3]
+            reader.close()
+            assert isinstance(printing.exception(30), BrokenPipeError)
+        monkeypatch.undo()
+    assert numbers_in(client, "undelivered") == [2, 3]
 
 
 def test_following_outlives_a_service_that_is_away(service: Service) -> None:
