@@ -29,12 +29,14 @@ KEY_ID = "key_[0-9a-f]{16}"
 
 class Scope(StrEnum):
     EVENTS_WRITE = "events:write"
+    EVENTS_READ = "events:read"
     INBOX_READ = "inbox:read"
     TENANT_MANAGE = "tenant:manage"
     ADMIN = "admin"
 
 
 DEFAULT_SCOPES = frozenset({Scope.EVENTS_WRITE, Scope.INBOX_READ})
+ALL_BUT_ADMIN = frozenset(Scope) - {Scope.ADMIN}
 
 
 class TenantStatus(StrEnum):

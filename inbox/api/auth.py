@@ -50,6 +50,11 @@ def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]],
     return decorate
 
 
+def check_scopes(*scopes: Scope) -> None:
+    """Refuses the request unless its key has one of these scopes. For views whose scope depends on a parameter."""
+    _check(principal(), scopes)
+
+
 def check_again(*scopes: Scope) -> None:
     """Refuses a request that has been under way for a while unless its key may still make it."""
     _check(_identify(), scopes)

@@ -21,7 +21,7 @@ blueprint = Blueprint("history", __name__, description="Events are looked at aga
 
 
 @blueprint.route("/events", methods=["GET"])
-@requires(Scope.INBOX_READ)
+@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
 @blueprint.arguments(ListParameters(), location="query")
 @blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -38,7 +38,7 @@ def list_events(parameters: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/events/<uuid:event_id>", methods=["GET"])
-@requires(Scope.INBOX_READ)
+@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
 @blueprint.arguments(InboxParameter(), location="query")
 @blueprint.response(200, PolledEvent)
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -79,7 +79,7 @@ def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response
 
 
 @blueprint.route("/events/<uuid:event_id>", methods=["DELETE"])
-@requires(Scope.INBOX_READ)
+@requires(Scope.TENANT_MANAGE)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(204, description="Erased, in every inbox.")
 @blueprint.refusals(401, 403, 404, 422, 503)

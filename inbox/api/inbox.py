@@ -9,7 +9,7 @@ from flask import Flask, Response, request
 
 from inbox.api.answer_headers import MORE
 from inbox.api.answers import event_document, json_answer
-from inbox.api.auth import check_again, principal, requires
+from inbox.api.auth import check_again, check_scopes, principal, requires
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
@@ -41,6 +41,8 @@ _POLLED = named(
     peek=example_of(_EVENTS),
     empty=[],
 )
+_PEEK_SCOPES = (Scope.EVENTS_READ, Scope.INBOX_READ)
+_TAKE_SCOPES = (Scope.INBOX_READ,)
 _PURPOSES = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
@@ -66,7 +68,7 @@ def refuse_head(app: Flask) -> None:
 
 
 @blueprint.route("/inbox", methods=["GET"])
-@requires(Scope.INBOX_READ)
+@requires(*_PEEK_SCOPES)
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
@@ -76,13 +78,13 @@ def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
 
     It changes things although it is a GET: `mode=consume` marks what it hands out delivered. A consumer that must not
     lose anything takes `mode=lease` and acknowledges what it has done; the rest comes again when the lease is over.
-    `HEAD`, prefetches and polls with a body are refused.
+    `HEAD`, prefetches and polls with a body are refused. With `events:read` alone only `mode=peek` is allowed.
     """
     return _poll(DEFAULT_INBOX, headers, parameters)
 
 
 @blueprint.route("/inbox/<name>", methods=["GET"])
-@requires(Scope.INBOX_READ)
+@requires(*_PEEK_SCOPES)
 @blueprint.arguments(PollHeaders(), location="headers")
 @blueprint.arguments(PollParameters(), location="query")
 @blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
@@ -143,6 +145,8 @@ def extend(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 
 
 def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Response:
+    scopes = _PEEK_SCOPES if parameters["mode"] == "peek" else _TAKE_SCOPES
+    check_scopes(*scopes)
     polling, tenant_id, limit = services().polling, principal().tenant_id, parameters["limit"]
     attempt = headers.get("attempt")
     if parameters["mode"] == "consume":
@@ -156,7 +160,7 @@ def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Re
 
     def look() -> Page:
         # A key may be revoked while its poll waits.
-        check_again(Scope.INBOX_READ)
+        check_again(*scopes)
         return take()
 
     if parameters["wait"]:

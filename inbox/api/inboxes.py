@@ -18,7 +18,7 @@ blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of e
 
 
 @blueprint.route("/inboxes", methods=["GET"])
-@requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@requires(Scope.EVENTS_READ, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, NamedInbox(many=True), description="In the order of their names.")
 @blueprint.refusals(401, 403, 422, 503)
@@ -31,7 +31,7 @@ def list_inboxes(_parameters: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/inboxes/<name>", methods=["GET"])
-@requires(Scope.INBOX_READ, Scope.TENANT_MANAGE)
+@requires(Scope.EVENTS_READ, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, NamedInbox)
 @blueprint.refusals(401, 403, 404, 422, 503)

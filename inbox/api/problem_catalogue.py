@@ -47,7 +47,8 @@ MISSING_SCOPE = Problem(
     403,
     "The key may not do this",
     "The key is valid but lacks the scope that this call needs.",
-    "Ask whoever runs the service for a key with the scope named in the detail.",
+    "Use a key with the scope named in the detail. It is created under Keys in the console, or by an operator with "
+    "inbox keys create TENANT --scope all.",
 )
 TENANT_INACTIVE = Problem(
     "tenant-inactive",

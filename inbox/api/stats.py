@@ -17,7 +17,7 @@ blueprint = Blueprint("stats", __name__, description="What waits, and what becam
 
 
 @blueprint.route("/stats", methods=["GET"])
-@requires(Scope.INBOX_READ)
+@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
 @blueprint.arguments(StatsParameters(), location="query")
 @blueprint.response(200, InboxStats)
 @blueprint.refusals(401, 403, 404, 422, 503)

@@ -10,9 +10,10 @@ from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.documents import key_document
 from inbox.store.opening import open_or_create_store
-from inbox.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
+from inbox.tenants import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
+_ALL = "all"
 
 
 @click.group()
@@ -27,13 +28,14 @@ def keys() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice([str(scope) for scope in Scope]),
-    help="What it may do; may be given more than once. Without it: events:write and inbox:read.",
+    type=click.Choice([_ALL, *map(str, Scope)]),
+    help="What it may do; can be repeated. `all` is every scope but admin. Default: events:write and inbox:read.",
 )
 @click.option("--expires-in", "lifetime_seconds", type=Duration(), help="For example 90d.")
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Make a key and print it, alone and this once."""
-    chosen = [Scope(scope) for scope in scopes] or DEFAULT_SCOPES
+    named = {Scope(scope) for scope in scopes if scope != _ALL}
+    chosen = (named | ALL_BUT_ADMIN if _ALL in scopes else named) or DEFAULT_SCOPES
     with closing(open_or_create_store(settings_in_force())) as store:
         expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
         click.echo(key_ring_of(store).create(tenant_id, name, chosen, expires_at_ms).key)

@@ -12,7 +12,7 @@ from inbox.server import host_and_port
 from inbox.server import serve as run_server
 from inbox.settings import Settings
 from inbox.store.opening import open_store
-from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
+from inbox.tenants import ALL_BUT_ADMIN, TenantStatus
 
 _DEMO = "demo"
 
@@ -22,7 +22,7 @@ _FIRST_START = """
   Console   {url}/
   API       {url}/docs
   API key   {key}
-            (tenant {tenant}; shown this once. Another one: .venv/bin/inbox keys create {tenant})
+            (tenant {tenant}; shown this once. Another one: .venv/bin/inbox keys create {tenant} --scope all)
 
   Send an event:
 
@@ -38,7 +38,7 @@ _LATER_START = """
 
   Console   {url}/
   API       {url}/docs
-            (tenant {tenant} is there already. Another key for it: .venv/bin/inbox keys create {tenant})
+            (tenant {tenant} is there already. Another key for it: .venv/bin/inbox keys create {tenant} --scope all)
 """
 
 
@@ -73,6 +73,6 @@ def _welcome(settings: Settings) -> str:
             Registry(store.tenants, store.now_ms).create(
                 OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
             )
-            key = key_ring_of(store).create(_DEMO, "quickstart", DEFAULT_SCOPES | {Scope.TENANT_MANAGE}).key
+            key = key_ring_of(store).create(_DEMO, "quickstart", ALL_BUT_ADMIN).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

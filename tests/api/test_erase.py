@@ -9,7 +9,7 @@ def test_an_erased_event_is_gone_everywhere(acme: Caller, acme_manager: Caller) 
     kept = acme.send({"n": 2})["id"]
     (leased, _) = acme.poll("/inbox/crm?mode=lease")
 
-    erased = acme.delete(f"/events/{event_id}")
+    erased = acme_manager.delete(f"/events/{event_id}")
     assert (erased.status_code, erased.data) == (204, b"")
     for path in (f"/events/{event_id}", f"/events/{event_id}?inbox=crm"):
         assert acme.get(path).status_code == 404
@@ -19,26 +19,26 @@ def test_an_erased_event_is_gone_everywhere(acme: Caller, acme_manager: Caller) 
     assert acme.post(f"/events/{event_id}/replay").status_code == 404
 
 
-def test_erasing_twice_is_a_404(acme: Caller) -> None:
+def test_erasing_twice_is_a_404(acme: Caller, acme_manager: Caller) -> None:
     event_id = acme.send({})["id"]
-    assert [acme.delete(f"/events/{event_id}").status_code for _ in range(2)] == [204, 404]
+    assert [acme_manager.delete(f"/events/{event_id}").status_code for _ in range(2)] == [204, 404]
 
 
-def test_another_tenants_event_is_a_404_and_stays(acme: Caller, globex: Caller) -> None:
+def test_another_tenants_event_is_a_404_and_stays(acme_manager: Caller, globex: Caller) -> None:
     event_id = globex.send({})["id"]
-    assert acme.delete(f"/events/{event_id}").status_code == 404
+    assert acme_manager.delete(f"/events/{event_id}").status_code == 404
     assert globex.get(f"/events/{event_id}").status_code == 200
 
 
-def test_the_idempotency_key_is_free_again(acme: Caller) -> None:
+def test_the_idempotency_key_is_free_again(acme: Caller, acme_manager: Caller) -> None:
     first = acme.send({"n": 1}, idempotency_key="k")
-    acme.delete(f"/events/{first['id']}")
+    acme_manager.delete(f"/events/{first['id']}")
     acme.send({"n": 2}, idempotency_key="k")
     assert [event["payload"] for event in acme.waiting()] == [{"n": 2}]
 
 
-def test_it_cannot_be_limited_to_one_inbox(acme: Caller) -> None:
+def test_it_cannot_be_limited_to_one_inbox(acme: Caller, acme_manager: Caller) -> None:
     event_id = acme.send({})["id"]
-    answer = acme.delete(f"/events/{event_id}?inbox=default")
+    answer = acme_manager.delete(f"/events/{event_id}?inbox=default")
     assert (answer.status_code, pointers(answer)) == (422, ["/inbox"])
     assert acme.get(f"/events/{event_id}").status_code == 200

@@ -15,36 +15,40 @@ from tests.api.conftest import Caller, Tenancy, pointers
 
 PUBLIC: frozenset[Scope] = frozenset()
 ANY_KEY = frozenset(Scope)
-SEND, READ, MANAGE, ADMIN = (frozenset({scope}) for scope in Scope)
+SEND, LOOK, READ, MANAGE, ADMIN = (frozenset({scope}) for scope in Scope)
 
 
 @dataclass(frozen=True)
 class Row:
-    """`scopes` are those that open it, one is enough. `foreign` is what another tenant's key with all of them gets."""
+    """`scopes` are those that open it, one is enough. `foreign` is what another tenant's key with all of them gets.
+
+    `peek_scopes` are those that open it with `mode=peek` only.
+    """
 
     scopes: frozenset[Scope]
     foreign: int = 200
     body: Any = None
+    peek_scopes: frozenset[Scope] = frozenset()
 
 
 ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/events"): Row(SEND, 201, {}),
     ("POST", "/events/batch"): Row(SEND, 201, [{}]),
-    ("GET", "/events"): Row(READ),
-    ("GET", "/events/<uuid:event_id>"): Row(READ, 404),
-    ("DELETE", "/events/<uuid:event_id>"): Row(READ, 404),
+    ("GET", "/events"): Row(LOOK | READ),
+    ("GET", "/events/<uuid:event_id>"): Row(LOOK | READ, 404),
+    ("DELETE", "/events/<uuid:event_id>"): Row(MANAGE, 404),
     ("POST", "/events/<uuid:event_id>/replay"): Row(READ, 404),
     ("POST", "/events/replay"): Row(READ, 200, {}),
-    ("GET", "/inbox"): Row(READ),
-    ("GET", "/inbox/<name>"): Row(READ, 404),
+    ("GET", "/inbox"): Row(READ, peek_scopes=LOOK),
+    ("GET", "/inbox/<name>"): Row(READ, 404, peek_scopes=LOOK),
     ("POST", "/inbox/ack"): Row(READ, 200, {"receipts": ["{receipt}"]}),
     ("POST", "/inbox/release"): Row(READ, 200, {"receipts": ["{receipt}"]}),
     ("POST", "/inbox/extend"): Row(READ, 200, {"receipts": ["{receipt}"]}),
-    ("GET", "/inboxes"): Row(READ | MANAGE),
-    ("GET", "/inboxes/<name>"): Row(READ | MANAGE, 404),
+    ("GET", "/inboxes"): Row(LOOK | READ | MANAGE),
+    ("GET", "/inboxes/<name>"): Row(LOOK | READ | MANAGE, 404),
     ("PUT", "/inboxes/<name>"): Row(MANAGE, 201, {}),
     ("DELETE", "/inboxes/<name>"): Row(MANAGE, 404),
-    ("GET", "/stats"): Row(READ),
+    ("GET", "/stats"): Row(LOOK | READ),
     ("GET", "/keys"): Row(MANAGE),
     ("POST", "/keys"): Row(MANAGE, 201, {}),
     ("DELETE", "/keys/<key_id>"): Row(MANAGE, 404),
@@ -180,6 +184,8 @@ def test_a_key_opens_what_its_scope_allows_and_nothing_else(world: World, scope:
             assert answer.status_code not in (401, 403), route
         else:
             assert (answer.status_code, answer.get_json()["type"]) == (403, "/problems/missing-scope"), route
+        if scope in ROWS[route].peek_scopes:
+            assert world.call(route, key, "?mode=peek").status_code not in (401, 403), route
 
 
 def test_another_tenants_key_sees_and_changes_nothing(world: World) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.account import Account
@@ -20,6 +21,34 @@ def drawer(console: Visit, account: Account) -> tuple[str, Locator]:
     dialog = console.dialog("Event")
     expect(dialog.get_by_role("button", name="Replay")).to_be_enabled()
     return event_id, dialog
+
+
+@pytest.mark.parametrize(
+    ("scopes", "buttons"),
+    [
+        (("events:read",), []),
+        (("inbox:read",), ["Replay"]),
+        (("events:read", "tenant:manage"), ["Erase"]),
+    ],
+)
+def test_only_what_the_key_may_do_is_offered(
+    visit: Visit, account: Account, scopes: tuple[str, ...], buttons: list[str]
+) -> None:
+    api = account.api()
+    api.send({"order": 1001}, "order.created")
+    visit.sign_in(account.key(*scopes))
+    expect(visit.heading("Overview")).to_be_visible()
+    visit.go("Inboxes")
+    visit.row("Inboxes", "default").get_by_role("button", name="Peek").click()
+    expect(visit.dialog("Waiting in default")).to_contain_text("1001")
+    visit.page.keyboard.press("Escape")
+    visit.go("Events")
+    visit.open_row("Events", "order.created")
+    dialog = visit.dialog("Event")
+    expect(dialog.get_by_role("button", name="Copy as curl")).to_be_visible()
+    for name in ("Replay", "Erase"):
+        expect(dialog.get_by_role("button", name=name)).to_have_count(1 if name in buttons else 0)
+    assert len(api.poll("?mode=peek")) == 1
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def shown(console: Visit) -> str:
 def create(console: Visit, name: str, *scopes: str) -> str:
     form = console.page.get_by_role("region", name="Create a key")
     form.get_by_label("Name").fill(name)
-    for scope in ("events:write", "inbox:read", "tenant:manage"):
+    for scope in ("events:write", "events:read", "inbox:read", "tenant:manage"):
         form.get_by_label(scope).set_checked(scope in scopes)
     form.get_by_role("button", name="Create key").click()
     return shown(console)

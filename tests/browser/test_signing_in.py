@@ -21,6 +21,11 @@ def test_a_wrong_key_is_refused_in_words(visit: Visit) -> None:
     expect(visit.nav).to_be_hidden()
 
 
+def test_the_page_names_a_command_whose_key_can_do_everything(visit: Visit) -> None:
+    for command in (".venv/bin/inbox keys create demo --scope all", "inbox keys create TENANT --scope all"):
+        expect(visit.page.get_by_text(command, exact=True)).to_be_visible()
+
+
 def test_a_key_is_kept_for_the_tab_and_nowhere_else(
     visit: Visit, account: Account, new_visit: Callable[[str], Visit]
 ) -> None:

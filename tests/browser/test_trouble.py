@@ -52,4 +52,5 @@ def test_a_key_says_what_it_may_not(visit: Visit, account: Account) -> None:
     visit.sign_in(account.key("inbox:read"))
     visit.go("Keys")
     expect(visit.page.get_by_role("main")).to_contain_text("it lacks the scope tenant:manage")
+    expect(visit.page.get_by_role("main")).to_contain_text(f"inbox keys create {account.tenant_id} --scope all")
     expect(visit.page.get_by_role("button", name="Create key")).to_have_count(0)

@@ -12,4 +12,4 @@ CHECKOUT = Path(__file__).parents[2]
 
 @pytest.fixture
 def key(running_service: Service) -> str:
-    return running_service.create_key(f"smoke-{uuid.uuid4().hex[:8]}")
+    return running_service.create_key(f"smoke-{uuid.uuid4().hex[:8]}", "--scope", "all")

@@ -1,6 +1,7 @@
 """The command `inbox`, as a person or a script types it."""
 
 import json
+import re
 import socket
 import subprocess
 import threading
@@ -35,6 +36,19 @@ def test_the_key_is_printed_once(service: Service) -> None:
     service.log.unlink()
     service.start("quickstart")
     assert "ibx_" not in service.log.read_text()
+
+
+def test_both_starts_name_a_command_whose_key_can_do_everything_but_admin(service: Service) -> None:
+    scopes = ["events:read", "events:write", "inbox:read", "tenant:manage"]
+    for _ in range(2):
+        service.start("quickstart")
+        (command,) = re.findall(r"\.venv/bin/inbox (keys create demo[^)]*)\)", service.log.read_text())
+        key = service.run(*command.split()).stdout.strip()
+        assert requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).json()["scopes"] == scopes
+        service.stop()
+        service.log.unlink()
+    printed = [json.loads(line) for line in service.run("keys", "list", "demo", "--json").stdout.splitlines()]
+    assert [key["scopes"] for key in printed] == [scopes] * 3
 
 
 def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:

@@ -4,6 +4,8 @@ import json
 from contextlib import closing
 from typing import Any
 
+import pytest
+
 from authorizer import apikey
 from inbox.registry import Registry
 from inbox.settings import Settings
@@ -42,6 +44,24 @@ def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
     assert key not in listed + service.run("keys", "list", "acme").stdout
     for file in service.folder.iterdir():
         assert key.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("tenant_id", "options", "scopes"),
+    [
+        ("acme", [], ["events:write", "inbox:read"]),
+        ("acme", ["all"], ["events:read", "events:write", "inbox:read", "tenant:manage"]),
+        ("acme", ["events:read"], ["events:read"]),
+        ("acme", ["inbox:read", "all"], ["events:read", "events:write", "inbox:read", "tenant:manage"]),
+        ("system", ["all"], ["events:read", "events:write", "inbox:read", "tenant:manage"]),
+        ("system", ["all", "admin"], ["admin", "events:read", "events:write", "inbox:read", "tenant:manage"]),
+    ],
+)
+def test_a_key_gets_the_scopes_that_were_asked_for(
+    service: Service, tenant_id: str, options: list[str], scopes: list[str]
+) -> None:
+    service.create_key(tenant_id, *[word for scope in options for word in ("--scope", scope)])
+    assert json.loads(service.run("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
 
 
 def test_a_revoked_key_is_listed_as_such(on_each_engine: Service) -> None:

@@ -71,8 +71,8 @@ function openView(view, query) {
   }
   root.append(viewHead(view.title), el("div", { class: "notice warn" },
     el("p", {}, "This key may not do that: it lacks the scope ", el("code", {}, view.scopes[0]), "."),
-    el("p", {}, "Sign in with a key that has it. A key with ", el("code", {}, "tenant:manage"), " makes others under Keys, and whoever runs the service with ",
-      el("code", {}, `inbox keys create ${session.me.tenant_id} --scope ${view.scopes[0]}`), ".")));
+    el("p", {}, "Sign in with a key that has it. A key with ", el("code", {}, "tenant:manage"), " creates others under Keys, and an operator with ",
+      el("code", {}, `inbox keys create ${session.me.tenant_id} --scope all`), ".")));
 }
 
 // Whatever shows more than lines to paste.

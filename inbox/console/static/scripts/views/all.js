@@ -9,12 +9,12 @@ import { openOverview } from "./overview.js";
 import { openSend } from "./send.js";
 import { openTenants } from "./tenants.js";
 
-const ANY = ["events:write", "inbox:read", "tenant:manage", "admin"];
+const ANY = ["events:write", "events:read", "inbox:read", "tenant:manage", "admin"];
 
 export const VIEWS = [
-  { name: "overview", title: "Overview", scopes: ["inbox:read"], open: openOverview },
-  { name: "events", title: "Events", scopes: ["inbox:read"], open: openEvents },
-  { name: "inboxes", title: "Inboxes", scopes: ["inbox:read", "tenant:manage"], open: openInboxes },
+  { name: "overview", title: "Overview", scopes: ["events:read", "inbox:read"], open: openOverview },
+  { name: "events", title: "Events", scopes: ["events:read", "inbox:read"], open: openEvents },
+  { name: "inboxes", title: "Inboxes", scopes: ["events:read", "inbox:read", "tenant:manage"], open: openInboxes },
   { name: "send", title: "Send", scopes: ["events:write"], open: openSend },
   { name: "keys", title: "Keys", scopes: ["tenant:manage"], open: openKeys },
   { name: "connect", title: "Connect", scopes: ANY, open: openConnect },

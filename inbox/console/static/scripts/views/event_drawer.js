@@ -11,6 +11,7 @@ import { compact, member, parse } from "../exact_json.js";
 import { keepFocus } from "../focus.js";
 import { latest } from "../latest.js";
 import { alertSlot, attempt, say, showProblem } from "../messages.js";
+import { session } from "../session.js";
 import { repeat } from "../ticking.js";
 import { copiesOf, historyOf } from "./event_history.js";
 import { payloadSection } from "./event_payload.js";
@@ -75,7 +76,7 @@ export function openEvent(id, inbox, { changed, leave }) {
     fill(facts, historyOf(event));
     if (!payload.childNodes.length) fill(payload, payloadSection(exact));
     replay.ariaDisabled = String(!["delivered", "dead"].includes(event.status));
-    if (!foot.childNodes.length) fill(foot, replay, curl, erase);
+    if (!foot.childNodes.length) fill(foot, session.may("inbox:read") && replay, curl, session.may("tenant:manage") && erase);
     fill(copies, await copiesOf(event, until));
     // Not before: the copies may have to be asked for again.
     shown = text;

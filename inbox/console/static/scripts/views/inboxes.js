@@ -32,7 +32,7 @@ export function openInboxes(root, { signal }) {
   const slot = alertSlot();
   const rows = table("Inboxes", COLUMNS);
   const stats = figures("24h");
-  const reads = session.may("inbox:read");
+  const reads = session.may("events:read", "inbox:read");
   let names = new Set();
   root.append(
     viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one, and polls it at GET /inbox/NAME."),

@@ -8,8 +8,9 @@ import { session } from "../session.js";
 
 const SCOPES = [
   ["events:write", "send events", true],
-  ["inbox:read", "poll, look back, replay and erase", true],
-  ["tenant:manage", "make keys and inboxes", false],
+  ["events:read", "look at events and figures, take nothing", false],
+  ["inbox:read", "the same; poll and replay", true],
+  ["tenant:manage", "manage keys and inboxes, erase events", false],
 ];
 // Only a key that has it can pass it on, and only the tenant system has any.
 const ADMIN = ["admin", "manage all tenants", false];

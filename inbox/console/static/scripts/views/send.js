@@ -93,7 +93,7 @@ export function openSend(root, { signal }) {
 function said(status, event) {
   return el("div", { class: "notice good" },
     el("p", {}, el("strong", {}, status === 201 ? "Stored (201)" : "It was there already (200), and is not stored again"), `. Its id is ${event.id}.`),
-    session.may("inbox:read") && el("p", {}, el("a", { href: address("events", { event: event.id }) }, "Open it in Events")));
+    session.may("events:read", "inbox:read") && el("p", {}, el("a", { href: address("events", { event: event.id }) }, "Open it in Events")));
 }
 
 function typeFault(text) {

@@ -42,6 +42,6 @@ export function openSignIn(main, reason, signedIn) {
   fill(main, el("div", { class: "sign-in" }, signIn,
     el("div", { class: "faint small stack-tight" },
       el("p", {}, "No key yet? ", el("code", {}, "make run"), " prints one when it first starts, and ",
-        el("code", {}, ".venv/bin/inbox keys create demo"), " makes another. Elsewhere it is ", el("code", {}, "inbox keys create TENANT"), "."))));
+        el("code", {}, ".venv/bin/inbox keys create demo --scope all"), " makes another. Elsewhere it is ", el("code", {}, "inbox keys create TENANT --scope all"), "."))));
   key.focus();
 }

@@ -11,7 +11,7 @@ import { showNewKey } from "./new_key.js";
 
 const AUDIT_SHOWN = 50;
 const SYSTEM = "system";
-const FIRST_KEY = { name: "first key", scopes: ["events:write", "inbox:read", "tenant:manage"] };
+const FIRST_KEY = { name: "first key", scopes: ["events:write", "events:read", "inbox:read", "tenant:manage"] };
 
 const VALIDATE = { verb: "Validate", to: "VALIDATED" };
 const REGISTER = { verb: "Register", to: "REGISTERED" };
