@@ -23,6 +23,7 @@ from inbox.readiness import Readiness
 from inbox.registry import Registry
 from inbox.retention import Retention
 from inbox.settings import Settings
+from inbox.shared_integer import SharedInteger
 from inbox.stats import Stats
 from inbox.store.port import Store
 from inbox.token_buckets import TokenBuckets
@@ -39,6 +40,7 @@ class Shared:
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     met_keys: TokenBuckets = field(default_factory=TokenBuckets)
     metric_files: MetricFiles | None = None
+    needed_disk_bytes: SharedInteger = field(default_factory=SharedInteger)
 
 
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:

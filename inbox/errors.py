@@ -18,6 +18,7 @@ InboxError
 ├── InboxClosing            an inbox of that name is still being removed
 ├── BackupFailed            a backup that cannot be made or put back; nothing has changed
 ├── StoreUnavailable        the store did not answer in time; trying again may work
+│   └── StoreFull           the disk has no room for the write
 └── SettingsError           settings that make no sense, or not on this machine
 """
 
@@ -121,6 +122,10 @@ class BackupFailed(InboxError):
 
 
 class StoreUnavailable(InboxError):
+    pass
+
+
+class StoreFull(StoreUnavailable):
     pass
 
 

@@ -107,6 +107,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.
-        store = open_made_store(self._settings)
+        store = open_made_store(self._settings, self._shared.needed_disk_bytes)
         start_background(store)
         return create_app(self._settings, store, self._shared)

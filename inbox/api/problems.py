@@ -60,6 +60,7 @@ _OF_ERROR: Mapping[type[InboxError], Problem] = {
     errors.TooManyInboxes: TOO_MANY_INBOXES,
     errors.InboxClosing: UNAVAILABLE,
     errors.StoreUnavailable: UNAVAILABLE,
+    errors.StoreFull: UNAVAILABLE,
 }
 
 _OF_STATUS = {

@@ -51,7 +51,8 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Whether the store answers and accepts writes
 
-    A process checks at most once a second and repeats its last answer in between.
+    A process checks at most once a second and repeats its last answer in between. On SQLite the answer is also 503
+    after a write has failed because the disk is full, until there is room for it.
     """
     services().check_store()
     return json_answer({"status": "ok"})

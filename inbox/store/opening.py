@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from inbox.errors import NotAllowed, StoreUnavailable
 from inbox.settings import Settings
+from inbox.shared_integer import SharedInteger
 from inbox.store.port import SourceStore, Store, TargetStore
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ def open_store(settings: Settings) -> Store:
     return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
-def open_made_store(settings: Settings) -> Store:
+def open_made_store(settings: Settings, needed_disk_bytes: SharedInteger | None = None) -> Store:
     """One that was opened before. It is there at once, whatever is wrong with its disk, and makes nothing anew."""
-    path = settings.sqlite_path
-    return _sqlite(path, settings, made=True) if path is not None else _dynamodb(settings)
+    if settings.sqlite_path is None:
+        return _dynamodb(settings)
+    return _sqlite(settings.sqlite_path, settings, made=True, needed_disk_bytes=needed_disk_bytes)
 
 
 # The next two are for commands. A service of an earlier release may be running on the store, and could not be started
@@ -76,10 +78,17 @@ def _embedded(settings: Settings) -> Path:
 # Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
 
 
-def _sqlite(path: Path, settings: Settings, *, made: bool = False, upgrade: bool = True) -> "SQLiteStore":
+def _sqlite(
+    path: Path,
+    settings: Settings,
+    *,
+    made: bool = False,
+    upgrade: bool = True,
+    needed_disk_bytes: SharedInteger | None = None,
+) -> "SQLiteStore":
     from inbox.store.sqlite import SQLiteStore
 
-    return SQLiteStore(path, settings.max_deliveries, made=made, upgrade=upgrade)
+    return SQLiteStore(path, settings.max_deliveries, made=made, upgrade=upgrade, needed_disk_bytes=needed_disk_bytes)
 
 
 def _dynamodb(settings: Settings) -> "DynamoDBStore":

@@ -57,8 +57,8 @@ class SmallDisk:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def fill(self) -> None:
-        """To the last byte, and again after something has made room."""
+    def fill(self, leave_bytes: int = 0) -> None:
+        """Fills the disk, and fills it again after something has made room."""
         with (self.seen / "filler").open("ab", buffering=0) as filler:
             for size in (65_536, 4_096, 1):
                 try:
@@ -66,6 +66,7 @@ class SmallDisk:
                         pass
                 except OSError:
                     continue
+            filler.truncate(filler.tell() - leave_bytes)
 
     def make_room(self) -> None:
         (self.seen / "filler").unlink()

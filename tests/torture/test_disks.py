@@ -4,15 +4,19 @@ import resource
 import shutil
 import signal
 import subprocess
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import requests
 
+from inbox.events import NewEvent
+from inbox.store.sqlite import SQLiteStore
 from tests.engines.small_disk import SmallDisk
-from tests.service import INBOX, Service, until
+from tests.service import INBOX, Service, bearer, until
 from tests.torture.witnesses import LIMIT, Witnesses
 
 
@@ -38,11 +42,17 @@ def kill_workers(service: Service) -> None:
         pass
 
 
-def start_on(disk: SmallDisk, service: Service) -> str:
-    """A service whose store is on the disk, and a key for it."""
-    key = service.create_key("acme")
+def move_to(disk: SmallDisk, service: Service) -> None:
+    """Puts the store on the disk, with SQLite's temporary files beside it as on a machine with one disk."""
     shutil.copy(service.folder / "inbox.db", disk.seen)
     service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
+    service.variables["SQLITE_TMPDIR"] = f"{service.folder}/disk"
+
+
+def start_on(disk: SmallDisk, service: Service, *key_options: str) -> str:
+    """A service whose store is on the disk, and a key for it."""
+    key = service.create_key("acme", *key_options)
+    move_to(disk, service)
     service.start_process([*disk.inside, INBOX, "serve"], service.folder)
     service.wait_for_workers()
     return key
@@ -90,6 +100,70 @@ def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: 
     # What a poll of a killed worker took, nobody read; and who was cut off does not know what was kept.
     assert len(kept - set(witnesses.taken)) <= witnesses.cut_off * LIMIT
     assert len(kept - witnesses.accepted) <= witnesses.cut_off
+
+
+def is_ready(service: Service) -> bool | None:
+    """None while the workers do not agree. Ten calls reach each of them."""
+    statuses = {status_of(service, "/readyz") for _ in range(10)}
+    return None if len(statuses) > 1 else statuses == {200}
+
+
+def test_full_disk_is_not_ready_and_events_can_be_erased(service: Service, disk: SmallDisk) -> None:
+    scopes = ("events:write", "inbox:read", "tenant:manage")
+    key = start_on(disk, service, *(option for scope in scopes for option in ("--scope", scope)))
+
+    def call(method: str, path: str, **content: Any) -> requests.Response:
+        return requests.request(method, f"{service.url}{path}", headers=bearer(key), timeout=30, **content)
+
+    def send(size: int) -> requests.Response:
+        return call("POST", "/events", json={"payload": {"text": "x" * size}})
+
+    assert call("PUT", "/inboxes/crm", json={}).status_code == 201
+    ids = []
+    while (answer := send(200_000)).status_code == 201:
+        ids.append(answer.json()["id"])
+    assert answer.status_code == 503
+    until(lambda: is_ready(service) is False)
+
+    assert call("DELETE", f"/events/{ids[0]}").status_code == 204
+    assert [send(1000).status_code for _ in range(5)] == [201] * 5
+    assert [call("DELETE", f"/events/{event_id}").status_code for event_id in ids[1:10]] == [204] * 9
+    until(lambda: is_ready(service) is True)
+    assert send(200_000).status_code == 201
+
+    while send(200_000).status_code == 201:
+        pass
+    until(lambda: is_ready(service) is False)
+    assert call("DELETE", "/inboxes/crm").status_code == 204
+    until(lambda: is_ready(service) is True)
+    assert send(200_000).status_code == 201
+    assert is_ready(service) is True
+
+
+def test_batch_too_large_for_the_disk_leaves_the_room_to_smaller_events(service: Service, disk: SmallDisk) -> None:
+    service.variables["INBOX_MAX_EVENT_BYTES"] = "20000000"
+    key = start_on(disk, service)
+
+    def send(size: int) -> int:
+        event = {"payload": {"text": "x" * size}}
+        return requests.post(f"{service.url}/events", json=event, headers=bearer(key), timeout=30).status_code
+
+    assert [send(15_000_000), send(1000)] == [503, 201]
+    until(lambda: is_ready(service) is False)
+    assert [send(200_000) for _ in range(20)] == [201] * 20
+    assert is_ready(service) is False
+
+
+def test_expired_events_are_purged_with_little_room(service: Service, disk: SmallDisk) -> None:
+    store = SQLiteStore(service.folder / "inbox.db", max_deliveries=5)
+    events = [NewEvent(str(uuid.uuid4()), None, b"{}") for _ in range(3000)]
+    store.events.put("acme", events, store.now_ms(), expires_at_s=1)
+    store.close()
+    move_to(disk, service)
+    disk.fill(leave_bytes=131_072)
+    command = [*disk.inside, str(INBOX), "purge"]
+    done = subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("3000\n", 0), done.stderr
 
 
 def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk: SmallDisk) -> None:
@@ -216,8 +290,7 @@ def test_a_start_on_a_full_or_locked_disk_ends_with_one_line(service: Service, d
         )
 
     service.create_key("acme")
-    shutil.copy(service.folder / "inbox.db", disk.seen)
-    service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
+    move_to(disk, service)
     disk.fill()
     full = start()
     disk.make_room()

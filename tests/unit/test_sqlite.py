@@ -4,15 +4,17 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import apsw
 import pytest
 
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreFull, StoreUnavailable
 from inbox.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
 from inbox.store.sqlite import SQLiteStore, database, migrations
 from inbox.store.sqlite.database import Database
+from inbox.tenants import Inbox
 
 NOW = 1_732_140_249_123
 LATER = NOW // 1000 + 3600
@@ -188,20 +190,88 @@ def test_a_full_database_is_unavailable_and_recovers(store: SQLiteStore) -> None
     assert len(store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1_000_000), NOW).events) == 2
 
 
+def test_insert_without_room_does_not_fail_the_erasure_in_its_group(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erased = new_event()
+    store.events.put("acme", [erased], NOW, LATER)
+    pages = store._database.write(lambda connection: connection.pragma("page_count"))
+
+    def allocate(connection: apsw.Connection) -> None:
+        if connection.pragma("page_count") > pages:
+            raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(store._database._room, "allocate", allocate)
+    started, released = threading.Event(), threading.Event()
+
+    def hold(_connection: apsw.Connection) -> None:
+        started.set()
+        released.wait(10)
+
+    with ThreadPoolExecutor() as pool:
+        leader = pool.submit(store._database.write, hold)
+        assert started.wait(10)
+        insert = pool.submit(store.events.put, "acme", [new_event(b'"' + b"x" * 50_000 + b'"')], NOW, LATER)
+        erasure = pool.submit(store.events.erase, "acme", erased.event_id, NOW)
+        missing = pool.submit(store._database.write, lambda _connection: 1 / 0)
+        _wait_for_queue(store, 3)
+        released.set()
+    leader.result()
+    assert isinstance(insert.exception(), StoreFull)
+    assert isinstance(missing.exception(), ZeroDivisionError)
+    assert erasure.result() is True
+    assert store.events.count("acme", NOW) == 0
+
+
+def test_deletion_without_room_for_its_log_takes_fewer_rows_at_once(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.inboxes.save("acme", Inbox("crm", None, NOW))
+    store.events.put("acme", [new_event() for _ in range(33)], NOW, LATER)
+    changes_before = 0
+
+    def begin(connection: apsw.Connection) -> None:
+        nonlocal changes_before
+        changes_before = connection.total_changes()
+
+    def allocate(connection: apsw.Connection) -> None:
+        if connection.total_changes() - changes_before > 7:
+            raise apsw.FullError("database or disk is full")
+
+    monkeypatch.setattr(store._database._room, "begin", begin)
+    monkeypatch.setattr(store._database._room, "allocate", allocate)
+    assert store.inboxes.close("acme", "crm")
+    assert [store.inboxes.clear("acme", "crm", 25) for _ in range(3)] == [25, 8, 0]
+    assert store.events.purge(NOW + 3_600_000, 15) == 15
+    assert store.events.purge(NOW + 3_600_000, 100) == 18
+
+
+def test_log_that_grew_for_a_large_write_shrinks_again(path: Path, store: SQLiteStore) -> None:
+    log = path.with_name("inbox.db-wal")
+    store.events.put("acme", [new_event(b'"' + b"x" * 20_000_000 + b'"')], NOW, LATER)
+    assert log.stat().st_size > 20_000_000
+    for _ in range(2):
+        store.events.put("acme", [new_event()], NOW, LATER)
+    assert log.stat().st_size <= 8 * 1024 * 1024
+
+
+def test_file_has_room_for_everything_in_the_log(path: Path, store: SQLiteStore) -> None:
+    for size in (10, 10_000, 300_000, 3_000_000):
+        store.events.put("acme", [new_event(b'"' + b"x" * size + b'"')], NOW, LATER)
+        pages = store._database.write(lambda connection: connection.pragma("page_count"))
+        status = path.stat()
+        assert min(status.st_size, status.st_blocks * 512) >= pages * 4096
+
+
 class _Flaky:
     """A connection that cannot end a transaction."""
 
     def __init__(self, connection: apsw.Connection, error: type[apsw.Error]) -> None:
         self._connection = connection
         self._error = error
-        self.close = connection.close
 
-    @property
-    def in_transaction(self) -> bool:
-        return self._connection.in_transaction
-
-    def changes(self) -> int:
-        return self._connection.changes()
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
 
     def execute(self, sql: str, parameters: tuple[object, ...] = ()) -> object:
         if sql in ("COMMIT", "ROLLBACK"):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.clock import SharedClock, boot_id
 from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database
@@ -16,11 +17,20 @@ from inbox.store.sqlite.tenants import SQLiteTenants
 class SQLiteStore:
     """Opening creates the file, and migrates one of an earlier release unless `upgrade` is False.
 
-    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use.
+    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use. Processes
+    of a service share `needed_disk_bytes`, so that `check` has the same answer in all of them.
     """
 
-    def __init__(self, path: Path, max_deliveries: int, *, made: bool = False, upgrade: bool = True) -> None:
-        self._database = Database(path)
+    def __init__(
+        self,
+        path: Path,
+        max_deliveries: int,
+        *,
+        made: bool = False,
+        upgrade: bool = True,
+        needed_disk_bytes: SharedInteger | None = None,
+    ) -> None:
+        self._database = Database(path, needed_disk_bytes)
         if not made:
             self._database.make(upgrade=upgrade)
         settling = Settling(self._database, max_deliveries)
@@ -38,8 +48,7 @@ class SQLiteStore:
         """Opening it has done so."""
 
     def check(self) -> None:
-        # What is there is written once more: on a full disk only a real write tells.
-        self._database.write(lambda connection: connection.pragma("user_version", connection.pragma("user_version")))
+        self._database.check()
 
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self._database.watch_batches(on_batch)

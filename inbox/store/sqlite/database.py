@@ -6,13 +6,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreFull, StoreUnavailable
+from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.companions import refuse_to_replace
+from inbox.store.sqlite.disk_room import DiskRoom
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
@@ -28,12 +31,13 @@ _WRITER_CACHE_KIB = 4_000
 class Database:
     """Connects on first use, and anew after a connection broke. One that crosses a fork corrupts the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, needed_disk_bytes: SharedInteger | None = None) -> None:
         self._path = path
+        self._room = DiskRoom(path, needed_disk_bytes or SharedInteger())
         self._open_mutex = threading.Lock()
         self._open: set[apsw.Connection] = set()
         self._idle_readers: deque[apsw.Connection] = deque()
-        self._writer = GroupCommit(self)
+        self._writer = GroupCommit(self, self._room)
 
     def make(self, *, upgrade: bool = True) -> None:
         """Creates the file if it is missing, and its schema.
@@ -70,6 +74,26 @@ class Database:
     def write(self, act: Act[T]) -> T:
         return self._writer.run(act)
 
+    def delete(self, delete_rows: Callable[[int, apsw.Connection], int], most: int) -> int:
+        """Deletes up to `most` rows, in several transactions if the disk is too full for the log of a single one."""
+        deleted, at_once = 0, most
+        while True:
+            step = min(at_once, most - deleted)
+            try:
+                last = self.write(partial(delete_rows, step))
+            except StoreFull:
+                if step == 1:
+                    raise
+                at_once = max(1, step // 10)
+                continue
+            deleted += last
+            if last < step or deleted == most:
+                return deleted
+
+    def check(self) -> None:
+        """Raises StoreUnavailable unless a write succeeds and the disk has room."""
+        self._room.check(self.write(_probe))
+
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self._writer.on_group = on_batch
 
@@ -81,6 +105,7 @@ class Database:
         connection = self._connect()
         # Twice SQLite's own: the ids of a million events are in an index that takes many pages, in no order.
         connection.pragma("cache_size", -_WRITER_CACHE_KIB)
+        self._room.prepare(connection)
         return connection
 
     def is_in_place(self, connection: apsw.Connection) -> bool:
@@ -140,6 +165,13 @@ class Database:
             connection.pragma(name, value)
         connection.pragma("foreign_keys", 1)
         return connection
+
+
+def _probe(connection: apsw.Connection) -> int:
+    """Writes a value anew, since only a write shows that the disk is full. Returns the bytes unused in the file."""
+    connection.pragma("user_version", connection.pragma("user_version"))
+    unused: int = connection.pragma("freelist_count") * connection.pragma("page_size")
+    return unused
 
 
 def refuse_empty(path: Path) -> None:

@@ -92,13 +92,13 @@ class SQLiteEvents:
         return self._database.write(act)
 
     def purge(self, now_ms: int, most: int) -> int:
-        def act(connection: apsw.Connection) -> int:
+        def delete_rows(most: int, connection: apsw.Connection) -> int:
             purged: list[Row] = connection.execute(_PURGE, (seconds(now_ms), most)).fetchall()
             count_gone(connection, purged)
             deleted = len(purged)
             return deleted + attempts.purge(connection, now_ms, most - deleted)
 
-        return self._database.write(act)
+        return self._database.delete(delete_rows, most)
 
     def count(self, tenant_id: str, now_ms: int) -> int:
         count: int = self._database.read(_COUNT, {"tenant_id": tenant_id, "now_s": seconds(now_ms)})[0][0]

@@ -2,7 +2,7 @@
 
 import apsw
 
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreFull, StoreUnavailable
 
 # After these the connection is of no more use: it may be one that SQLite opened for reading alone, because that was all
 # that the file allowed, and it would stay so for good.
@@ -28,4 +28,5 @@ PASSING = (
 
 
 def unavailable(error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(f"The database did not answer ({type(error).__name__}: {error}).")
+    kind = StoreFull if isinstance(error, apsw.FullError) else StoreUnavailable
+    return kind(f"The database did not answer ({type(error).__name__}: {error}).")

@@ -47,14 +47,28 @@ class Source(Protocol):
     def discard(self, connection: apsw.Connection) -> None: ...
 
 
+class Room(Protocol):
+    """Room on the disk."""
+
+    def begin(self, connection: apsw.Connection) -> None:
+        """Starts to measure a transaction."""
+
+    def allocate(self, connection: apsw.Connection) -> None:
+        """Extends the file for the open transaction. Raises FullError if the disk is full."""
+
+    def reclaim(self, connection: apsw.Connection, callers: int) -> None:
+        """Makes room in the log after a FullError in a transaction of `callers` writers."""
+
+
 class GroupCommit:
     """Owns the connection it asks for, from the first write on; nobody else may use it.
 
     `on_group` hears how many were in a group, once they have been told.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, room: Room) -> None:
         self._source = source
+        self._room = room
         self._connection: apsw.Connection | None = None
         self._mutex = threading.Lock()
         self._queue: deque[_Waiting[Any]] = deque()
@@ -80,26 +94,49 @@ class GroupCommit:
     def _lead(self) -> None:
         group: list[_Waiting[Any]] = []
         try:
-            self._connection = connection = self._connection or self._source.connect_to_write()
-            connection.execute("BEGIN IMMEDIATE")
+            connection = self._begin()
             group = self._gather()
-            for waiting in group:
-                _perform(waiting, connection)
-            connection.execute("COMMIT")
-            # What went into a file that somebody has taken away was not kept.
-            if not self._source.is_in_place(connection):
-                raise apsw.CantOpenError("the file is not where it was opened")
+            self._commit(connection, group)
         except BaseException as error:
             # Those who queued up behind a lock that never came would only wait as long again.
             group = group or self._gather()
             for waiting in group:
                 waiting.fail(error)
-            self._clean_up(error)
+            self._clean_up(error, len(group))
+            if isinstance(error, apsw.FullError) and self._connection is not None:
+                self._retry_singly(group)
         finally:
             self._hand_over(group)
         self.on_group(len(group))
 
-    def _clean_up(self, error: BaseException) -> None:
+    def _begin(self) -> apsw.Connection:
+        self._connection = connection = self._connection or self._source.connect_to_write()
+        self._room.begin(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        return connection
+
+    def _commit(self, connection: apsw.Connection, group: list[_Waiting[Any]]) -> None:
+        for waiting in group:
+            _perform(waiting, connection)
+        self._room.allocate(connection)
+        connection.execute("COMMIT")
+        # What went into a file that somebody has taken away was not kept.
+        if not self._source.is_in_place(connection):
+            raise apsw.CantOpenError("the file is not where it was opened")
+
+    def _retry_singly(self, group: list[_Waiting[Any]]) -> None:
+        """Performs each act in its own transaction, so that an insert that does not fit fails no erasure."""
+        for waiting in group:
+            try:
+                self._commit(self._begin(), [waiting])
+            except BaseException as error:
+                waiting.fail(error)
+                self._clean_up(error, 1)
+                if not isinstance(error, apsw.FullError):
+                    # The others would wait as long for the same lock, or meet the same fault.
+                    return
+
+    def _clean_up(self, error: BaseException, callers: int) -> None:
         connection = self._connection
         if connection is None:
             return
@@ -107,6 +144,8 @@ class GroupCommit:
             with suppress(apsw.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                if isinstance(error, apsw.FullError):
+                    self._room.reclaim(connection, callers)
                 if self._source.is_in_place(connection):
                     return
         self._connection = None
@@ -131,13 +170,14 @@ class GroupCommit:
 
 
 def _perform(waiting: _Waiting[Any], connection: apsw.Connection) -> None:
+    waiting.error = None
     # A savepoint: one act's failure must not take its neighbours down.
     connection.execute("SAVEPOINT act")
     try:
         waiting.result = waiting.act(connection)
     except Exception as error:
-        # A full disk can end the whole transaction on the spot; then everybody in it failed, as on a disk that fails.
-        if not connection.in_transaction or isinstance(error, BROKEN):
+        # SQLite may have rolled back the whole transaction.
+        if not connection.in_transaction or isinstance(error, (apsw.FullError, *BROKEN)):
             raise
         connection.execute("ROLLBACK TO act")
         waiting.fail(error)

@@ -76,7 +76,7 @@ class SQLiteInboxes:
         return self._database.write(act)
 
     def clear(self, tenant_id: str, name: str, most: int) -> int:
-        def act(connection: apsw.Connection) -> int:
+        def delete_rows(most: int, connection: apsw.Connection) -> int:
             if connection.execute(_IS_CLOSING, (tenant_id, name)).fetchone() != (True,):
                 return 0
             connection.execute(_CLEAR, (tenant_id, name, most))
@@ -86,7 +86,7 @@ class SQLiteInboxes:
                     connection.execute(forget, (tenant_id, name))
             return cleared
 
-        return self._database.write(act)
+        return self._database.delete(delete_rows, most)
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
         statement = _ENABLE_DEFAULT if enabled else _DISABLE_DEFAULT
