@@ -63,3 +63,32 @@ def test_a_name_that_cannot_be_is_explained_beside_it(console: Visit) -> None:
     create(console, "No Name", "")
     expect(console.page.get_by_label("Name")).to_have_accessible_description(re.compile("the first no hyphen"))
     expect(console.page.get_by_label("Name")).to_be_focused()
+
+
+def test_default_is_turned_off_and_on(console: Visit, account: Account) -> None:
+    api = account.api()
+    api.call("PUT", "/inboxes/crm", {"event_types": ["order.*"]})
+    console.go("Inboxes")
+    row = console.row("Inboxes", "default")
+    row.get_by_role("button", name="Turn off").click()
+    console.confirm("Turn off")
+    expect(row.get_by_role("rowheader")).to_have_text("default off")
+    assert api.call("GET", "/inboxes/default").json()["enabled"] is False
+
+    row.get_by_role("button", name="Turn on").click()
+    console.button("Cancel").click()
+    assert api.call("GET", "/inboxes/default").json()["enabled"] is False
+    row.get_by_role("button", name="Turn on").click()
+    console.confirm("Turn on")
+    expect(row.get_by_role("rowheader")).to_have_text("default")
+    assert api.call("GET", "/inboxes/default").json()["enabled"] is True
+
+
+def test_a_key_that_may_not_manage_sees_that_default_is_off(visit: Visit, account: Account) -> None:
+    account.api().call("PUT", "/inboxes/default", {"enabled": False})
+    visit.sign_in(account.key("inbox:read"))
+    visit.go("Inboxes")
+    row = visit.row("Inboxes", "default")
+    expect(row.get_by_role("rowheader")).to_have_text("default off")
+    expect(row.get_by_role("button", name="Peek")).to_be_visible()
+    expect(row.get_by_role("button", name="Turn on")).to_have_count(0)

@@ -24,7 +24,7 @@ function steps(event) {
   const now = {
     undelivered: ["Waits for a poll", null],
     leased: ["Leased until", event.lease_expires_at],
-    delivered: ["Delivered", event.delivered_at],
+    delivered: event.delivered_at ? ["Delivered", event.delivered_at] : ["Not handed out: the inbox default was off", null],
     dead: ["Dead: its leases ran out or failed too often", null],
   }[event.status];
   return [["Received", event.created_at], handedOut, now].filter(Boolean);

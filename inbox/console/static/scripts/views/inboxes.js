@@ -1,9 +1,10 @@
 // The inboxes: what each takes, and what waits in it.
 
-import { get, send } from "../api.js";
+import { send } from "../api.js";
 import { button, submit, busy, field, form, input } from "../controls.js";
 import { confirm } from "../dialogs.js";
 import { el, fill } from "../dom.js";
+import { DEFAULT, allInboxes, isOff, marked } from "../inboxes.js";
 import { latest } from "../latest.js";
 import { alertSlot, attempt, say, showProblem } from "../messages.js";
 import { count, span, timeOr } from "../moments.js";
@@ -17,7 +18,11 @@ import { openPeek } from "./peek.js";
 const REFRESH_MS = 10_000;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const PATTERN = /^[A-Za-z0-9._:/*-]{1,128}$/;
-const DEFAULT = { name: "default", event_types: null, created_at: null };
+const SWITCHED = {
+  on: ["From now on the inbox default gets every event. Events that were sent while it was off stay as they are."],
+  off: ["From now on events only go to named inboxes that take them. Polls of default get no new events.",
+    "Every event can still be looked up under Events, and replayed."],
+};
 // Very many copies take longer than one call, which then asks to be repeated.
 const DELETE_TRIES = 20;
 const DELETE_PAUSE_MS = 1000;
@@ -35,7 +40,7 @@ export function openInboxes(root, { signal }) {
   const reads = session.may("events:read", "inbox:read");
   let names = new Set();
   root.append(
-    viewHead("Inboxes", "Every event is in the inbox default. A named inbox has its own copy of the events that it takes, so that each consumer can have one, and polls it at GET /inbox/NAME."),
+    viewHead("Inboxes", "While it is on, the inbox default gets every event. A named inbox has its own copy of the events that it takes, so that each consumer can have one, and polls it at GET /inbox/NAME."),
     slot, rows.box, session.may("tenant:manage") ? creation((name) => names.has(name), follow, signal) : managersOnly());
   rows.show([], "Loading …");
 
@@ -46,7 +51,7 @@ export function openInboxes(root, { signal }) {
 
   async function refresh(until) {
     try {
-      const inboxes = [DEFAULT, ...(await get("/inboxes", until))];
+      const inboxes = await allInboxes(until);
       names = new Set(inboxes.map((inbox) => inbox.name));
       const show = () => rows.show(inboxes.map(row));
       show();
@@ -58,15 +63,28 @@ export function openInboxes(root, { signal }) {
     }
   }
 
-  function row({ name, event_types: types, created_at: created }) {
+  function row(inbox) {
+    const { name, event_types: types, created_at: created } = inbox;
     const takes = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "everything";
     const known = stats.of(name);
     const age = known?.oldest_undelivered_age_seconds ?? null;
     return rows.row(name, [
-      name, takes, known ? count(known.undelivered) : "–", age === null ? "–" : span(age), timeOr(created, "always there", "day"),
-      [reads && button("Peek", () => openPeek(name), "small"),
-        name !== DEFAULT.name && session.may("tenant:manage") && button("Delete", () => remove(name), "small danger")],
+      marked(inbox, name), isOff(inbox) ? "nothing" : takes, known ? count(known.undelivered) : "–", age === null ? "–" : span(age),
+      timeOr(name === DEFAULT ? null : created, "always there", "day"),
+      [reads && button("Peek", () => openPeek(name), "small"), session.may("tenant:manage") && change(inbox)],
     ]);
+  }
+
+  function change(inbox) {
+    if (inbox.name !== DEFAULT) return button("Delete", () => remove(inbox.name), "small danger");
+    return isOff(inbox) ? button("Turn on", () => turnDefault("on"), "small") : button("Turn off", () => turnDefault("off"), "small");
+  }
+
+  async function turnDefault(onOrOff) {
+    const save = () => send("PUT", `/inboxes/${DEFAULT}`, { enabled: onOrOff === "on" }, signal);
+    if (!(await confirm(`Turn default ${onOrOff}?`, SWITCHED[onOrOff], `Turn ${onOrOff}`, save, { harmless: true }))) return;
+    say(`The inbox default is ${onOrOff}.`);
+    follow();
   }
 
   async function remove(name) {

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { choice } from "../controls.js";
 import { el, fill } from "../dom.js";
+import { DEFAULT, allInboxes, isOff } from "../inboxes.js";
 import { latest } from "../latest.js";
 import { alertSlot, showProblem } from "../messages.js";
 import { note } from "../router.js";
@@ -23,6 +24,7 @@ export function openOverview(root, { query, signal }) {
   const turn = latest(signal);
   const slot = alertSlot();
   const greeting = el("div", { class: "slot" });
+  const offNotice = el("div", { class: "slot" });
   const parts = { tiles: tiles(), plot: plotCard(signal), types: byType(), inboxes: byInbox() };
   const windows = choice("Window", WINDOWS, window, (chosen) => {
     note("overview", { window: chosen });
@@ -30,7 +32,7 @@ export function openOverview(root, { query, signal }) {
   });
   root.append(
     viewHead("Overview", "What came in, what was handed out, and what still waits.", windows),
-    slot, greeting, parts.tiles.element, parts.plot.element, parts.types.element, parts.inboxes.element);
+    slot, greeting, offNotice, parts.tiles.element, parts.plot.element, parts.types.element, parts.inboxes.element);
 
   function look(chosen) {
     window = chosen;
@@ -49,7 +51,7 @@ export function openOverview(root, { query, signal }) {
 
   async function refresh(others, until) {
     try {
-      const stats = await statsOf("default", window, until);
+      const stats = await statsOf(DEFAULT, window, until);
       for (const part of [parts.tiles, parts.plot, parts.types]) part.show(stats);
       await greet(stats, until);
       if (others) await refreshInboxes(stats, others, until);
@@ -61,10 +63,11 @@ export function openOverview(root, { query, signal }) {
   }
 
   async function refreshInboxes(stats, others, until) {
-    const names = (await get("/inboxes", until)).map((inbox) => inbox.name);
-    const show = () => parts.inboxes.show([[stats.inbox, stats], ...names.map((name) => [name, others.of(name)])]);
+    const [byDefault, ...named] = await allInboxes(until);
+    fill(offNotice, isOff(byDefault) && defaultIsOff());
+    const show = () => parts.inboxes.show([[byDefault, stats], ...named.map((inbox) => [inbox, others.of(inbox.name)])]);
     show();
-    await others.refresh(names, until, show);
+    await others.refresh(named.map((inbox) => inbox.name), until, show);
   }
 
   async function greet(stats, until) {
@@ -81,6 +84,11 @@ export function openOverview(root, { query, signal }) {
       look(windowOf(wanted));
     },
   };
+}
+
+function defaultIsOff() {
+  return el("p", { class: "notice" },
+    "The inbox default is off, so events only go to named inboxes. These figures are of default, those of named inboxes are in the table By inbox.");
 }
 
 function windowOf({ window }) {

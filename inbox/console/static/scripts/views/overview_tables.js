@@ -1,6 +1,7 @@
 // What came in, by type and by inbox.
 
 import { el } from "../dom.js";
+import { DEFAULT, marked } from "../inboxes.js";
 import { bytes, count, span } from "../moments.js";
 import { address } from "../router.js";
 import { table } from "../tables.js";
@@ -39,8 +40,8 @@ export function byInbox() {
 
   // Each with its stats, or null where they are not known.
   function show(all) {
-    inboxes.show(all.map(([inbox, stats]) => inboxes.row(inbox, [
-      el("a", { href: address("events", { inbox: inbox === "default" ? "" : inbox }) }, inbox), ...cells(stats),
+    inboxes.show(all.map(([inbox, stats]) => inboxes.row(inbox.name, [
+      marked(inbox, el("a", { href: address("events", { inbox: inbox.name === DEFAULT ? "" : inbox.name }) }, inbox.name)), ...cells(stats),
     ])));
   }
   return { element: inboxes.box, show };
