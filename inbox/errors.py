@@ -15,6 +15,7 @@ InboxError
 ├── RateLimited             more requests than the tenant may make
 ├── EventLeased             an event in somebody's hands, which a replay would take away
 ├── TooManyInboxes          a tenant's inboxes are limited
+├── InboxExists             an inbox of that name, which the request must not replace
 ├── InboxClosing            an inbox of that name is still being removed
 ├── BackupFailed            a backup that cannot be made or put back; nothing has changed
 ├── StoreUnavailable        the store did not answer in time; trying again may work
@@ -111,6 +112,11 @@ class EventLeased(InboxError):
 
 class TooManyInboxes(InboxError):
     pass
+
+
+class InboxExists(InboxError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The inbox {name} already exists. Nothing was changed.")
 
 
 class InboxClosing(InboxError):

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from inbox.errors import Fault, InboxClosing, InvalidRequest, NotFound, StoreUnavailable
+from inbox.errors import Fault, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
 from inbox.events import DEFAULT_INBOX
 from inbox.store.port import InboxStore, TenantStore
 from inbox.tenants import Inbox, is_inbox_name
@@ -39,13 +39,21 @@ class NamedInboxes:
         self._seconds = seconds
 
     def save(
-        self, tenant_id: str, name: str, event_types: Sequence[str] | None, enabled: bool | None = None
+        self,
+        tenant_id: str,
+        name: str,
+        event_types: Sequence[str] | None,
+        enabled: bool | None = None,
+        *,
+        replace: bool = True,
     ) -> tuple[Inbox, bool]:
         """Creates the inbox, or changes which events it takes. `default` can only be turned on or off.
 
-        Returns the inbox, and True if it is new.
+        Returns the inbox, and True if it is new. Raises InboxExists if it exists and `replace` is False.
         """
         if name == DEFAULT_INBOX:
+            if not replace:
+                raise InboxExists(name)
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
             raise InvalidRequest(
@@ -55,10 +63,10 @@ class NamedInboxes:
             raise InvalidRequest([Fault("/enabled", "Only the inbox `default` can be turned on or off.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self._now_ms())
         try:
-            new = self._store.save(tenant_id, inbox)
+            new = self._store.save(tenant_id, inbox, replace=replace)
         except InboxClosing:
             self._clear(tenant_id, name)
-            new = self._store.save(tenant_id, inbox)
+            new = self._store.save(tenant_id, inbox, replace=replace)
         # One that was there already keeps the time of its making.
         return self._store.get(tenant_id, name) or inbox, new
 

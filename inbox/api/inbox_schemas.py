@@ -2,10 +2,10 @@
 
 from marshmallow import Schema
 from marshmallow.fields import Boolean, DateTime, List, String
-from marshmallow.validate import Length
+from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import STORED_AT
-from inbox.api.fields import EventTypePattern, JSONFlag, SmallBody
+from inbox.api.fields import EventTypePattern, HeaderText, JSONFlag, SmallBody
 
 MAX_PATTERNS = 50
 
@@ -25,6 +25,14 @@ class InboxBody(SmallBody):
     )
     enabled = JSONFlag(
         metadata={"description": "Only for `default`, and required there: false turns it off, true turns it on again."}
+    )
+
+
+class SaveInboxHeaders(Schema):
+    if_none_match = HeaderText(
+        data_key="If-None-Match",
+        validate=OneOf(["*"]),
+        metadata={"description": "Only create the inbox: 412 if it exists."},
     )
 
 

@@ -8,9 +8,9 @@ from inbox.api.answer_headers import LOCATION
 from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.fields import NoParameters
-from inbox.api.inbox_schemas import InboxBody, NamedInbox
+from inbox.api.inbox_schemas import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.openapi import Blueprint
-from inbox.api.problem_catalogue import NOT_JSON, TOO_MANY_INBOXES
+from inbox.api.problem_catalogue import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
 from inbox.api.services import services
 from inbox.tenants import Scope
 
@@ -42,23 +42,25 @@ def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
 
 @blueprint.route("/inboxes/<name>", methods=["PUT"])
 @requires(Scope.TENANT_MANAGE)
+@blueprint.arguments(SaveInboxHeaders(), location="headers")
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(InboxBody())
 @blueprint.response(
     201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
 )
-@blueprint.response(200, NamedInbox, description="It existed, and takes these events from now on.")
-@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_INBOXES, 413, 415, 422, 503)
-def save_inbox(_parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
+@blueprint.response(200, NamedInbox, description="Changed: from now on it takes these events, or is on or off.")
+@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_INBOXES, PRECONDITION_FAILED, 413, 415, 422, 503)
+def save_inbox(headers: dict[str, str], _parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
     """Create a named inbox or change which events it takes, or turn `default` on or off
 
     From now on it gets a copy of every event of a type that matches, or of every event without patterns. A tenant can
-    have 50.
+    have 50. `If-None-Match: *` only creates an inbox, and never changes one.
 
     `PUT /inboxes/default` takes `enabled` only. While `default` is off, polls of `default` get no new events, and
     named inboxes get theirs as before. Every event can still be looked up and listed in `default`, as `delivered`.
     """
-    inbox, new = services().inboxes.save(principal().tenant_id, name, **body)
+    replace = "if_none_match" not in headers
+    inbox, new = services().inboxes.save(principal().tenant_id, name, **body, replace=replace)
     if new:
         return json_answer(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
     return json_answer(inbox_document(inbox))

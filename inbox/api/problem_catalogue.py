@@ -135,6 +135,14 @@ NOT_ALLOWED = Problem(
     "The call makes no sense for this tenant or key, as the detail says. Nothing was changed.",
     "Read the detail.",
 )
+PRECONDITION_FAILED = Problem(
+    "precondition-failed",
+    412,
+    "Inbox already exists",
+    "The header If-None-Match: * asks to create an inbox and never to change one, and the inbox exists. Nothing was "
+    "changed.",
+    "Choose another name, or leave the header out to change which events the inbox takes.",
+)
 TOO_LARGE = Problem(
     "too-large",
     413,

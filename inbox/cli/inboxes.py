@@ -12,6 +12,7 @@ from inbox.events import DEFAULT_INBOX
 
 _COLUMNS = ("name", "event_types", "created_at")
 _MOST_CALLS = 60
+_EXISTS = 412
 
 
 @click.group()
@@ -32,11 +33,19 @@ def list_inboxes(client: Client, *, as_json: bool) -> None:
 @inboxes.command()
 @click.argument("name", callback=inbox_name)
 @click.option("--event-type", "event_types", multiple=True, help="What it takes, such as order.*; may be repeated.")
+@click.option("--replace", is_flag=True, help="Change what the inbox takes if it exists.")
 @calls_service
-def create(client: Client, name: str, event_types: tuple[str, ...]) -> None:
-    """Make an inbox that gets a copy of every event that matches, or change what it takes."""
+def create(client: Client, name: str, event_types: tuple[str, ...], replace: bool) -> None:
+    """Create an inbox that gets a copy of every event that matches."""
     body = {"event_types": list(event_types) or None}
-    click.echo(client.call("PUT", f"/inboxes/{name}", body), nl=False)
+    try:
+        document = client.call("PUT", f"/inboxes/{name}", body, headers={} if replace else {"If-None-Match": "*"})
+    except CallFailed as failure:
+        if failure.status != _EXISTS:
+            raise
+        _refuse_other_types(client, name, event_types)
+        document = client.call("GET", f"/inboxes/{name}")
+    click.echo(document, nl=False)
 
 
 @inboxes.command()
@@ -82,3 +91,14 @@ def delete(client: Client, name: str) -> None:
         else:
             break
     click.echo(f"{name} is deleted.", err=True)
+
+
+def _refuse_other_types(client: Client, name: str, event_types: tuple[str, ...]) -> None:
+    """Creating an inbox again as it is does nothing. That is also what a retry after a lost answer finds."""
+    # The list, since it is never cached.
+    takes = next((each["event_types"] for each in client.ask("GET", "/inboxes", list) if each["name"] == name), None)
+    if set(takes or ()) != set(event_types):
+        raise click.ClickException(
+            f"The inbox {name} exists and takes {', '.join(takes or ()) or 'every event'}.\n"
+            "Use another name, or --replace to change what it takes from now on."
+        )

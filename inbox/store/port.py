@@ -131,11 +131,12 @@ class InboxStore(Protocol):
     An inbox that is being removed is seen by nobody but `close` and `clear`.
     """
 
-    def save(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Keeps a new inbox, or gives the one of that name other event types. Whether it is new.
+    def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
+        """Keeps a new inbox, or gives the one of that name other event types. Returns True if it is new.
 
-        Every event that is put after it has returned, in any process, gets its copy. TooManyInboxes where the tenant
-        has MOST_INBOXES others, InboxClosing where one of that name is still being removed.
+        Every event that is put after it has returned, in any process, gets its copy. Raises TooManyInboxes if the
+        tenant has MOST_INBOXES others, InboxClosing if one of that name is still being removed, and InboxExists if it
+        exists and `replace` is False: of several such calls at the same time one succeeds.
         """
 
     def get(self, tenant_id: str, name: str) -> Inbox | None: ...

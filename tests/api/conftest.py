@@ -37,8 +37,8 @@ class Caller:
     def post(self, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
         return self.client.post(path, headers=self.headers | (headers or {}), **options)
 
-    def put(self, path: str, **options: Any) -> TestResponse:
-        return self.client.put(path, headers=self.headers, **options)
+    def put(self, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
+        return self.client.put(path, headers=self.headers | (headers or {}), **options)
 
     def patch(self, path: str, **options: Any) -> TestResponse:
         return self.client.patch(path, headers=self.headers, **options)

@@ -41,6 +41,31 @@ def test_making_it_again_changes_what_it_takes(acme: Caller, acme_manager: Calle
     assert numbers(acme, "/inbox/crm") == [1]
 
 
+def test_if_none_match_creates_and_never_changes(acme: Caller, acme_manager: Caller) -> None:
+    only_create = {"If-None-Match": "*"}
+    made = acme_manager.put("/inboxes/crm", json={"event_types": ["a"]}, headers=only_create)
+    assert made.status_code == 201
+    for types in (["b"], ["a"], None):
+        refused = acme_manager.put("/inboxes/crm", json={"event_types": types}, headers=only_create)
+        assert (refused.status_code, refused.get_json()["type"]) == (412, "/problems/precondition-failed")
+    assert acme.get("/inboxes").get_json() == [made.get_json()]
+    assert acme_manager.put("/inboxes/crm", json={"event_types": ["b"]}).status_code == 200
+    acme_manager.delete("/inboxes/crm")
+    assert acme_manager.put("/inboxes/crm", headers=only_create).status_code == 201
+
+
+def test_default_always_exists_for_if_none_match(acme_manager: Caller) -> None:
+    refused = acme_manager.put("/inboxes/default", json={"enabled": False}, headers={"If-None-Match": "*"})
+    assert (refused.status_code, acme_manager.get("/inboxes/default").get_json()["enabled"]) == (412, True)
+
+
+@pytest.mark.parametrize("value", ['"tag"', "", "*, *", "crm"])
+def test_if_none_match_takes_nothing_but_a_star(acme: Caller, acme_manager: Caller, value: str) -> None:
+    refused = acme_manager.put("/inboxes/crm", headers={"If-None-Match": value})
+    assert (refused.status_code, pointers(refused)) == (422, ["/If-None-Match"])
+    assert acme.get("/inboxes").get_json() == []
+
+
 def test_a_missing_body_means_everything(acme_manager: Caller) -> None:
     bodies: list[dict[str, Any]] = [
         {},
@@ -248,7 +273,7 @@ def test_a_removal_that_broke_off_goes_on(acme: Caller, acme_manager: Caller, st
 def test_an_inbox_that_stays_in_the_way_is_a_503(
     acme_manager: Caller, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closing(*_: object) -> None:
+    def closing(*_: object, **__: object) -> None:
         raise InboxClosing("It is still being removed.")
 
     monkeypatch.setattr(type(store.inboxes), "save", closing)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.errors import InboxClosing, TooManyInboxes
+from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.port import Store
 from inbox.tenants import MOST_INBOXES, Inbox
 from tests.contract.consumer import Consumer
@@ -30,6 +30,41 @@ def test_an_inbox_gets_other_event_types_and_stays_as_old_as_it_is(harness: Harn
     assert harness.store.inboxes.get("acme", "shipping") == replace(SHIPPING, event_types=None)
     assert harness.store.inboxes.save("acme", SHIPPING) is False
     assert harness.another().inboxes.get("acme", "shipping") == SHIPPING
+
+
+def test_existing_inbox_is_not_replaced_unless_asked_for(harness: Harness) -> None:
+    assert harness.store.inboxes.save("acme", SHIPPING, replace=False) is True
+
+    for process in (harness.store, harness.another()):
+        with pytest.raises(InboxExists):
+            process.inboxes.save("acme", Inbox("shipping", None, NOW + 5), replace=False)
+    assert harness.store.inboxes.all("acme") == [SHIPPING]
+    assert harness.store.inboxes.save("globex", SHIPPING, replace=False) is True
+    harness.store.inboxes.close("acme", "shipping")
+    with pytest.raises(InboxClosing):
+        harness.store.inboxes.save("acme", SHIPPING, replace=False)
+
+
+def test_limit_of_inboxes_holds_for_those_that_replace_nothing(store: Store) -> None:
+    for number in range(MOST_INBOXES):
+        store.inboxes.save("acme", Inbox(f"inbox-{number}", None, NOW), replace=False)
+
+    with pytest.raises(TooManyInboxes):
+        store.inboxes.save("acme", SHIPPING, replace=False)
+
+
+def test_one_of_many_creates_the_inbox(harness: Harness) -> None:
+    processes = [harness.store, harness.another()]
+
+    def create(worker: int) -> bool:
+        try:
+            return processes[worker % 2].inboxes.save("acme", Inbox("shipping", (f"t{worker}",), NOW), replace=False)
+        except InboxExists:
+            return False
+
+    made = at_the_same_time(6, create)
+    assert made.count(True) == 1
+    assert harness.store.inboxes.all("acme") == [Inbox("shipping", (f"t{made.index(True)}",), NOW)]
 
 
 def test_inboxes_are_listed_by_name(store: Store) -> None:

@@ -170,7 +170,7 @@ def test_one_event_and_ranges_are_replayed(service: Service) -> None:
         return [event["payload"]["n"] for event in client.get(f"{path}?mode=peek")]
 
     assert replay(sent[0], replayed=1) == [1]
-    assert replay("--all", replayed=4) == [0, 1, 2, 3]
+    assert replay("--all", "--yes", replayed=4) == [0, 1, 2, 3]
     assert replay("--type", "a", replayed=1) == [0]
     assert replay("--since", client.get("/events?limit=1")[0]["created_at"], replayed=1) == [3]
     assert replay("--until", str(client.get("/events?order=oldest&limit=2")[1]["timestamp"]), replayed=1) == [0]
@@ -186,7 +186,7 @@ def test_a_range_takes_as_many_calls_as_it_needs(service: Service) -> None:
     for _ in range(3):
         client.call("POST", "/events/batch", json=[{}] * 400)
         client.get("/inbox?limit=500")
-    assert service.run("replay", "--all", "--key", key).stdout == "1200\n"
+    assert service.run("replay", "--all", "--yes", "--key", key).stdout == "1200\n"
 
 
 def test_inboxes_are_made_shown_listed_and_deleted(service: Service) -> None:
@@ -233,6 +233,59 @@ def test_default_is_turned_off_and_on(service: Service) -> None:
     assert (on.returncode, json.loads(on.stdout)["enabled"]) == (0, True)
     service.run("send", '{"n": 2}')
     assert json.loads(service.run("poll").stdout)["payload"] == {"n": 2}
+
+
+def test_existing_inbox_is_replaced_only_if_asked_for(on_each_engine: Service) -> None:
+    service = on_each_engine
+    service.variables["INBOX_API_KEY"] = service.create_key("acme", *ALL_SCOPES)
+    service.start()
+    made = service.run("inboxes", "create", "crm", "--event-type", "order.*", "--event-type", "invoice.paid")
+    assert made.returncode == 0
+
+    refused = service.run("inboxes", "create", "crm", "--event-type", "order.*")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "takes order.*, invoice.paid" in refused.stderr
+    assert "--replace" in refused.stderr
+    assert service.run("inboxes", "create", "crm").returncode == 1
+    again = service.run("inboxes", "create", "crm", "--event-type", "invoice.paid", "--event-type", "order.*")
+    assert (again.returncode, again.stdout) == (0, made.stdout)
+
+    replaced = service.run("inboxes", "create", "crm", "--replace")
+    assert (replaced.returncode, json.loads(replaced.stdout)["event_types"]) == (0, None)
+    refused = service.run("inboxes", "create", "crm", "--event-type", "order.*")
+    assert (refused.returncode, "takes every event" in refused.stderr) == (1, True)
+
+
+def on_a_terminal(service: Service, answer: str, *arguments: str) -> tuple[int, str, str]:
+    """Runs a command that reads `answer` from a terminal. Returns its exit status, stdout and stderr."""
+    terminal, stdin = os.openpty()
+    try:
+        os.write(terminal, answer.encode())
+        done = subprocess.run(
+            [INBOX, *arguments], env=service.environment, stdin=stdin, capture_output=True, text=True, check=False
+        )
+    finally:
+        os.close(terminal)
+        os.close(stdin)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_replaying_everything_asks_first(service: Service) -> None:
+    service.variables["INBOX_API_KEY"] = key = service.create_key("acme")
+    client = Client(service, key)
+    service.start()
+    client.send({"n": 1})
+    client.get("/inbox")
+
+    refused = service.run("replay", "--all", stdin="y\n")
+    assert (refused.returncode, refused.stdout, "--yes" in refused.stderr) == (2, "", True)
+    for answer in ("n\n", "\n"):
+        status, stdout, stderr = on_a_terminal(service, answer, "replay", "--all")
+        assert (status, stdout) == (1, "")
+        assert "in the inbox default of tenant acme" in stderr
+    assert client.get("/inbox?mode=peek") == []
+    assert on_a_terminal(service, "y\n", "replay", "--all")[:2] == (0, "1\n")
+    assert len(client.get("/inbox?mode=peek")) == 1
 
 
 def test_making_an_inbox_takes_a_key_that_may(service: Service) -> None:
@@ -291,6 +344,7 @@ def test_what_is_past_its_retention_is_purged(service: Service) -> None:
         ["replay", "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", "--all"],
         ["replay", "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", "--since", "0"],
         ["replay", "--all", "--type", "a"],
+        ["replay", "--all"],
         ["replay", "--since", "yesterday"],
         ["replay", "--status", "leased"],
         ["inboxes"],

@@ -19,7 +19,7 @@ class Inboxes:
         self.closing = False
         self.inbox: Inbox | None = Inbox("crm", None, 1)
 
-    def save(self, _tenant_id: str, inbox: Inbox) -> bool:
+    def save(self, _tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:  # noqa: ARG002
         if self.closing:
             raise InboxClosing("It is still being removed.")
         new = self.inbox is None

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
-from inbox.errors import InboxClosing, TooManyInboxes
+from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
 from inbox.store.dynamodb.counter_items import CounterItems
 from inbox.store.dynamodb.counting import Counting
@@ -49,11 +49,14 @@ class DynamoDBInboxes:
         self._counters = CounterItems(connection)
         self._counting = counting
 
-    def save(self, tenant_id: str, inbox: Inbox) -> bool:
+    def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
         is_new = self._create(tenant_id, inbox)
-        if not is_new and not self._change(tenant_id, inbox):
-            if self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name)) is None:
+        if not is_new and not (replace and self._change(tenant_id, inbox)):
+            there = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
+            if there is None:
                 raise TooManyInboxes(f"A tenant has at most {MOST_INBOXES} inboxes.")
+            if not replace and "closing" not in there:
+                raise InboxExists(inbox.name)
             raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
         self._definitions.wait_until_known()
         return is_new

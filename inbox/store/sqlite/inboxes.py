@@ -4,7 +4,7 @@ import json
 
 import apsw
 
-from inbox.errors import InboxClosing, TooManyInboxes
+from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.sqlite.database import Database, Row
 from inbox.tenants import MOST_INBOXES, Inbox
 
@@ -44,7 +44,7 @@ class SQLiteInboxes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def save(self, tenant_id: str, inbox: Inbox) -> bool:
+    def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
         event_types = None if inbox.event_types is None else json.dumps(inbox.event_types)
 
         def act(connection: apsw.Connection) -> bool:
@@ -52,6 +52,8 @@ class SQLiteInboxes:
             if closing == (True,):
                 raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
             if closing is not None:
+                if not replace:
+                    raise InboxExists(inbox.name)
                 connection.execute(_CHANGE, (event_types, tenant_id, inbox.name))
                 return False
             if len(open_inboxes(connection, tenant_id)) >= MOST_INBOXES:
