@@ -34,7 +34,9 @@ class PollParameters(Schema):
         validate=OneOf(["consume", "peek", "lease"]),
         metadata={
             "description": "`consume` marks the events delivered, `lease` hands them out for a while, each with a "
-            "receipt, `peek` changes nothing."
+            "receipt, `peek` changes nothing.",
+            # What *Try it out* starts with: executing it must not consume events.
+            "example": "peek",
         },
     )
     limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata=AT_MOST)

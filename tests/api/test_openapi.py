@@ -94,6 +94,12 @@ def test_keys_and_tenants_are_as_described(spec: dict[str, Any], acme_manager: C
     _check(spec, f"{path}/keys", "post", 201, admin.post("/admin/tenants/new/keys").get_json())
 
 
+@pytest.mark.parametrize("path", ["/inbox", "/inbox/{name}"])
+def test_poll_consumes_by_default_and_its_example_is_a_peek(spec: dict[str, Any], path: str) -> None:
+    (mode,) = (each["schema"] for each in spec["paths"][path]["get"]["parameters"] if each["name"] == "mode")
+    assert (mode["default"], mode["example"]) == ("consume", "peek")
+
+
 def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
     reference = spec["paths"]["/inbox"]["get"]["responses"]["422"]["$ref"]
     response = spec["components"]["responses"][reference.rsplit("/", 1)[1]]
