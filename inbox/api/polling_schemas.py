@@ -53,7 +53,8 @@ class PollParameters(Schema):
         validate=Range(0, MAX_WAIT),
         metadata={
             "description": "Holds an empty answer back until an event comes or the seconds are over. "
-            "Where too many wait already, the answer comes at once.",
+            "If too many polls wait already, the answer comes at once. Behind HAProxy, Apache, lighttpd or Varnish, "
+            "which do not tell the server that a client has disconnected, use `Inbox-Attempt` or `mode=lease`.",
             "examples": [20],
         },
     )
