@@ -186,13 +186,14 @@ def test_the_role_of_the_tasks_has_the_policy_of_the_service_and_no_other(accoun
         assert attached[0]["PolicyArn"] in [physical for _, physical in account.resources("policies").values()]
 
 
-def test_the_plan_makes_a_backup_every_hour_and_copies_it(account: Account) -> None:
+def test_plan_makes_daily_and_hourly_backups_and_copies_them(account: Account) -> None:
     plan = account.client("backup").get_backup_plan(BackupPlanId=account.physical("data", "BackupPlan"))["BackupPlan"]
-    (rule,) = plan["Rules"]
-    assert (rule["ScheduleExpression"], rule["TargetBackupVaultName"]) == ("cron(0 * * * ? *)", "inbox-prod")
-    (copy,) = rule["CopyActions"]
+    schedules = [(rule["ScheduleExpression"], rule["TargetBackupVaultName"]) for rule in plan["Rules"]]
+    assert schedules == [("cron(0 1 * * ? *)", "inbox-prod"), ("cron(0 * * * ? *)", "inbox-prod")]
     vault = account.physical("second-region", "BackupVault")
-    assert copy["DestinationBackupVaultArn"].endswith(f":{SECOND_REGION}:000000000000:backup-vault:{vault}")
+    for rule in plan["Rules"]:
+        (copy,) = rule["CopyActions"]
+        assert copy["DestinationBackupVaultArn"].endswith(f":{SECOND_REGION}:000000000000:backup-vault:{vault}")
 
 
 def test_the_dashboard_shows_what_there_is(account: Account) -> None:

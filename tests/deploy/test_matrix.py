@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.deploy import stacks
+from tests.deploy import stacks, templates
 from tests.deploy.stacks import REGION, Stack
 
-# environment → how often, kept for so many days, copied to, deletion protection, regions, budget
-SCHEDULES = {"dev": "cron(0 1 * * ? *)", "sit": "cron(0 2 * * ? *)", "prod": "cron(0 * * * ? *)"}
-KEPT_DAYS = {"dev": "7", "sit": "14", "prod": "90"}
+HOURLY = "cron(0 * * * ? *)"
+# environment → backup schedules with the days each backup is kept, deletion protection, regions, budget
+BACKUPS = {
+    "dev": [("cron(0 1 * * ? *)", "7")],
+    "sit": [("cron(0 2 * * ? *)", "14")],
+    "prod": [("cron(0 1 * * ? *)", "90"), (HOURLY, "2")],
+}
 PROTECTED = {"dev": "false", "sit": "false", "prod": "true"}
 SECOND_REGION = {"dev": [], "sit": [], "prod": ["eu-west-1"]}
 BUDGET = {"dev": "500", "sit": "1000", "prod": "5000"}
@@ -64,17 +68,33 @@ def test_only_production_has_a_replica_in_a_second_region(environment: str) -> N
         assert [each["Region"] for each in table["Replicas"]] == [REGION, *SECOND_REGION[environment]]
 
 
+def backup_rules(stack: Stack) -> list[dict[str, Any]]:
+    rules: list[dict[str, Any]] = stack.properties("BackupPlan")["BackupPlan"]["BackupPlanRule"]
+    return rules
+
+
 @each_environment
 def test_backups_are_made_as_often_and_kept_as_long_as_the_matrix_says(environment: str) -> None:
-    stack = data(environment)
-    (rule,) = stack.properties("BackupPlan")["BackupPlan"]["BackupPlanRule"]
-    assert (rule["ScheduleExpression"], rule["Lifecycle"]) == (
-        SCHEDULES[environment],
-        {"DeleteAfterDays": KEPT_DAYS[environment]},
-    )
-    copies = [copy["DestinationBackupVaultArn"].split(":")[3] for copy in rule.get("CopyActions", [])]
-    assert copies == SECOND_REGION[environment]
-    assert all(copy["Lifecycle"] == rule["Lifecycle"] for copy in rule.get("CopyActions", []))
+    rules = backup_rules(data(environment))
+    kept = [(rule["ScheduleExpression"], rule["Lifecycle"]["DeleteAfterDays"]) for rule in rules]
+    assert kept == BACKUPS[environment]
+    for rule in rules:
+        copies = rule.get("CopyActions", [])
+        assert [copy["DestinationBackupVaultArn"].split(":")[3] for copy in copies] == SECOND_REGION[environment]
+        assert all(copy["Lifecycle"] == rule["Lifecycle"] for copy in copies)
+
+
+def test_hourly_backups_can_be_kept_for_90_days() -> None:
+    parameters = stacks.environment("prod") | {"BackupSchedule": HOURLY, "FrequentBackupSchedule": ""}
+    (rule,) = backup_rules(stacks.filled_in("data", **parameters))
+    assert (rule["ScheduleExpression"], rule["Lifecycle"]) == (HOURLY, {"DeleteAfterDays": "90"})
+
+
+def test_stated_price_of_backups_is_that_of_the_copies_kept() -> None:
+    kept = sum(int(days) * (24 if schedule == HOURLY else 1) for schedule, days in BACKUPS["prod"])
+    text = (templates.FOLDER.parent / "README.md").read_text()
+    assert f"are {kept} whole copies of the tables: {kept * 0.10:.2f} USD for each GB" in text
+    assert f"| 0.7 | {kept * 0.10:.2f}, and as much for the copies |" in text
 
 
 @each_environment
@@ -85,10 +105,10 @@ def test_every_table_is_backed_up(environment: str) -> None:
 
 
 def test_copies_go_to_the_vault_that_the_second_region_has() -> None:
-    (rule,) = data("prod").properties("BackupPlan")["BackupPlan"]["BackupPlanRule"]
     vault = stacks.filled_in("second-region", **stacks.environment("prod")).properties("BackupVault")
-    (copy,) = rule["CopyActions"]
-    assert copy["DestinationBackupVaultArn"].rpartition(":")[2] == vault["BackupVaultName"]
+    for rule in backup_rules(data("prod")):
+        (copy,) = rule["CopyActions"]
+        assert copy["DestinationBackupVaultArn"].rpartition(":")[2] == vault["BackupVaultName"]
 
 
 @each_environment
