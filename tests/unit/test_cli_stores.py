@@ -56,7 +56,11 @@ def test_every_command_is_in_one_of_the_lists() -> None:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_a_store_of_an_earlier_release_is_not_changed_by_any_command(path: Path, version: int) -> None:
+def test_a_store_of_an_earlier_release_is_not_changed_by_any_command(
+    path: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # `backup` would leave its signal handlers in this process.
+    monkeypatch.setattr("inbox.cli.backup.stop_as_at_ctrl_c", lambda: None)
     make_older(path, version)
     before = files_in(path.parent)
     for words, arguments in (READ | WRITE).items():
