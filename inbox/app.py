@@ -8,8 +8,10 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from inbox import api, console
 from inbox.admission import Admission, Limits
+from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.services import Services
 from inbox.background import Background
+from inbox.byte_budget import ByteBudget
 from inbox.history import History
 from inbox.ingest import Ingest
 from inbox.key_cache import KeyCache
@@ -31,6 +33,9 @@ from inbox.waiting import Waits
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1
+# Bodies that a process parses and stores at the same time. The largest batches take up to four times as much memory.
+_BATCHES_AT_ONCE = 4
+_MIN_BODY_BUDGET_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +82,18 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             flush_counts=store.counters.flush,
             exposition=metrics.exposition,
             max_event_bytes=settings.max_event_bytes,
+            body_budget=body_budget(settings),
         ),
         metrics.answered,
     )
     console.install(app)
     return app
+
+
+def body_budget(settings: Settings) -> ByteBudget:
+    """Returns a budget that several of the largest bodies fit in."""
+    largest = LARGEST_EVENTS_IN_A_BATCH * settings.max_event_bytes
+    return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _BATCHES_AT_ONCE * largest))
 
 
 def start_background(store: Store) -> None:

@@ -18,6 +18,7 @@ InboxError
 ├── InboxExists             an inbox of that name, which the request must not replace
 ├── InboxClosing            an inbox of that name is still being removed
 ├── BackupFailed            a backup that cannot be made or put back; nothing has changed
+├── Overloaded              more request bodies than fit in memory at the same time; trying again may work
 ├── StoreUnavailable        the store did not answer in time; trying again may work
 │   └── StoreFull           the disk has no room for the write
 └── SettingsError           settings that make no sense, or not on this machine
@@ -125,6 +126,11 @@ class InboxClosing(InboxError):
 
 class BackupFailed(InboxError):
     pass
+
+
+class Overloaded(InboxError):
+    def __init__(self) -> None:
+        super().__init__("The service is parsing as many request bodies as fit in its memory. Nothing was changed.")
 
 
 class StoreUnavailable(InboxError):

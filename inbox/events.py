@@ -179,9 +179,9 @@ def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
     return str(uuid.uuid5(uuid.UUID(keyed_event_id(tenant_id, idempotency_key)), str(position)))
 
 
-def fingerprint(event_type: str | None, canonical_payload: bytes) -> bytes:
-    """Equal for equal events. A type holds no newline, so type and payload cannot run into each other."""
-    return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload).digest()
+def fingerprint(event_type: str | None, canonical_payload: bytes) -> "hashlib._Hash":
+    """Returns a hash that is equal for equal events. A type has no newline, so it cannot run into the payload."""
+    return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload)
 
 
 def attempt_digest(attempt: str) -> str:

@@ -1,6 +1,8 @@
 """Sending: events go in."""
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from inbox import events, strict_json
@@ -28,14 +30,29 @@ class Ingest:
         return self._put(tenant_id, [_new_event(tenant_id, submission)])[0]
 
     def send_batch(
-        self, tenant_id: str, submissions: Sequence[Submission], batch_key: str | None
+        self, tenant_id: str, submissions: Iterable[Submission], batch_key: str | None
     ) -> list[events.Stored]:
-        """Stores all of them, or refuses all. `batch_key` makes those repeatable that bring no key of their own."""
-        new_events = [
-            _in_batch(tenant_id, submission, batch_key, position, len(submissions))
-            for position, submission in enumerate(submissions)
-        ]
+        """Stores all of them, or refuses all. `batch_key` makes those repeatable that bring no key of their own.
+
+        Each submission is turned into its stored form before the next one is asked for: a parsed payload takes many
+        times the memory of its text.
+        """
+        under_batch_key: dict[int, hashlib._Hash] = {}
+
+        def new_event(submission: Submission, position: int) -> events.NewEvent:
+            if batch_key is None or submission.idempotency_key is not None:
+                return _new_event(tenant_id, submission)
+            under_batch_key[position] = events.fingerprint(submission.event_type, _canonical(submission))
+            return _event(submission, events.batch_event_id(tenant_id, batch_key, position))
+
         try:
+            # `map` lets go of a submission before it takes the next one; the variable of a loop would not.
+            new_events = list(map(new_event, submissions, count()))
+            # The size makes a longer or shorter batch under the same key another one.
+            size = b"%d" % len(new_events)
+            for position, fingerprint in under_batch_key.items():
+                fingerprint.update(size)
+                new_events[position] = events.NewEvent(*new_events[position][:3], fingerprint.digest())
             too_large = [
                 position for position, event in enumerate(new_events) if len(event.payload) > self._max_event_bytes
             ]
@@ -47,7 +64,10 @@ class Ingest:
             raise
         except IdempotencyConflict as conflict:
             conflict.faults = tuple(
-                Fault(_key_pointer(submissions, position), "The key stands for another event.")
+                Fault(
+                    f"/{position}" if position in under_batch_key else f"/{position}/idempotency_key",
+                    "The key stands for another event.",
+                )
                 for position in conflict.positions
             )
             raise
@@ -60,28 +80,13 @@ class Ingest:
 def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:
     if submission.idempotency_key is None:
         return _event(submission, events.random_event_id())
-    return _event(submission, events.keyed_event_id(tenant_id, submission.idempotency_key), _canonical(submission))
+    fingerprint = events.fingerprint(submission.event_type, _canonical(submission)).digest()
+    return _event(submission, events.keyed_event_id(tenant_id, submission.idempotency_key), fingerprint)
 
 
-def _in_batch(
-    tenant_id: str, submission: Submission, batch_key: str | None, position: int, size: int
-) -> events.NewEvent:
-    if batch_key is None or submission.idempotency_key is not None:
-        return _new_event(tenant_id, submission)
-    # The size makes a longer or shorter batch under the same key another one.
-    canonical = _canonical(submission) + b"%d" % size
-    return _event(submission, events.batch_event_id(tenant_id, batch_key, position), canonical)
-
-
-def _event(submission: Submission, event_id: str, canonical: bytes | None = None) -> events.NewEvent:
-    fingerprint = None if canonical is None else events.fingerprint(submission.event_type, canonical)
+def _event(submission: Submission, event_id: str, fingerprint: bytes | None = None) -> events.NewEvent:
     return events.NewEvent(event_id, submission.event_type, strict_json.dump(submission.payload), fingerprint)
 
 
 def _canonical(submission: Submission) -> bytes:
     return strict_json.dump_canonical(submission.payload)
-
-
-def _key_pointer(submissions: Sequence[Submission], position: int) -> str:
-    own_key = submissions[position].idempotency_key is not None
-    return f"/{position}/idempotency_key" if own_key else f"/{position}"

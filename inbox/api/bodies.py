@@ -1,6 +1,6 @@
 """How bodies are read: of one media type, bounded, and whole."""
 
-from flask import Request
+from flask import Request, g
 from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
@@ -9,8 +9,9 @@ from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge
 
-# A batch may be as large as this many events of the largest size.
-_LARGEST_EVENTS_IN_A_BATCH = 64
+LARGEST_EVENTS_IN_A_BATCH = 64
+"""A batch may be as large as this many events of the largest size."""
+
 _MAX_IGNORED_BYTES = 262_144
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -21,7 +22,16 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
         return None
     limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
     _refuse_other_media(request)
-    return _read_at_most(request, limit)
+    body = _read_at_most(request, limit)
+    # Not before it is here: a slow client would keep others out with bytes that it only announced.
+    services().body_budget.reserve(len(body))
+    g.reserved_bytes = len(body)
+    return body
+
+
+def release_budget(_error: BaseException | None = None) -> None:
+    """Called at the end of every request, however it ends: until then the body or what was made of it is in memory."""
+    services().body_budget.release(g.pop("reserved_bytes", 0))
 
 
 def check_ignored_body(request: Request) -> None:
@@ -31,7 +41,7 @@ def check_ignored_body(request: Request) -> None:
 
 
 def _largest_with_events(schema: Schema) -> int:
-    return services().max_event_bytes * (_LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
+    return services().max_event_bytes * (LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
 
 
 def _has_body(request: Request) -> bool:

@@ -1,5 +1,9 @@
 """/events: sending."""
 
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
 from flask import Response
 
 from inbox.api.answer_headers import LOCATION, REPLAYED
@@ -44,7 +48,7 @@ _REFUSED = (NOT_JSON, 401, 403, IDEMPOTENCY_CONFLICT, 413, 415, 422, 503)
     headers=LOCATION | REPLAYED,
 )
 @blueprint.refusals(*_REFUSED)
-def send_event(headers: dict[str, str], parameters: dict[str, str], submission: Submission) -> Response:
+def send_event(headers: dict[str, str], parameters: dict[str, Any], submission: Submission) -> Response:
     """Send one event
 
     A body with a member `payload` is an envelope. An object without `payload` is taken whole as the payload, so that a
@@ -52,7 +56,7 @@ def send_event(headers: dict[str, str], parameters: dict[str, str], submission: 
 
     The same idempotency key with the same event gets the first answer again, with 200; with another event it is a 409.
     """
-    submission = _keyed(_typed(submission, parameters), headers.get("idempotency_key"))
+    submission = _keyed(_typed(submission, parameters.get("event_type")), headers.get("idempotency_key"))
     stored = services().ingest.send(principal().tenant_id, submission)
     location = {"Location": f"/events/{stored.event_id}"}
     if stored.replayed:
@@ -69,23 +73,24 @@ def send_event(headers: dict[str, str], parameters: dict[str, str], submission: 
 @blueprint.response(201, StoredEvent(many=True), description="Stored, all of them, in the same order.")
 @blueprint.response(200, StoredEvent(many=True), description="All of them were stored before.", headers=REPLAYED)
 @blueprint.refusals(*_REFUSED)
-def send_batch(headers: dict[str, str], parameters: dict[str, str], submissions: list[Submission]) -> Response:
+def send_batch(headers: dict[str, str], parameters: dict[str, Any], submissions: Iterator[Submission]) -> Response:
     """Send up to 500 events, stored all or refused all
 
     The answer has them in the same order. One bad event refuses the whole batch, with a pointer to it. The header
     `Idempotency-Key` makes the batch as a whole repeatable, an event's own `idempotency_key` that event.
     """
-    typed = [_typed(submission, parameters) for submission in submissions]
-    stored = services().ingest.send_batch(principal().tenant_id, typed, headers.get("idempotency_key"))
+    if "event_type" in parameters:
+        submissions = map(partial(_typed, event_type=parameters["event_type"]), submissions)
+    stored = services().ingest.send_batch(principal().tenant_id, submissions, headers.get("idempotency_key"))
     documents = [stored_document(each) for each in stored]
     if all(each.replayed for each in stored):
         return json_answer(documents, 200, _REPLAYED)
     return json_answer(documents, 201)
 
 
-def _typed(submission: Submission, parameters: dict[str, str]) -> Submission:
-    if submission.event_type is None and "event_type" in parameters:
-        return submission._replace(event_type=parameters["event_type"])
+def _typed(submission: Submission, event_type: str | None) -> Submission:
+    if submission.event_type is None and event_type is not None:
+        return submission._replace(event_type=event_type)
     return submission
 
 

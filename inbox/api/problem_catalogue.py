@@ -186,6 +186,13 @@ INTERNAL_ERROR = Problem(
     "The service met a fault of its own. It was logged under the request id.",
     "Try again, with an idempotency key if you are sending; if it stays, report the request id.",
 )
+OVERLOADED = Problem(
+    "overloaded",
+    503,
+    "Too many request bodies at once",
+    "The service is parsing as many request bodies as fit in its memory. Nothing was stored or changed.",
+    "Try again after the seconds in Retry-After. A smaller batch needs less room.",
+)
 UNAVAILABLE = Problem(
     "unavailable",
     503,

@@ -22,6 +22,7 @@ from inbox.api.problem_catalogue import (
     METHOD_NOT_ALLOWED,
     NOT_ALLOWED,
     NOT_FOUND,
+    OVERLOADED,
     PRECONDITION_FAILED,
     RATE_LIMITED,
     TOO_LARGE,
@@ -61,6 +62,7 @@ _OF_ERROR: Mapping[type[InboxError], Problem] = {
     errors.TooManyInboxes: TOO_MANY_INBOXES,
     errors.InboxExists: PRECONDITION_FAILED,
     errors.InboxClosing: UNAVAILABLE,
+    errors.Overloaded: OVERLOADED,
     errors.StoreUnavailable: UNAVAILABLE,
     errors.StoreFull: UNAVAILABLE,
 }
@@ -112,6 +114,8 @@ def _headers(error: InboxError) -> dict[str, str]:
             return _CHALLENGE
         case errors.TooManyFailures() | errors.RateLimited():
             return {"Retry-After": str(ceil(error.wait_seconds))}
+        case errors.Overloaded():
+            return {"Retry-After": "1"}
         case _:
             return {}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from itertools import count, islice
 from typing import Any
 
 from flask import Request
@@ -10,9 +11,10 @@ from marshmallow import Schema, ValidationError
 from inbox import strict_json
 from inbox.api.bodies import read_body
 from inbox.api.problem_catalogue import NOT_JSON
-from inbox.api.problems import Refusal
-from inbox.errors import Fault, InvalidRequest
-from inbox.strict_json import NotJSON
+from inbox.api.problems import MAX_FAULTS, Refusal
+from inbox.api.services import services
+from inbox.errors import EventTooLarge, Fault, InvalidRequest
+from inbox.strict_json import ElementTooLarge, NotAnArray, NotJSON
 
 Read = Callable[[Request], Any]
 
@@ -27,6 +29,8 @@ def _json(schema: Schema) -> Read:
         body = read_body(request, schema)
         if body is None:
             return _load(schema, {})
+        if schema.many:
+            return _load_each(schema, body)
         try:
             document = strict_json.parse(body)
         except NotJSON as error:
@@ -34,6 +38,36 @@ def _json(schema: Schema) -> Read:
         return _load(schema, document)
 
     return read
+
+
+def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
+    """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the faults of all."""
+    max_event_bytes = services().max_event_bytes
+    faults: list[Fault] = []
+    elements = strict_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
+    positions = count()
+
+    def load(element: Any, position: int) -> Any:
+        try:
+            return schema.load_one(element)
+        except ValidationError as error:
+            # No more than are shown: a batch has room for millions.
+            faults.extend(islice(_faults(error.messages, f"/{position}"), MAX_FAULTS - len(faults)))
+            return None
+
+    try:
+        # None of these keeps an element while the next one is parsed.
+        yield from filter(None, map(load, islice(elements, schema.max_elements), positions))
+        if next(positions) == 0 or any(True for _ in elements):
+            raise NotAnArray
+    except NotJSON as error:
+        raise Refusal(NOT_JSON, str(error)) from None
+    except NotAnArray:
+        raise InvalidRequest([Fault("", f"Has to be an array of 1 to {schema.max_elements} events.")]) from None
+    except ElementTooLarge as error:
+        raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
+    if faults:
+        raise InvalidRequest(faults)
 
 
 def _query(schema: Schema) -> Read:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from flask import Flask, current_app
 
 from inbox.admission import Admission
+from inbox.byte_budget import ByteBudget
 from inbox.history import History
 from inbox.ingest import Ingest
 from inbox.key_ring import KeyRing
@@ -33,6 +34,7 @@ class Services:
     flush_counts: Callable[[], None]
     exposition: Callable[[], bytes]
     max_event_bytes: int
+    body_budget: ByteBudget
 
 
 def attach(app: Flask, services: Services) -> None:

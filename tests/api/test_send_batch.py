@@ -1,7 +1,7 @@
 """POST /events/batch."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -59,6 +59,62 @@ def test_one_bad_event_refuses_the_whole_batch(acme: Caller, bad: Any, pointer: 
 
 def test_many_faults_are_cut_short(acme: Caller) -> None:
     assert len(pointers(acme.post("/events/batch", json=[7] * 500))) == 20
+
+
+class TestLargerThanAnEvent:
+    """Batches that are parsed one event at a time."""
+
+    LARGE: ClassVar = {"text": "x" * 100_000}
+
+    def test_each_event_is_stored(self, acme: Caller) -> None:
+        batch = [self.LARGE | {"n": n} for n in range(10)]
+        assert acme.post("/events/batch", json=batch).status_code == 201
+        assert [event["payload"] for event in acme.waiting()] == batch
+
+    def test_header_makes_it_repeatable(self, acme: Caller) -> None:
+        batch: list[Any] = [self.LARGE | {"n": 0}, {"payload": self.LARGE, "idempotency_key": "own"}, self.LARGE]
+        first, again, other = (
+            acme.post("/events/batch", json=each, headers={"Idempotency-Key": "k"})
+            for each in (batch, batch, batch[:1])
+        )
+        assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
+        assert first.get_json() == again.get_json()
+        # The key of a batch stands for the same events however it was parsed.
+        assert pointers(acme.post("/events/batch", json=[{}, *batch[1:]], headers={"Idempotency-Key": "k"})) == ["/0"]
+
+    def test_faults_of_all_events_are_named(self, acme: Caller) -> None:
+        batch = [self.LARGE, 7, {"payload": self.LARGE, "event_type": ""}, self.LARGE, {"payload": 1}]
+        answer = acme.post("/events/batch", json=batch)
+        assert (answer.status_code, pointers(answer)) == (422, ["/1", "/2/event_type", "/4/payload"])
+        assert acme.waiting() == []
+
+    def test_what_is_not_json_refuses_all(self, acme: Caller) -> None:
+        good = json.dumps(self.LARGE)
+        for bad in ("{", "nope", '{"a": NaN}', '{"a": 1, "a": 2}', '"\\ud800"', "[" * 31 + "]" * 31 + "["):
+            body = f"[{good}, {good}, {good}, 7, {bad}]"
+            answer = acme.post("/events/batch", data=body, content_type="application/json")
+            assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/not-json"), bad
+        assert acme.waiting() == []
+
+    @pytest.mark.parametrize("count", [0, 501])
+    def test_another_number_is_refused(self, acme: Caller, count: int) -> None:
+        body = " " * 300_000 + json.dumps([{}] * count)
+        answer = acme.post("/events/batch", data=body, content_type="application/json")
+        assert (answer.status_code, pointers(answer)) == (422, [""])
+
+    def test_event_too_large_is_named(self, acme: Caller) -> None:
+        for event in ({"text": "x" * 262_144}, {"text": "x" * 1_000_000}, {"numbers": [1] * 500_000}):
+            answer = acme.post("/events/batch", json=[{}, self.LARGE, event, {}])
+            assert (answer.status_code, pointers(answer)) == (413, ["/2"])
+            assert answer.get_json()["detail"] == "An event is larger than 262144 bytes."
+        assert acme.waiting() == []
+
+    def test_white_space_does_not_count(self, acme: Caller) -> None:
+        event = {"numbers": [[1] * 1000] * 50}
+        body = json.dumps([event, event], indent=10)
+        assert len(body) > 1_000_000
+        assert acme.post("/events/batch", data=body, content_type="application/json").status_code == 201
+        assert [each["payload"] for each in acme.waiting()] == [event, event]
 
 
 class TestIdempotency:

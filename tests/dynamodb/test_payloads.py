@@ -4,6 +4,7 @@ import json
 import secrets
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 
@@ -55,6 +56,12 @@ def test_what_a_map_would_change_is_kept_as_text(store: DynamoDBStore, tenant: s
     assert kept(store, tenant, payload) == payload
 
 
+def as_received(attribute: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attribute as an answer has it."""
+    received: dict[str, Any] = attribute if "B" in attribute else orjson.loads(orjson.dumps(attribute))
+    return received
+
+
 def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
     event = fresh(payload)
     store.events.put(tenant, [event], NOW, LATER)
@@ -66,7 +73,7 @@ def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
 @given(OBJECTS)
 def test_both_forms_give_back_the_same_document(document: dict[str, Any]) -> None:
     payload = json.dumps(document).encode()
-    assert exact(payloads.from_attribute(payloads.to_attribute(payload))) == exact(payload)
+    assert exact(payloads.from_attribute(as_received(payloads.to_attribute(payload)))) == exact(payload)
 
 
 def test_large_payloads_shrink() -> None:

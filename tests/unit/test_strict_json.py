@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox.strict_json import MAX_DEPTH, NotJSON, dump, dump_canonical, parse, whole_number
+from inbox import strict_json
+from inbox.strict_json import (
+    MAX_DEPTH,
+    ElementTooLarge,
+    NotAnArray,
+    NotJSON,
+    dump,
+    dump_canonical,
+    parse,
+    parse_array,
+    whole_number,
+)
 from tests.json_documents import VALUES, exact
 
 
@@ -123,3 +134,85 @@ def test_a_whole_number_can_be_read(text: bytes, number: int) -> None:
 @pytest.mark.parametrize("text", [b"-1", b"1.0", b"1e3", b'"1"', b"true", b"null", b"[1]", b"1000000000000000"])
 def test_what_is_no_whole_number_is_none(text: bytes) -> None:
     assert whole_number(parse(text)) is None
+
+
+def elements(text: bytes, max_element_bytes: int) -> Any:
+    """Returns the elements as text, or why there are none."""
+    try:
+        return list(map(dump, parse_array(text, max_element_bytes)))
+    except NotJSON as error:
+        return str(error)
+    except NotAnArray:
+        return NotAnArray
+    except ElementTooLarge:
+        return ElementTooLarge
+
+
+def elements_of_whole(text: bytes) -> Any:
+    try:
+        document = parse(text)
+    except NotJSON as error:
+        return str(error)
+    return list(map(dump, document)) if isinstance(document, list) else NotAnArray
+
+
+class TestArray:
+    @given(st.lists(VALUES, max_size=5), st.booleans(), st.sampled_from([None, 1]), st.integers(1, 300))
+    def test_elements_are_those_of_the_whole(
+        self, document: list[Any], ascii_only: bool, indent: int | None, max_element_bytes: int
+    ) -> None:
+        text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
+
+        found = elements(text, max_element_bytes)
+        if found is ElementTooLarge:
+            assert max(map(len, elements_of_whole(text))) > max_element_bytes
+        else:
+            assert found == elements_of_whole(text)
+
+    @given(st.lists(VALUES, min_size=1, max_size=5), st.data(), st.integers(4, 300))
+    def test_damaged_array_is_refused_like_the_whole(
+        self, document: list[Any], data: st.DataObject, max_element_bytes: int
+    ) -> None:
+        text = json.dumps(document, ensure_ascii=False).encode()
+        place = data.draw(st.integers(1, len(text)))
+        text = text[:place] + data.draw(st.binary(max_size=2)) + text[data.draw(st.integers(place, len(text))) :]
+
+        found = elements(text, max_element_bytes)
+        if found is not ElementTooLarge:
+            assert found == elements_of_whole(text)
+
+    @pytest.mark.parametrize("unit", [b"1", b"{}", b"[]", b'"a"', b'{"a":1}', b'"\\n"'])
+    @pytest.mark.parametrize("end", [b"]}]", b"]}", b"", b"]}, nonsense]"])
+    def test_large_element_is_refused_before_it_is_parsed(
+        self, unit: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        parsed: list[int] = []
+        scan = strict_json._scan
+
+        def scan_and_count(text: str, index: int) -> tuple[Any, int]:
+            parsed.append(len(text))
+            return scan(text, index)
+
+        monkeypatch.setattr(strict_json, "_scan", scan_and_count)
+        text = b'[{"n":1}, {"a":[' + b",".join([unit] * 5_000) + end
+
+        with pytest.raises(ElementTooLarge) as refused:
+            list(parse_array(text, 2_000))
+        assert refused.value.position == 1
+        assert max(parsed) <= 2_000
+
+    @pytest.mark.parametrize("filler", [b" ", b"\n\t", b"\r\n"])
+    def test_white_space_and_escapes_do_not_count(self, filler: bytes) -> None:
+        spaced = b'{"a":[' + (b"1," + filler * 20) * 100 + b"1]}"
+        escaped = b'{"a":"' + b"\\u0041" * 400 + b'"}'
+        text = b"[" + filler.join([spaced, b",", escaped, b",", spaced]) + b"]"
+        assert elements(text, 420) == elements_of_whole(text)
+        assert elements(text, 200) is ElementTooLarge
+
+    def test_array_is_a_level(self) -> None:
+        for levels in (MAX_DEPTH - 1, MAX_DEPTH):
+            text = b"[1, " + b"[" * levels + b"]" * levels + b", " + b"1" * 50 + b"]"
+            assert elements(text, 100) == elements_of_whole(text)
+
+    def test_object_larger_than_an_element_is_no_array(self) -> None:
+        assert elements(b'{"a":[' + b"1," * 500 + b"1]}", 200) is NotAnArray

@@ -1,7 +1,8 @@
-"""The bodies of calls with many items, written and read whole.
+"""The bodies of calls that carry events, written and read whole.
 
 An attribute value is JSON as it stands, but for bytes. botocore looks up the shape of each one all the same, both ways,
-and that takes more CPU than everything else about such a call.
+and that takes more CPU than everything else about such a call. It also needs each payload as a tree, where we have its
+finished JSON.
 """
 
 from base64 import b64decode, b64encode
@@ -26,7 +27,7 @@ def take_over(client: Any) -> None:
     events = client.meta.events
     events.register("before-parse.dynamodb", _drop_half_a_checksum)
     events.register("after-call.dynamodb", _refuse_half)
-    for operation in ("BatchWriteItem", *_READ_WHOLE):
+    for operation in ("BatchWriteItem", "PutItem", *_READ_WHOLE):
         events.register(f"before-parameter-build.dynamodb.{operation}", _keep_from_botocore)
         events.register(f"before-call.dynamodb.{operation}", _write)
     for operation, items_in in _READ_WHOLE.items():
