@@ -41,8 +41,10 @@ class Fault:
 
 
 class InvalidRequest(InboxError):
-    def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("The request does not have the form that this call takes.")
+    def __init__(
+        self, faults: Sequence[Fault], detail: str = "The request does not have the form that this call takes."
+    ) -> None:
+        super().__init__(detail)
         self.faults = tuple(faults)
 
 

@@ -51,8 +51,8 @@ _REFUSED = (NOT_JSON, 401, 403, IDEMPOTENCY_CONFLICT, 413, 415, 422, 503)
 def send_event(headers: dict[str, str], parameters: dict[str, Any], submission: Submission) -> Response:
     """Send one event
 
-    A body with a member `payload` is an envelope. An object without `payload` is taken whole as the payload, so that a
-    webhook can point straight here. The answer comes after the event is on disk.
+    A body with a member `payload` is an envelope. An object without `payload` is taken whole as the payload, and with
+    `raw=true` so is any object: webhooks can point straight here. The answer comes after the event is on disk.
 
     The same idempotency key with the same event gets the first answer again, with 200; with another event it is a 409.
     """

@@ -82,6 +82,14 @@ class HeaderText(String):
             raise ValidationError("Has to be UTF-8.") from None
 
 
+class Flag(Boolean):
+    """A parameter that is `true` or `false`, and not what else Python takes for a boolean (yes, 1, T)."""
+
+    def __init__(self, **options: Any) -> None:
+        message: dict[str, Any] = {"invalid": "Must be true or false."}
+        super().__init__(truthy={"true"}, falsy={"false"}, error_messages=message, **options)
+
+
 class WholeNumber(Integer):
     """A parameter of plain digits: what else Python takes for a number (1_0, ٣, +5) was meant as something else."""
 

@@ -27,23 +27,33 @@ def reader(schema: Schema, location: str) -> Read:
 def _json(schema: Schema) -> Read:
     def read(request: Request) -> Any:
         body = read_body(request, schema)
+        chosen = _chosen(schema, request)
         if body is None:
-            return _load(schema, {})
+            return _load(chosen, {})
         if schema.many:
-            return _load_each(schema, body)
+            return _load_each(chosen, body)
         try:
             document = strict_json.parse(body)
         except NotJSON as error:
             raise Refusal(NOT_JSON, str(error)) from None
-        return _load(schema, document)
+        return _load(chosen, document)
 
     return read
+
+
+def _chosen(schema: Schema, request: Request) -> Schema:
+    """Some bodies have a form that a parameter chooses, which was loaded before."""
+    if not request.query_string or not hasattr(schema, "chosen_by"):
+        return schema
+    chosen: Schema = schema.chosen_by(request.args)
+    return chosen
 
 
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the faults of all."""
     max_event_bytes = services().max_event_bytes
     faults: list[Fault] = []
+    advice: list[str] = []
     elements = strict_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
     positions = count()
 
@@ -53,6 +63,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
         except ValidationError as error:
             # No more than are shown: a batch has room for millions.
             faults.extend(islice(_faults(error.messages, f"/{position}"), MAX_FAULTS - len(faults)))
+            advice.extend(_advice(schema, error))
             return None
 
     try:
@@ -67,7 +78,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     except ElementTooLarge as error:
         raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
     if faults:
-        raise InvalidRequest(faults)
+        raise InvalidRequest(faults, *advice[:1])
 
 
 def _query(schema: Schema) -> Read:
@@ -103,7 +114,13 @@ def _load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise InvalidRequest(list(_faults(error.messages))) from None
+        raise InvalidRequest(list(_faults(error.messages)), *_advice(schema, error)) from None
+
+
+def _advice(schema: Any, error: ValidationError) -> list[str]:
+    """Returns what the schema says to the error as a whole, or nothing."""
+    advise = getattr(schema, "advise", None)
+    return [] if advise is None else advise(error.messages_dict)
 
 
 def _faults(messages: Any, pointer: str = "") -> Iterator[Fault]:

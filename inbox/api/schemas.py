@@ -1,6 +1,7 @@
 """What is sent, and what every answer is made of: validates what comes in, becomes the OpenAPI of what goes out."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import Schema, post_load, pre_load
@@ -8,7 +9,7 @@ from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, Stri
 from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
-from inbox.api.fields import EventType, HeaderText
+from inbox.api.fields import EventType, Flag, HeaderText
 from inbox.events import Status
 from inbox.ingest import Submission
 from inbox.tenants import DEFAULT_SCOPES, Scope
@@ -16,6 +17,10 @@ from inbox.tenants import DEFAULT_SCOPES, Scope
 MAX_BATCH = 500
 MAX_IDEMPOTENCY_KEY = 255
 
+_TRY_RAW = (
+    "The body has a member `payload`, so it was read as an envelope of `payload`, `event_type` and `idempotency_key`. "
+    "Add `?raw=true` to the URL to store the whole body as the payload."
+)
 _MEMBERS = {"event_type", "payload", "idempotency_key"}
 _is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
 
@@ -39,6 +44,14 @@ class Envelope(Schema):
         """Loads one event of a batch."""
         return _plain(data) or super().load(data, many=False)
 
+    def chosen_by(self, parameters: Mapping[str, str]) -> "Envelope":
+        """Returns the schema of a body that is sent with these parameters."""
+        return _RAW_BODY if parameters.get("raw") == "true" else self
+
+    def advise(self, messages: Mapping[str, Any]) -> list[str]:
+        """Returns the way out if something that is no envelope was read as one."""
+        return [_TRY_RAW] if messages.keys() - {"event_type", "idempotency_key", "_schema"} else []
+
     @pre_load
     def _take_whole(self, data: Any, **_: Any) -> Any:
         """An object without `payload` is itself the payload."""
@@ -47,6 +60,18 @@ class Envelope(Schema):
     @post_load
     def _submission(self, data: dict[str, Any], **_: Any) -> Submission:
         return Submission(**data)
+
+
+class RawBody(Envelope):
+    """An event sent with `raw=true`: any object, whatever its members."""
+
+    def load(self, data: Any, **options: Any) -> Any:
+        return Submission(data) if isinstance(data, dict) else super().load(data, **options)
+
+    load_one = load
+
+
+_RAW_BODY = RawBody()
 
 
 def _plain(data: Any) -> Submission | None:
@@ -70,13 +95,17 @@ def _plain(data: Any) -> Submission | None:
 # What a sender may put in the place of an envelope, under the name RawEvent: see Envelope._take_whole.
 RAW_EVENT = {
     "type": "object",
-    "description": "An object without the member `payload` is taken whole as the payload.",
+    "description": "An object without the member `payload` is taken whole as the payload; with `raw=true` any object.",
     "not": {"required": ["payload"]},
 }
 
 
 class SendParameters(Schema):
     event_type = EventType(metadata={"description": "The type of events that bring none themselves."})
+    raw = Flag(
+        load_default=False,
+        metadata={"description": "Take each event whole as its payload, even if it has a member `payload`."},
+    )
 
 
 class SendHeaders(Schema):

@@ -61,6 +61,18 @@ def test_many_faults_are_cut_short(acme: Caller) -> None:
     assert len(pointers(acme.post("/events/batch", json=[7] * 500))) == 20
 
 
+def test_raw_takes_each_event_whole(acme: Caller) -> None:
+    batch = [{"payload": {"n": 0}, "event": "a"}, {"payload": 1, "idempotency_key": 7}, {"n": 2}]
+    refused = acme.post("/events/batch", json=batch)
+    assert (refused.status_code, pointers(refused)) == (422, ["/0/event", "/1/payload", "/1/idempotency_key"])
+    assert "?raw=true" in refused.get_json()["detail"]
+
+    answer = acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 201
+    assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("hook", each) for each in batch]
+    assert pointers(acme.post("/events/batch?raw=true", json=[{}, 7])) == ["/1"]
+
+
 class TestLargerThanAnEvent:
     """Batches that are parsed one event at a time."""
 

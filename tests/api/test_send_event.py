@@ -91,6 +91,51 @@ def test_a_body_of_another_form_is_refused_with_a_pointer(acme: Caller, body: An
     assert acme.waiting() == []
 
 
+# As Zoom and Calendly send them, shortened.
+ZOOM = {"event": "meeting.started", "event_ts": 1626230691572, "payload": {"account_id": "a", "object": {"id": "1"}}}
+CALENDLY = {"event": "invitee.created", "created_at": "2020-11-23T17:51:19Z", "payload": {"email": "a@b.example"}}
+
+
+class TestRaw:
+    @pytest.mark.parametrize("body", [ZOOM, CALENDLY, {"payload": 1}, {"payload": {}, "event_type": "x y"}, {}])
+    def test_body_is_the_payload_whatever_its_members(self, acme: Caller, body: dict[str, Any]) -> None:
+        answer = acme.post("/events?raw=true&event_type=hook", json=body)
+
+        assert answer.status_code == 201
+        assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("hook", body)]
+
+    def test_refusal_of_such_a_body_names_the_parameter(self, acme: Caller) -> None:
+        for query in ("", "?raw=false"):
+            answer = acme.post(f"/events{query}", json=ZOOM)
+            assert (answer.status_code, pointers(answer)) == (422, ["/event", "/event_ts"])
+            assert "?raw=true" in answer.get_json()["detail"]
+        assert "?raw=true" in acme.post("/events", json={"payload": "text"}).get_json()["detail"]
+        assert acme.waiting() == []
+
+    def test_refusal_of_an_envelope_with_a_bad_type_does_not(self, acme: Caller) -> None:
+        answer = acme.post("/events", json={"payload": {}, "event_type": "a b"})
+        assert "raw" not in answer.get_json()["detail"]
+
+    def test_header_makes_it_repeatable(self, acme: Caller) -> None:
+        header = {"Idempotency-Key": "k1"}
+        first, again = (acme.post("/events?raw=true", json=ZOOM, headers=header) for _ in range(2))
+        assert (first.status_code, again.status_code, len(acme.waiting())) == (201, 200, 1)
+        other = acme.post("/events?raw=true", json=CALENDLY, headers=header)
+        assert other.status_code == 409
+
+    @pytest.mark.parametrize("body", [[], "text", 1, None])
+    def test_what_is_no_object_is_refused(self, acme: Caller, body: Any) -> None:
+        answer = acme.post("/events?raw=true", data=json.dumps(body), content_type="application/json")
+        assert (answer.status_code, pointers(answer)) == (422, [""])
+
+    @pytest.mark.parametrize("value", ["", "1", "True", "yes", "on", "true%20", "raw"])
+    def test_other_values_are_refused(self, acme: Caller, value: str) -> None:
+        for path, body in (("/events", {}), ("/events/batch", [{}])):
+            answer = acme.post(f"{path}?raw={value}", json=body)
+            assert (answer.status_code, pointers(answer)) == (422, ["/raw"])
+        assert acme.waiting() == []
+
+
 def test_an_unknown_parameter_is_refused(acme: Caller) -> None:
     answer = acme.post("/events?eventtype=a", json={"payload": {}})
     assert (answer.status_code, pointers(answer)) == (422, ["/eventtype"])

@@ -43,7 +43,12 @@ def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -
     for name, own in _OWN.items():
         if case.path_parameters.get(name) in own:
             case.path_parameters[name] = _INSTEAD[name]
-    if case.meta is not None and case.meta.generation.mode.is_positive:
+    if case.meta is None:
+        return
+    if not case.meta.generation.mode.is_positive and case.query.get("raw") in (True, "true"):
+        # With it any object is a body, which OpenAPI cannot say.
+        del case.query["raw"]
+    if case.meta.generation.mode.is_positive:
         _make_parts_fit(case)
         if case.meta.phase.name is not TestPhase.STATEFUL:
             _aim(case)

@@ -46,6 +46,14 @@ def test_an_event_of_a_batch_is_loaded_as_the_schema_would(document: Any) -> Non
     assert outcome(lambda: envelope.load_one(document)) == outcome(lambda: Schema.load(envelope, document, many=False))
 
 
+@given(DOCUMENTS)
+def test_raw_body_is_the_payload_of_any_object(document: Any) -> None:
+    raw = Envelope().chosen_by({"raw": "true"})
+
+    expected = Submission(document) if isinstance(document, dict) else {"_schema": ["Invalid input type."]}
+    assert outcome(lambda: raw.load(document)) == outcome(lambda: raw.load_one(document)) == expected
+
+
 def test_plain_events_do_not_reach_marshmallow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(Schema, "load")
     sent = {"event_type": "order.created", "payload": {"order": 1}, "idempotency_key": "one"}
