@@ -20,8 +20,10 @@ import click
 from inbox import strict_json
 from inbox.client import CallFailed, Client, Event, Lease
 
-_LEASE_SECONDS = 60
-_RENEW_SECONDS = 20
+# Early, because the lease lasts INBOX_LEASE_SECONDS until then, which may be short.
+_FIRST_RENEWAL_SECONDS = 0.5
+_RENEWAL_SECONDS = 20
+_RENEWED_LEASE_SECONDS = 60
 _LONGEST_PAUSE_MS = 100
 
 
@@ -32,7 +34,7 @@ def print_events(client: Client, inbox: str, limit: int, wait_seconds: int = 0) 
     """
     if sys.stdout is None:
         raise OSError(errno.EBADF, "stdout is closed")
-    with client.lease(inbox, limit=limit, wait=wait_seconds, lease_seconds=_LEASE_SECONDS) as lease:
+    with client.lease(inbox, limit=limit, wait=wait_seconds) as lease:
         printer = _Printer(lease)
         try:
             printer.print_all()
@@ -52,7 +54,7 @@ class _Printer:
     def __init__(self, lease: Lease) -> None:
         self.read: list[Event] = []
         self._lease = lease
-        self._renewed_at = time.monotonic()
+        self._renew_at = time.monotonic() + _FIRST_RENEWAL_SECONDS
         self._stdout = sys.stdout.fileno()
         self._is_pipe = stat.S_ISFIFO(os.fstat(self._stdout).st_mode)
         self._reader = select.poll()
@@ -83,7 +85,7 @@ class _Printer:
 
     def _renew(self) -> None:
         """A reader may take longer than a lease lasts, such as a loop in a shell."""
-        if time.monotonic() - self._renewed_at > _RENEW_SECONDS:
+        if time.monotonic() >= self._renew_at:
             self._lease.acknowledge(self.read)
-            self._lease.extend(_LEASE_SECONDS)
-            self._renewed_at = time.monotonic()
+            self._lease.extend(_RENEWED_LEASE_SECONDS)
+            self._renew_at = time.monotonic() + _RENEWAL_SECONDS

@@ -115,7 +115,7 @@ def test_slow_reader_keeps_its_lease(service: Service, monkeypatch: pytest.Monke
     service.start()
     for number in range(1, 4):
         client.send({"n": number})
-    monkeypatch.setattr(event_printer, "_RENEW_SECONDS", 0)
+    monkeypatch.setattr(event_printer, "_RENEWAL_SECONDS", 0)
     output, stdout = os.pipe()
     with os.fdopen(output) as reader, os.fdopen(stdout, "w") as writer, ThreadPoolExecutor() as pool:
         monkeypatch.setattr(sys, "stdout", writer)
