@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
 from typing import Any, NamedTuple
 
 from inbox import events, strict_json
@@ -46,8 +45,7 @@ class Ingest:
             return _event(submission, events.batch_event_id(tenant_id, batch_key, position))
 
         try:
-            # `map` lets go of a submission before it takes the next one; the variable of a loop would not.
-            new_events = list(map(new_event, submissions, count()))
+            new_events = [new_event(submission, position) for position, submission in enumerate(submissions)]
             # The size makes a longer or shorter batch under the same key another one.
             size = b"%d" % len(new_events)
             for position, fingerprint in under_batch_key.items():

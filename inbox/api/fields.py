@@ -83,7 +83,7 @@ class HeaderText(String):
 
 
 class Flag(Boolean):
-    """A parameter that is `true` or `false`, and not what else Python takes for a boolean (yes, 1, T)."""
+    """A parameter that is `true` or `false`; marshmallow alone also accepts `yes`, `1` and `T`."""
 
     def __init__(self, **options: Any) -> None:
         message: dict[str, Any] = {"invalid": "Must be true or false."}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from itertools import count, islice
 from typing import Any
 
 from flask import Request
@@ -11,7 +10,7 @@ from marshmallow import Schema, ValidationError
 from inbox import strict_json
 from inbox.api.bodies import read_body
 from inbox.api.problem_catalogue import NOT_JSON
-from inbox.api.problems import MAX_FAULTS, Refusal
+from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Fault, InvalidRequest
 from inbox.strict_json import ElementTooLarge, NotAnArray, NotJSON
@@ -54,22 +53,21 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     max_event_bytes = services().max_event_bytes
     faults: list[Fault] = []
     advice: list[str] = []
-    elements = strict_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
-    positions = count()
-
-    def load(element: Any, position: int) -> Any:
-        try:
-            return schema.load_one(element)
-        except ValidationError as error:
-            # No more than are shown: a batch has room for millions.
-            faults.extend(islice(_faults(error.messages, f"/{position}"), MAX_FAULTS - len(faults)))
-            advice.extend(_advice(schema, error))
-            return None
-
+    position = -1
     try:
-        # None of these keeps an element while the next one is parsed.
-        yield from filter(None, map(load, islice(elements, schema.max_elements), positions))
-        if next(positions) == 0 or any(True for _ in elements):
+        for position, element in enumerate(
+            strict_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
+        ):
+            if position == schema.max_elements:
+                raise NotAnArray
+            try:
+                loaded = schema.load_one(element)
+            except ValidationError as error:
+                faults += _faults(error.messages, f"/{position}")
+                advice += _advice(schema, error)
+            else:
+                yield loaded
+        if position < 0:
             raise NotAnArray
     except NotJSON as error:
         raise Refusal(NOT_JSON, str(error)) from None

@@ -8,7 +8,7 @@ from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nes
 from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
-from inbox.api.fields import FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.api.fields import Flag, FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
 from inbox.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
@@ -40,13 +40,6 @@ class Email(String):
 def _check_email(text: str) -> None:
     if not is_email(text):
         raise ValidationError("Has to be an e-mail address.")
-
-
-class Flag(Boolean):
-    """A parameter that is true or false, and nothing that only looks like it."""
-
-    truthy = {"true"}  # noqa: RUF012 - as marshmallow declares it
-    falsy = {"false"}  # noqa: RUF012
 
 
 class _Page(Schema):
