@@ -78,7 +78,7 @@ def it_boots(running: Container, built: Replay) -> None:
 
 def an_event_goes_through_it(running: Container) -> None:
     assert running.run(["inbox", "tenants", "create", "acme"]).returncode == 0
-    key = running.run(["inbox", "keys", "create", "acme"]).stdout.strip()
+    key = running.run(["inbox", "keys", "create", "acme", "--scope", "all"]).stdout.strip()
     sent = running.run(["inbox", "send", "--key", key, '{"order": 1001.0}'])
     assert sent.returncode == 0, sent.stderr
     (event,) = running.run(["inbox", "poll", "--key", key]).stdout.splitlines()

@@ -69,6 +69,8 @@ def _make_parts_fit(case: Case[Any]) -> None:
     if case.path == "/inboxes/{name}" and isinstance(case.body, dict) and "enabled" in case.body:
         case.path_parameters["name"] = DEFAULT_INBOX
         case.body.pop("event_types", None)
+    elif case.path == "/inboxes/{name}" and case.path_parameters.get("name") == DEFAULT_INBOX and case.method != "GET":
+        case.path_parameters["name"] = "crm"
     # It has to come out of an earlier answer.
     case.query.pop("cursor", None)
     # An empty inbox would cost the run its seconds.
@@ -87,6 +89,8 @@ def _aim(case: Case[Any]) -> None:
 @schemathesis.hook
 def filter_failure(context: HookContext, failure: Failure, case: Case[Any], response: Response) -> bool:
     """Whether it is one."""
+    if isinstance(failure, RejectedPositiveData) and response.status_code == 412:
+        return "If-None-Match" not in case.headers
     if isinstance(failure, RejectedPositiveData) and response.status_code == 422:
         faults = response.json()["errors"]
         return not (faults and all(_is_exception(fault["pointer"], fault["detail"], case) for fault in faults))
