@@ -33,7 +33,7 @@ from inbox.waiting import Waits
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1
-# Bodies that a process parses and stores at the same time. They take up to eight times as much memory.
+# The largest batches that a process can parse at the same time. Parsing takes up to eight times their size in memory.
 _BATCHES_AT_ONCE = 4
 _MIN_BODY_BUDGET_BYTES = 64 * 1024 * 1024
 

@@ -60,7 +60,7 @@ class ArrivingRequest(StrictRequest):
 
     def _discard_rest(self) -> bool:
         reader = self.body.reader
-        # A client that waits for the interim response may send its body or give it up: nobody knows which.
+        # The client may send its body or give it up, so the connection cannot be reused.
         if self.body.failed or self.awaits_continue or getattr(reader, "length", 0) > MOST_GATHERED_BYTES:
             return False
         if _is_at_end(reader):

@@ -72,17 +72,17 @@ class Lease:
         self._caller = caller
         self._held = {event["receipt"]: event for event in events}
         self._is_batch = True
-        self._in_hand: list[Event] = []
+        self._current: list[Event] = []
 
     def __iter__(self) -> Iterator[Event]:
         """Acknowledges each event when the loop asks for the next one, unless it was settled in the loop."""
         self._is_batch = False
         for event in self.held:
             if event["receipt"] in self._held:
-                self._in_hand = [event]
+                self._current = [event]
                 yield event
                 # Before the call: an event that was handled has not failed when it cannot be acknowledged.
-                self._in_hand = []
+                self._current = []
                 self.acknowledge([event])
 
     @property
@@ -95,8 +95,10 @@ class Lease:
         self._settle("/inbox/ack", events)
 
     def release(self, events: Iterable[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
-        """These come again, after `delay_seconds`. `failed` counts as a lost lease: after the service's
-        INBOX_MAX_DELIVERIES of them an event is dead."""
+        """Returns events to the inbox; polls get them after `delay_seconds`.
+
+        `failed` counts as a lost lease. After INBOX_MAX_DELIVERIES of them the service makes the event dead.
+        """
         self._settle("/inbox/release", events, delay_seconds=delay_seconds, failed=failed)
 
     def extend(self, lease_seconds: int) -> None:
@@ -107,7 +109,7 @@ class Lease:
 
     def _unfinished(self) -> list[Event]:
         """Returns the events that the block was handling when it ended."""
-        return self.held if self._is_batch else self._in_hand
+        return self.held if self._is_batch else self._current
 
     def _give_back(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
         """Tries once: what cannot be released comes again when its lease is over."""
@@ -175,7 +177,7 @@ class Client(Caller):
     ) -> Iterator[Lease]:
         """Leases undelivered events for a `with` block.
 
-        If the block iterates over the lease, each event is acknowledged before the next one. The one in hand is
+        If the block iterates over the lease, each event is acknowledged before the next one. The current one is
         acknowledged when the block ends, also by `return` or `break`, and counts as failed when the block raises: it
         comes again after `delay_seconds`, or is dead after the service's INBOX_MAX_DELIVERIES. Events that the loop did
         not reach are released.

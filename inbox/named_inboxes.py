@@ -1,4 +1,4 @@
-"""Named inboxes, each with its own copy of every event that matches, and the switch of the inbox `default`."""
+"""Named inboxes, each with its own copy of every matching event, and turning `default` on or off."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -91,9 +91,10 @@ class NamedInboxes:
         if event_types is not None:
             raise InvalidRequest([Fault("/event_types", "The inbox `default` takes every event.")])
         if enabled is None:
-            raise InvalidRequest([Fault("/name", "Of the inbox `default`, only `enabled` can be set.")])
+            raise InvalidRequest([Fault("/enabled", "Required for the inbox `default`: true or false.")])
+        inbox = self._default(tenant_id, enabled)
         self._store.set_default_enabled(tenant_id, enabled)
-        return self._default(tenant_id, enabled)
+        return inbox
 
     def _default(self, tenant_id: str, enabled: bool) -> Inbox:
         """It exists as long as its tenant."""

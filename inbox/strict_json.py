@@ -18,7 +18,7 @@ MAX_DEPTH = 32
 _USUAL_CHARS = 65_536
 # If a text is cut off within a word, a number or an escape, the decoder reports an error at most this far from its end.
 _LONGEST_TOKEN = 16
-# In a text that is cut off, the decoder takes 1e+ for the number 1: only the third character behind it tells.
+# At the end of a cut-off text the decoder reads `1e+` as the number 1. A number counts only if enough text follows.
 _LOOKAHEAD = 3
 _space = re.compile(r"[ \t\r\n]*").match
 

@@ -23,19 +23,19 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
     limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
     _refuse_other_media(request)
     body = _read_at_most(request, limit)
-    # Not before it is here: a slow client would keep others out with bytes that it only announced.
+    # Reserved after the read: otherwise slow clients could use up the budget with bodies that they only announced.
     services().body_budget.reserve(len(body))
     g.reserved_bytes = len(body)
     return body
 
 
 def release_budget(_error: BaseException | None = None) -> None:
-    """Called at the end of every request, however it ends: until then the body or what was made of it is in memory."""
+    """Called at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
     services().body_budget.release(g.pop("reserved_bytes", 0))
 
 
 def check_ignored_body(request: Request) -> None:
-    """Reads the body of a call that takes none: a request that broke off must not change anything."""
+    """Reads and drops the body of a call that takes none, so that a truncated request changes nothing."""
     if request.method not in _SAFE_METHODS and _has_body(request):
         _read_at_most(request, _MAX_IGNORED_BYTES)
 

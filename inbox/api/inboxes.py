@@ -1,4 +1,4 @@
-"""/inboxes: named inboxes, and the switch of the inbox `default`."""
+"""/inboxes: named inboxes, and turning `default` on or off."""
 
 from typing import Any
 

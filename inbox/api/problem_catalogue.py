@@ -47,8 +47,8 @@ MISSING_SCOPE = Problem(
     403,
     "The key may not do this",
     "The key is valid but lacks the scope that this call needs.",
-    "Use a key with the scope named in the detail. It is created under Keys in the console, or by an operator with "
-    "inbox keys create TENANT --scope all.",
+    "Use a key with the scope named in the detail. A key with tenant:manage creates one under Keys in the console. An "
+    "operator creates one with inbox keys create TENANT --scope all, or --scope admin for the tenant system.",
 )
 TENANT_INACTIVE = Problem(
     "tenant-inactive",

@@ -41,7 +41,7 @@ def _json(schema: Schema) -> Read:
 
 
 def _chosen(schema: Schema, request: Request) -> Schema:
-    """Some bodies have a form that a parameter chooses, which was loaded before."""
+    """Returns the schema for the body. Query parameters, already validated, may select another one (`raw=true`)."""
     if not request.query_string or not hasattr(schema, "chosen_by"):
         return schema
     chosen: Schema = schema.chosen_by(request.args)
@@ -116,7 +116,7 @@ def _load(schema: Schema, data: Any) -> Any:
 
 
 def _advice(schema: Any, error: ValidationError) -> list[str]:
-    """Returns what the schema says to the error as a whole, or nothing."""
+    """Returns the schema's advice about the error, if any."""
     advise = getattr(schema, "advise", None)
     return [] if advise is None else advise(error.messages_dict)
 

@@ -49,7 +49,7 @@ class Envelope(Schema):
         return _RAW_BODY if parameters.get("raw") == "true" else self
 
     def advise(self, messages: Mapping[str, Any]) -> list[str]:
-        """Returns the way out if something that is no envelope was read as one."""
+        """Suggests `raw=true` if the body was read as an envelope and probably is none."""
         return [_TRY_RAW] if messages.keys() - {"event_type", "idempotency_key", "_schema"} else []
 
     @pre_load

@@ -39,14 +39,15 @@ def print_events(client: Client, inbox: str, limit: int, wait_seconds: int = 0) 
         try:
             printer.print_all()
         except BaseException:
-            # One try, since `--follow` would repeat it for ever: what is not settled comes again after the lease.
+            # One try each, since `--follow` retries for ever. Unsettled events return when the lease expires.
             client.retries = 0
             with suppress(CallFailed):
                 lease.acknowledge(printer.read)
+            with suppress(CallFailed):
                 lease.release(lease.held)
             raise
     if lease.lost:
-        click.echo(f"The lease of {len(lease.lost)} events was over: they may come again.", err=True)
+        click.echo(f"The lease of {len(lease.lost)} events expired. They may be delivered again.", err=True)
     return lease
 
 
@@ -58,7 +59,7 @@ class _Printer:
         self._stdout = sys.stdout.fileno()
         self._is_pipe = stat.S_ISFIFO(os.fstat(self._stdout).st_mode)
         self._reader = select.poll()
-        # Whatever is asked for, it tells that the reader has closed the pipe.
+        # With no events requested, poll() still reports that the reader has closed the pipe.
         self._reader.register(self._stdout, 0)
 
     def print_all(self) -> None:

@@ -17,7 +17,7 @@ _EXISTS = 412
 
 @click.group()
 def inboxes() -> None:
-    """Named inboxes for several consumers, and the switch of `default`. Changes need a key with tenant:manage."""
+    """Manage named inboxes, and turn `default` on or off. Changes need a key with tenant:manage."""
 
 
 @inboxes.command("list")

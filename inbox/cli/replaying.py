@@ -46,7 +46,7 @@ def replay(client: Client, event_id: UUID | None, inbox: str, everything: bool, 
 
 def _ask(client: Client, inbox: str) -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError("--all needs --yes, since stdin is not a terminal and nobody can be asked.")
+        raise click.UsageError("--all needs --yes if stdin is not a terminal.")
     tenant_id = client.ask("GET", "/me", dict)["tenant_id"]
     click.confirm(
         f"Every delivered and dead event in the inbox {inbox} of tenant {tenant_id} becomes undelivered, and consumers "

@@ -128,7 +128,7 @@ class EventStore(Protocol):
 class InboxStore(Protocol):
     """The named inboxes of a tenant, and whether its inbox `default` is on.
 
-    An inbox that is being removed is seen by nobody but `close` and `clear`.
+    Only `close` and `clear` see an inbox that is being removed.
     """
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:

@@ -180,7 +180,7 @@ def test_what_came_while_default_was_off_is_neither_undelivered_nor_delivered(
         ("crm", {"enabled": False}, "/enabled"),
         ("crm", {"enabled": True, "event_types": ["a"]}, "/enabled"),
         ("A", {"enabled": False}, "/name"),
-        ("default", {}, "/name"),
+        ("default", {}, "/enabled"),
         ("default", {"event_types": ["a"]}, "/event_types"),
         ("default", {"enabled": False, "event_types": ["a"]}, "/event_types"),
         ("default", {"enabled": None}, "/enabled"),

@@ -39,8 +39,8 @@ class Outcome:
     fault: Exception | None = None
 
 
-_NOT_TOLD = Outcome()
-"""Of a failed condition until the item has been read: the response may come without it."""
+_ITEM_NOT_RETURNED = Outcome()
+"""The condition failed and DynamoDB returned no item. Replaced once the item has been read."""
 
 
 def raise_fault(outcomes: Iterable[Outcome]) -> None:
@@ -65,26 +65,26 @@ class Changes:
     def make(self, changes: Sequence[Change], now_ms: int) -> list[Outcome]:
         """One outcome for each. Repeating it does no harm and meets what it has done already."""
         answers = [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
-        outcomes = self._with_met_items(changes, answers)
+        outcomes = self._read_met_items(changes, answers)
         for change, outcome in zip(changes, outcomes, strict=True):
             if outcome.item is not None:
                 self._counting.changed(change.seen, change.state, outcome.item, now_ms)
         return outcomes
 
-    def _with_met_items(self, changes: Sequence[Change], outcomes: list[Outcome]) -> list[Outcome]:
+    def _read_met_items(self, changes: Sequence[Change], outcomes: list[Outcome]) -> list[Outcome]:
         """Reads the items that failed conditions have met and that DynamoDB has not returned.
 
         The condition may have failed on our own write, if its response was lost and botocore sent it again.
         """
-        not_told = [change for change, outcome in zip(changes, outcomes, strict=True) if outcome == _NOT_TOLD]
-        if not not_told:
+        unread = [change for change, outcome in zip(changes, outcomes, strict=True) if outcome == _ITEM_NOT_RETURNED]
+        if not unread:
             return outcomes
         try:
-            there = by_sort_key(self._connection.get_many(EVENTS, [change.seen.key for change in not_told]))
+            there = by_sort_key(self._connection.get_many(EVENTS, [change.seen.key for change in unread]))
         except Exception as error:
-            return [Outcome(fault=error) if outcome == _NOT_TOLD else outcome for outcome in outcomes]
+            return [Outcome(fault=error) if outcome == _ITEM_NOT_RETURNED else outcome for outcome in outcomes]
         return [
-            Outcome(met=there.get(change.seen.sort_key)) if outcome == _NOT_TOLD else outcome
+            Outcome(met=there.get(change.seen.sort_key)) if outcome == _ITEM_NOT_RETURNED else outcome
             for change, outcome in zip(changes, outcomes, strict=True)
         ]
 

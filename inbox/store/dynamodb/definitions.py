@@ -12,8 +12,8 @@ from cachetools import TLRUCache
 
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
-    ABOUT_INBOXES,
     DEFAULT_ENABLED,
+    INBOX_ITEMS_PREFIX,
     TENANTS,
     Item,
     is_inbox,
@@ -71,7 +71,7 @@ class Definitions:
         found = self._connection.walk(
             TableName=self._connection.table(TENANTS),
             KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(ABOUT_INBOXES)},
+            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(INBOX_ITEMS_PREFIX)},
             ConsistentRead=True,
         )
         items = list(found)

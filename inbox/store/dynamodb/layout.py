@@ -256,7 +256,7 @@ def inbox_names_key(tenant_id: str) -> dict[str, Any]:
 
 
 def is_inbox(item: Item) -> bool:
-    """Returns False for the item with the names, which the prefix `ABOUT_INBOXES` finds as well."""
+    """Returns False for the item with the names, which the prefix `INBOX_ITEMS_PREFIX` finds as well."""
     return bool(item["SK"] != text(_INBOX_NAMES))
 
 
@@ -322,10 +322,10 @@ UNDELIVERED_COUNT = "undelivered"
 
 _AUDIT = f"AUDIT{_SEPARATOR}"
 KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
-ABOUT_INBOXES = "INBOX"
-"""What the sort keys of a tenant's inboxes, and of the item with their names, begin with."""
-INBOXES_OF_TENANT = f"{ABOUT_INBOXES}{_SEPARATOR}"
-_INBOX_NAMES = f"{ABOUT_INBOXES}ES"
+INBOX_ITEMS_PREFIX = "INBOX"
+"""Prefix of the sort keys of a tenant's inboxes and of the item with their names."""
+INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
+_INBOX_NAMES = "INBOXES"
 # In an item INBOX#default, a process of an earlier release would see a named inbox and fail to write its copies.
 DEFAULT_ENABLED = "default_enabled"
 """In the item with the names: False while `default` is off."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
 
+from inbox.store.sqlite.disk_room import DiskRoom
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
 
 T = TypeVar("T")
@@ -47,26 +48,13 @@ class Source(Protocol):
     def discard(self, connection: apsw.Connection) -> None: ...
 
 
-class Room(Protocol):
-    """Room on the disk."""
-
-    def begin(self, connection: apsw.Connection) -> None:
-        """Starts to measure a transaction."""
-
-    def allocate(self, connection: apsw.Connection) -> None:
-        """Extends the file for the open transaction. Raises FullError if the disk is full."""
-
-    def reclaim(self, connection: apsw.Connection, callers: int) -> None:
-        """Makes room in the log after a FullError in a transaction of `callers` writers."""
-
-
 class GroupCommit:
     """Owns the connection it asks for, from the first write on; nobody else may use it.
 
     `on_group` hears how many were in a group, once they have been told.
     """
 
-    def __init__(self, source: Source, room: Room) -> None:
+    def __init__(self, source: Source, room: DiskRoom) -> None:
         self._source = source
         self._room = room
         self._connection: apsw.Connection | None = None

@@ -71,8 +71,10 @@ function openView(view, query) {
   }
   root.append(viewHead(view.title), el("div", { class: "notice warn" },
     el("p", {}, "This key may not do that: it lacks the scope ", el("code", {}, view.scopes[0]), "."),
-    el("p", {}, "Sign in with a key that has it. A key with ", el("code", {}, "tenant:manage"), " creates others under Keys, and an operator with ",
-      el("code", {}, `inbox keys create ${session.me.tenant_id} --scope all`), ".")));
+    el("p", {}, "Sign in with a key that has it. ", ...(view.scopes[0] === "admin"
+      ? ["An operator creates one with ", el("code", {}, "inbox keys create system --scope admin"), "."]
+      : ["A key with ", el("code", {}, "tenant:manage"), " creates others under Keys, and an operator with ",
+        el("code", {}, `inbox keys create ${session.me.tenant_id} --scope all`), "."]))));
 }
 
 // Whatever shows more than lines to paste.

@@ -46,8 +46,8 @@ def check_not_older(connection: apsw.Connection) -> None:
     """Raises StoreUnavailable if an earlier release made the database. An empty one passes."""
     if 0 < _version(connection) < len(_scripts()):
         raise StoreUnavailable(
-            f"{connection.filename} has the schema of an earlier release, which cannot open it any more once it is "
-            f"migrated. To migrate it, {_init(connection)}."
+            f"{connection.filename} has the schema of an earlier release. After a migration, that release cannot open "
+            f"it. To migrate it, {_init(connection)}."
         )
 
 

@@ -8,8 +8,8 @@ import { session } from "../session.js";
 
 const SCOPES = [
   ["events:write", "send events", true],
-  ["events:read", "look at events and figures, take nothing", false],
-  ["inbox:read", "the same; poll and replay", true],
+  ["events:read", "look at events and figures only", false],
+  ["inbox:read", "look at, poll and replay events", true],
   ["tenant:manage", "manage keys and inboxes, erase events", false],
 ];
 // Only a key that has it can pass it on, and only the tenant system has any.

@@ -88,7 +88,7 @@ export function openOverview(root, { query, signal }) {
 
 function defaultIsOff() {
   return el("p", { class: "notice" },
-    "The inbox default is off, so events only go to named inboxes. These figures are of default, those of named inboxes are in the table By inbox.");
+    "The inbox default is off, so events only go to named inboxes. The figures below are those of default; the table By inbox has those of each inbox.");
 }
 
 function windowOf({ window }) {
