@@ -37,6 +37,8 @@ def list_inboxes(client: Client, *, as_json: bool) -> None:
 @calls_service
 def create(client: Client, name: str, event_types: tuple[str, ...], replace: bool) -> None:
     """Create an inbox that gets a copy of every event that matches."""
+    if name == DEFAULT_INBOX:
+        raise click.UsageError(f"The inbox {name} always exists. `inbox inboxes enable {name}` turns it on.")
     body = {"event_types": list(event_types) or None}
     try:
         document = client.call("PUT", f"/inboxes/{name}", body, headers={} if replace else {"If-None-Match": "*"})

@@ -233,6 +233,8 @@ def test_default_is_turned_off_and_on(service: Service) -> None:
     assert (on.returncode, json.loads(on.stdout)["enabled"]) == (0, True)
     service.run("send", '{"n": 2}')
     assert json.loads(service.run("poll").stdout)["payload"] == {"n": 2}
+    refused = service.run("inboxes", "create", "default")
+    assert (refused.returncode, refused.stdout, "enable default" in refused.stderr) == (2, "", True)
 
 
 def test_existing_inbox_is_replaced_only_if_asked_for(on_each_engine: Service) -> None:
