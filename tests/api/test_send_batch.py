@@ -64,7 +64,7 @@ def test_many_faults_are_cut_short(acme: Caller) -> None:
 def test_raw_takes_each_event_whole(acme: Caller) -> None:
     batch = [{"payload": {"n": 0}, "event": "a"}, {"payload": 1, "idempotency_key": 7}, {"n": 2}]
     refused = acme.post("/events/batch", json=batch)
-    assert (refused.status_code, pointers(refused)) == (422, ["/0/event", "/1/payload", "/1/idempotency_key"])
+    assert (refused.status_code, set(pointers(refused))) == (422, {"/0/event", "/1/payload", "/1/idempotency_key"})
     assert "?raw=true" in refused.get_json()["detail"]
 
     answer = acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers={"Idempotency-Key": "k"})

@@ -107,7 +107,7 @@ class TestRaw:
     def test_refusal_of_such_a_body_names_the_parameter(self, acme: Caller) -> None:
         for query in ("", "?raw=false"):
             answer = acme.post(f"/events{query}", json=ZOOM)
-            assert (answer.status_code, pointers(answer)) == (422, ["/event", "/event_ts"])
+            assert (answer.status_code, set(pointers(answer))) == (422, {"/event", "/event_ts"})
             assert "?raw=true" in answer.get_json()["detail"]
         assert "?raw=true" in acme.post("/events", json={"payload": "text"}).get_json()["detail"]
         assert acme.waiting() == []
