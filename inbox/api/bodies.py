@@ -31,7 +31,8 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
 
 def release_budget(_error: BaseException | None = None) -> None:
     """Called at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
-    services().body_budget.release(g.pop("reserved_bytes", 0))
+    if "reserved_bytes" in g:
+        services().body_budget.release(g.pop("reserved_bytes"))
 
 
 def check_ignored_body(request: Request) -> None:

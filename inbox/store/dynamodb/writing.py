@@ -169,7 +169,7 @@ class Writing:
         for item in self._connection.get_many(EVENTS, [key]):
             return item
         # It may have been our own write.
-        raise StoreUnavailable("The event was deleted at the same moment.")
+        raise StoreUnavailable("The event was deleted while it was being stored.")
 
     def _put(self, condition: str, item: Item, **expression: Any) -> None:
         self._connection.call(

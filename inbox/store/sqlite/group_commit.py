@@ -108,7 +108,7 @@ class GroupCommit:
             _perform(waiting, connection)
         self._room.allocate(connection)
         connection.execute("COMMIT")
-        # What went into a file that somebody has taken away was not kept.
+        # If the file was moved or deleted, the commit went to a file that is no longer the store.
         if not self._source.is_in_place(connection):
             raise apsw.CantOpenError("the file is not where it was opened")
 
