@@ -2,6 +2,7 @@
 
 import atexit
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -17,7 +18,6 @@ from inbox.ingest import Ingest
 from inbox.key_cache import KeyCache
 from inbox.key_ring import KeyRing
 from inbox.measured_store import MeasuredStore
-from inbox.metric_files import MetricFiles
 from inbox.metrics import Metrics
 from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
@@ -44,13 +44,13 @@ class Shared:
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     met_keys: TokenBuckets = field(default_factory=TokenBuckets)
-    metric_files: MetricFiles | None = None
+    metrics_folder: Path | None = None
     needed_disk_bytes: SharedInteger = field(default_factory=SharedInteger)
 
 
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
-    metrics = Metrics(settings.engine, shared.metric_files)
+    metrics = Metrics(settings.engine, shared.metrics_folder)
     store.watch_batches(metrics.batch_written)
     store = MeasuredStore(store, metrics.of_operation)
     app = Flask("inbox", static_folder=None)

@@ -3,12 +3,15 @@
 No label holds anything that a client chooses, so there are only so many series: nothing of tenants, keys or paths.
 """
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import structlog
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -21,12 +24,11 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from prometheus_client.values import MutexValue
+from prometheus_client.values import MultiProcessValue, MutexValue
 
 from inbox.event_counts import EventCounts
 from inbox.measured_store import Ended
-from inbox.metric_files import MetricFiles
-from inbox.shared_numbers import values_in
+from inbox.metrics_folder import has_room
 
 _UNMATCHED = "unmatched"
 _OTHER = "other"
@@ -38,23 +40,30 @@ _CALLERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 # When a number was begun is not known where processes count together. So both ways show the same.
 disable_created_metrics()
 
+_log = structlog.get_logger()
+
 Count = Callable[[], None]
 Observe = Callable[[float], None]
 
 
 class Metrics:
-    """Counts in `files`, together with the other processes of the service; without them each for itself."""
+    """Counts in files in `folder`, and shows the sums of all processes that do; without a folder, counts in memory."""
 
-    def __init__(self, engine: str, files: MetricFiles | None = None) -> None:
+    def __init__(self, engine: str, folder: Path | None = None) -> None:
         registry = CollectorRegistry()
         self._engine = engine
-        self._reading = nullcontext if files is None else files.reading
-        self._shown = registry if files is None else CollectorRegistry()
-        # All metrics are made of what stands there, those of a label when it is met.
-        values.ValueClass = MutexValue if files is None else values_in(files.folder)
-        if files is not None:
-            files.be_there()
-            MultiProcessCollector(self._shown, str(files.folder))
+        self._shown = registry if folder is None else CollectorRegistry()
+        # prometheus_client chooses the class of new series at import, when there is no folder yet.
+        values.ValueClass = MutexValue
+        if folder is not None:
+            # systemd empties /dev/shm when the user of the service logs out; a new worker must still start.
+            folder.mkdir(mode=0o700, exist_ok=True)
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+            MultiProcessCollector(self._shown, str(folder))
+            if has_room(folder):
+                values.ValueClass = MultiProcessValue()
+            else:
+                _log.warning("metrics of this process are not counted, no room left", folder=str(folder))
         self._shown.register(_Build(engine))
 
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
@@ -122,8 +131,7 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """All of them, as Prometheus reads them."""
-        with self._reading():
-            return generate_latest(self._shown)
+        return generate_latest(self._shown)
 
 
 class _Build(Collector):

@@ -5,15 +5,15 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 
-from inbox import metric_files
 from inbox.app import Shared, create_app, start_background
 from inbox.errors import SettingsError
 from inbox.logs import GunicornLogger
-from inbox.metric_files import SHARED_MEMORY, MetricFiles
+from inbox.metrics_folder import SHARED_MEMORY, create_metrics_folder, remove_gauges
 from inbox.settings import Settings
 from inbox.store.opening import open_made_store, open_store
 from inbox.worker import InboxWorker
@@ -32,8 +32,8 @@ def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> 
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
         store.check()
-    with metric_files.made() as files:
-        _Server(settings, files, when_ready).run()
+    with create_metrics_folder() as metrics_folder:
+        _Server(settings, metrics_folder, when_ready).run()
 
 
 def host_and_port(settings: Settings) -> str:
@@ -68,11 +68,11 @@ def _connections_of_a_worker(settings: Settings) -> int:
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    def __init__(self, settings: Settings, files: MetricFiles, when_ready: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, metrics_folder: Path, when_ready: Callable[[], None]) -> None:
         self._settings = settings
         self._when_ready = when_ready
-        self._metric_files = files
-        self._shared = Shared(metric_files=files)
+        self._metrics_folder = metrics_folder
+        self._shared = Shared(metrics_folder=metrics_folder)
         super().__init__()
 
     def load_config(self) -> None:
@@ -93,17 +93,10 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "proc_name": "inbox",
             "logger_class": GunicornLogger,
             "when_ready": lambda _server: self._when_ready(),
-            "child_exit": self._keep_its_counts,
+            "child_exit": lambda _server, worker: remove_gauges(self._metrics_folder, worker.pid),
         }
         for name, value in options.items():
             self.cfg.set(name, value)
-
-    def _keep_its_counts(self, arbiter: Any, _worker: Any) -> None:
-        try:
-            self._metric_files.keep_of_ended(arbiter.WORKERS)
-        except Exception as error:
-            # No reason to end the service, whatever it was. It is tried again when the next one ends.
-            arbiter.log.warning("What a worker has counted is left where it is (%s)", type(error).__name__)
 
     def load(self) -> Any:
         # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.

@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 from playwright.sync_api import Browser
 
-from inbox import metric_files
+from inbox.metrics_folder import create_metrics_folder
 from tests.deploy.recording import Recording
 from tests.engines import browser, cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
@@ -88,12 +88,12 @@ def descriptions_of_services() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_memory() -> Iterator[None]:
-    """What the last service that was killed has left there goes as it would at the next start."""
+    """Removes the metrics of killed services, as the next start of a service would."""
     yield
     # Its workers may still be ending. Services of other test processes keep theirs.
     for _ in range(20):
-        with metric_files.made() as files:
-            others = [each for each in files.folder.parent.glob("inbox-metrics-*") if each != files.folder]
+        with create_metrics_folder() as folder:
+            others = [each for each in folder.parent.glob("inbox-metrics-*") if each != folder]
         if not others:
             break
         time.sleep(0.05)

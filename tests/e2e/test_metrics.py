@@ -91,19 +91,6 @@ def test_no_count_falls_or_doubles_when_a_worker_ends_and_is_replaced(service: S
     assert sums(service) == [14] * 6
 
 
-def test_files_do_not_pile_up_with_restarts(service: Service) -> None:
-    service.start()
-    folder = folder_of(service)
-    for _ in range(4):
-        kill_worker(service, service.workers[0])
-        shown(service)
-    workers = service.workers
-    living = {f"{kind}_{pid}.db" for kind in ("counter", "histogram", "gauge_livesum") for pid in workers}
-    until(
-        lambda: {file.name for file in folder.iterdir()} == living | {"counter_ended.db", "histogram_ended.db", "lock"}
-    )
-
-
 def test_polls_that_wait_are_seen_and_forgotten_with_their_worker(service: Service) -> None:
     key = service.create_key("acme")
     service.start()

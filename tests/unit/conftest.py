@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import values
+from prometheus_client.values import MutexValue
 
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.harnesses import MAX_DELIVERIES
@@ -20,6 +22,16 @@ def store(path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(path, MAX_DELIVERIES)
     yield store
     store.close()
+
+
+@pytest.fixture
+def metrics_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for metrics. After the test, metrics count in memory again."""
+    folder = tmp_path / "metrics"
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(folder))
+    monkeypatch.setattr(values, "ValueClass", MutexValue)
+    yield folder
+    values.close_all_multiprocess_files()
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 from inbox.background import Background
 from inbox.errors import StoreUnavailable
 from inbox.events import NewEvent, random_event_id
-from inbox.metric_files import MetricFiles
 from inbox.retention import Retention
 from inbox.server import _Server
 from inbox.settings import Settings
@@ -74,9 +73,11 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
     store.close()
 
 
-def test_a_worker_purges_and_flushes_from_when_it_has_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_purges_and_flushes_once_it_has_loaded_the_app(
+    tmp_path: Path, metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[str] = []
     monkeypatch.setattr(Background, "start", lambda background: started.append(background._name))
     monkeypatch.setattr(Background, "stop", lambda _background: None)
-    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), MetricFiles(tmp_path), lambda: None).load()
+    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), metrics_folder, lambda: None).load()
     assert started == ["purge", "flush"]
