@@ -1,0 +1,50 @@
+"""gzip: answers compressed for clients that accept it."""
+
+import zlib
+from functools import lru_cache
+
+from flask import Response, request
+
+# Below that, the CPU time is worth more than the bytes: most answers fit in one packet anyway.
+_MIN_BYTES = 1024
+# A page of 100 orders with 63 KB: level 1 makes it 18.8 KB in 0.7 ms of CPU, level 6 makes it 16.6 KB in 1.3 ms. A poll
+# takes about 1 ms otherwise, so saving another 3% is not worth twice the time.
+_ANSWER_LEVEL = 1
+_FILE_LEVEL = 6
+_CODINGS = ("gzip", "identity")
+_TEXTS = ("text/", "application/json", "application/javascript", "image/svg+xml")
+_GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
+
+
+def compress_answer(response: Response) -> Response:
+    """Compresses the answer to a GET or HEAD if it is large enough and the client accepts gzip."""
+    # The cheapest conditions come first: this runs for every request.
+    if response.status_code not in (200, 304) or (response.content_length or 0) <= _MIN_BYTES:
+        return response
+    # Answers to other methods may contain a new key, and the size of a compressed answer says something about its text.
+    environ, headers = request.environ, response.headers
+    if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not headers["Content-Type"].startswith(_TEXTS):
+        return response
+    headers["Vary"] = "Accept-Encoding"
+    if "HTTP_ACCEPT_ENCODING" not in environ or request.accept_encodings.best_match(_CODINGS) != "gzip":
+        return response
+    etag, _ = response.get_etag()
+    if etag is not None:
+        # Two variants must not share a strong ETag. A weak one still matches If-None-Match.
+        response.set_etag(etag, weak=True)
+    if response.status_code == 304:
+        return response
+    # Byte ranges are served of the uncompressed variant.
+    headers.pop("Accept-Ranges", None)
+    headers["Content-Encoding"] = "gzip"
+    response.direct_passthrough = False
+    body = response.get_data()
+    # Only files have an ETag.
+    response.set_data(zlib.compress(body, _ANSWER_LEVEL, _GZIP) if etag is None else _compress_file(body))
+    return response
+
+
+# Files need no key, and the largest takes 60 ms to compress. There are about 60 of them.
+@lru_cache(maxsize=128)
+def _compress_file(content: bytes) -> bytes:
+    return zlib.compress(content, _FILE_LEVEL, _GZIP)

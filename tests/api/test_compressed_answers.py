@@ -1,0 +1,193 @@
+"""Answers are compressed for clients that accept gzip."""
+
+import gzip
+from typing import Any
+
+import orjson
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from inbox.tenants import Scope
+from tests.api.conftest import Caller, Tenancy
+
+GZIP = {"Accept-Encoding": "gzip"}
+STYLE = "/console/css/base.css"
+PAGES = [
+    "/console/scripts/main.js",
+    "/console/icons.svg",
+    "/console/n8n.json",
+    "/",
+    STYLE,
+    "/openapi.json",
+    "/problems",
+]
+ACCEPTED = [
+    ("gzip", True),
+    ("GZIP", True),
+    ("gzip, deflate, br", True),
+    ("deflate, gzip;q=0.5", True),
+    ("gzip;q=0.001", True),
+    ("*", True),
+    ("*;q=0.5", True),
+    ("br, *;q=0.1", True),
+    ("identity;q=0.5, gzip", True),
+    ("identity, gzip", True),
+    ("gzip, identity;q=0", True),
+    ("gzip;q=0", False),
+    ("gzip; q=0", False),
+    ("gzip;q=0.000, *", False),
+    ("*, gzip;q=0", False),
+    ("*;q=0", False),
+    ("identity", False),
+    ("identity, gzip;q=0.5", False),
+    ("deflate, br", False),
+    ("gzipped", False),
+    ("", False),
+    # Nonsense means no gzip, and no error.
+    ("gzip;q=x", False),
+    ("gzip;q=2", False),
+    ("gzip;q=-1", False),
+    ("gzip;q=nan", False),
+    (";;,,=;\xe9", False),
+    ("x," * 4000, False),
+]
+
+
+def is_compressed(answer: TestResponse) -> bool:
+    coding = answer.headers.get("Content-Encoding")
+    assert coding in (None, "gzip")
+    assert int(answer.headers["Content-Length"]) == len(answer.data)
+    return coding == "gzip"
+
+
+def without(headers: Any, *names: str) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers if name not in ("X-Request-Id", *names)]
+
+
+@pytest.fixture
+def many(acme: Caller) -> Caller:
+    for number in range(20):
+        acme.send({"order": number, "text": "x" * 50})
+    return acme
+
+
+@pytest.mark.parametrize("path", ["/inbox", "/inbox?mode=lease", "/inbox/default?mode=peek"])
+def test_poll_is_compressed(many: Caller, path: str) -> None:
+    waiting = many.waiting()
+    answer = many.get(path, GZIP)
+
+    assert is_compressed(answer)
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    events = orjson.loads(gzip.decompress(answer.data))
+    assert [event["payload"] for event in events] == [event["payload"] for event in waiting]
+    assert len(answer.data) < len(orjson.dumps(events)) / 3
+
+
+def test_list_unpacks_to_the_uncompressed_one(tenancy: Tenancy, many: Caller) -> None:
+    reader = tenancy.caller("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
+    for number in range(15):
+        reader.put(f"/inboxes/inbox-{number}", json={"event_types": ["order.*"]})
+        reader.post("/keys", json={"name": f"key-{number}"})
+    event_id = many.send({"text": "x" * 2000})["id"]
+
+    for path in ("/events", f"/events/{event_id}", "/inboxes", "/keys"):
+        plain, compressed = reader.get(path), reader.get(path, GZIP)
+        assert (is_compressed(plain), is_compressed(compressed)) == (False, True), path
+        assert gzip.decompress(compressed.data) == plain.data
+        assert plain.headers["Vary"] == compressed.headers["Vary"] == "Accept-Encoding"
+
+
+def test_lists_of_tenants_and_their_audit_log_are_compressed(admin: Caller, tenancy: Tenancy) -> None:
+    for number in range(10):
+        tenancy.register(f"tenant-{number}", "An organization")
+        admin.patch("/admin/tenants/tenant-0", json={"organization_name": f"Number {number}"})
+    for path in ("/admin/tenants", "/admin/tenants/tenant-0/audit"):
+        plain, compressed = admin.get(path), admin.get(path, GZIP)
+        assert gzip.decompress(compressed.data) == plain.data
+        assert is_compressed(compressed)
+
+
+def test_page_or_file_is_compressed(client: FlaskClient) -> None:
+    changed = ("Content-Length", "Content-Encoding", "ETag", "Accept-Ranges", "Date")
+    for path in PAGES:
+        plain = client.get(path, buffered=True)
+        # The second file comes from the cache.
+        for _ in range(2):
+            compressed = client.get(path, headers=GZIP, buffered=True)
+            assert is_compressed(compressed), path
+            assert gzip.decompress(compressed.data) == plain.data
+        assert plain.headers["Vary"] == compressed.headers["Vary"] == "Accept-Encoding"
+        assert without(compressed.headers, *changed) == without(plain.headers, *changed)
+
+
+def test_accept_encoding_decides(client: FlaskClient) -> None:
+    for accepted, compresses in ACCEPTED:
+        answer = client.get(STYLE, headers={"Accept-Encoding": accepted}, buffered=True)
+        assert (answer.status_code, is_compressed(answer)) == (200, compresses), accepted
+        assert answer.headers["Vary"] == "Accept-Encoding"
+        assert answer.headers["ETag"].startswith('W/"') == compresses
+
+
+def test_body_of_up_to_1024_bytes_is_not_compressed(acme: Caller) -> None:
+    event_id = acme.send({"a": ""})["id"]
+    empty_bytes = len(acme.get(f"/events/{event_id}").data)
+    for body_bytes, compresses in ((1024, False), (1025, True)):
+        event_id = acme.send({"a": "x" * (body_bytes - empty_bytes)})["id"]
+        answer = acme.get(f"/events/{event_id}", GZIP)
+        assert is_compressed(answer) == compresses
+        assert ("Vary" in answer.headers) == compresses
+        assert compresses or len(answer.data) == body_bytes
+
+
+def test_only_successful_reads_are_compressed(acme: Caller, acme_manager: Caller) -> None:
+    created = acme_manager.post("/keys", GZIP, json={"name": "x" * 200})
+    sent = acme.post("/events/batch", GZIP, json=[{}] * 50)
+    lost = acme.post("/inbox/ack", GZIP, json={"receipts": ["x" * 299, "y" * 299, "z" * 299, "a" * 299]})
+    refused = acme.get("/events?" + "&".join(f"{'x' * 100}{number}=1" for number in range(20)), GZIP)
+    for answer, status in ((created, 201), (sent, 201), (lost, 200), (refused, 422)):
+        assert answer.status_code == status
+        assert not is_compressed(answer)
+        assert "Vary" not in answer.headers
+    assert all(len(answer.data) > 1024 for answer in (sent, lost, refused))
+
+
+@pytest.mark.parametrize("headers", [{}, GZIP])
+def test_head_has_the_headers_of_get(many: Caller, headers: dict[str, str]) -> None:
+    for path in ("/events", *PAGES):
+        got = many.get(path, headers, buffered=True)
+        head = many.client.head(path, headers=many.headers | headers, buffered=True)
+        assert head.data == b""
+        assert without(head.headers, "Date") == without(got.headers, "Date")
+
+
+@pytest.mark.parametrize("first_accepts", [{}, GZIP])
+@pytest.mark.parametrize("then_accepts", [{}, GZIP])
+def test_unchanged_file_is_not_sent_again(
+    client: FlaskClient, first_accepts: dict[str, str], then_accepts: dict[str, str]
+) -> None:
+    for path in (STYLE, "/"):
+        first = client.get(path, headers=first_accepts, buffered=True)
+        for condition in (
+            {"If-None-Match": first.headers["ETag"]},
+            {"If-Modified-Since": first.headers["Last-Modified"]},
+        ):
+            again = client.get(path, headers=then_accepts | condition, buffered=True)
+            assert (again.status_code, again.data) == (304, b"")
+            assert "Content-Encoding" not in again.headers
+            # As in the answer that the client would have got without its condition.
+            whole = client.get(path, headers=then_accepts, buffered=True)
+            assert [again.headers[name] for name in ("ETag", "Vary")] == [
+                whole.headers[name] for name in ("ETag", "Vary")
+            ]
+        changed = client.get(path, headers=then_accepts | {"If-None-Match": '"other"'}, buffered=True)
+        assert (changed.status_code, is_compressed(changed)) == (200, bool(then_accepts))
+
+
+def test_byte_range_is_of_the_uncompressed_file(client: FlaskClient) -> None:
+    plain = client.get(STYLE, buffered=True)
+    part = client.get(STYLE, headers=GZIP | {"Range": "bytes=0-1499"}, buffered=True)
+    assert (part.status_code, part.data) == (206, plain.data[:1500])
+    assert not is_compressed(part)
+    assert part.headers["ETag"] == plain.headers["ETag"]
+    assert "Accept-Ranges" not in client.get(STYLE, headers=GZIP, buffered=True).headers
