@@ -30,6 +30,9 @@ HEADERS = {
     ),
     "Retry-After": _header("Seconds to wait.", 1, type="integer", minimum=1),
     "WWW-Authenticate": _header("How a key is sent.", 'Bearer realm="Polling Inbox"', pattern="^Bearer "),
+    "Accept-Encoding": _header(
+        "The only supported content coding. Present if the 415 is about it.", "gzip", required=False
+    ),
     "Allow": _header("What the path takes.", "GET, HEAD, OPTIONS, POST"),
     "RateLimit-Policy": _header("Where the tenant is limited: to how much.", '"tenant";q=10;w=1', required=False),
     "RateLimit": _header("Where the tenant is limited: what is left.", '"tenant";r=9;t=1', required=False),
@@ -43,6 +46,7 @@ LIMITS = _refs("RateLimit-Policy", "RateLimit")
 _OF_STATUS = {
     401: _refs("WWW-Authenticate"),
     405: _refs("Allow"),
+    415: _refs("Accept-Encoding") | LIMITS,
     429: _refs("Retry-After") | LIMITS,
     503: _refs("Retry-After") | LIMITS,
 }

@@ -1,9 +1,10 @@
-"""How bodies are read: of one media type, bounded, and whole."""
+"""How bodies are read: of one media type, bounded, whole, and decompressed."""
 
 from flask import Request, g
 from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
+from inbox.api.compression import decompress
 from inbox.api.problem_catalogue import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
 from inbox.api.problems import Refusal
 from inbox.api.services import services
@@ -22,11 +23,11 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
         return None
     limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
     _refuse_other_media(request)
+    is_compressed = _is_compressed(request)
     body = _read_at_most(request, limit)
     # Reserved after the read: otherwise slow clients could use up the budget with bodies that they only announced.
-    services().body_budget.reserve(len(body))
-    g.reserved_bytes = len(body)
-    return body
+    _reserve(len(body))
+    return decompress(body, limit, _reserve) if is_compressed else body
 
 
 def release_budget(_error: BaseException | None = None) -> None:
@@ -39,6 +40,11 @@ def check_ignored_body(request: Request) -> None:
     """Reads and drops the body of a call that takes none, so that a truncated request changes nothing."""
     if request.method not in _SAFE_METHODS and _has_body(request):
         _read_at_most(request, _MAX_IGNORED_BYTES)
+
+
+def _reserve(size: int) -> None:
+    services().body_budget.reserve(size)
+    g.reserved_bytes = g.get("reserved_bytes", 0) + size
 
 
 def _largest_with_events(schema: Schema) -> int:
@@ -56,8 +62,18 @@ def _refuse_other_media(request: Request) -> None:
             raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The Content-Type has to be application/json.")
         if request.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
             raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The charset has to be UTF-8.")
-    if (environ.get("HTTP_CONTENT_ENCODING") or "identity").lower() != "identity":
-        raise Refusal(UNSUPPORTED_MEDIA_TYPE, "A compressed body is not taken.")
+
+
+def _is_compressed(request: Request) -> bool:
+    coding = request.environ.get("HTTP_CONTENT_ENCODING", "").lower()
+    # RFC 9110 asks recipients to treat x-gzip as gzip.
+    if coding in ("gzip", "x-gzip"):
+        return True
+    if coding not in ("", "identity"):
+        # With this header a 415 is about the coding, and without it about the media type.
+        supported = {"Accept-Encoding": "gzip"}
+        raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The Content-Encoding has to be gzip, or left out.", supported)
+    return False
 
 
 def _read_at_most(request: Request, limit: int) -> bytes:

@@ -1,9 +1,15 @@
-"""gzip: answers compressed for clients that accept it."""
+"""gzip: answers compressed for clients that accept it, and compressed bodies unpacked within a limit."""
 
 import zlib
+from collections.abc import Callable
 from functools import lru_cache
+from io import BytesIO
 
 from flask import Response, request
+
+from inbox.api.problem_catalogue import BAD_REQUEST
+from inbox.api.problems import Refusal
+from inbox.errors import EventTooLarge
 
 # Below that, the CPU time is worth more than the bytes: most answers fit in one packet anyway.
 _MIN_BYTES = 1024
@@ -14,6 +20,7 @@ _FILE_LEVEL = 6
 _CODINGS = ("gzip", "identity")
 _TEXTS = ("text/", "application/json", "application/javascript", "image/svg+xml")
 _GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
+_STEP_BYTES = 65_536
 
 
 def compress_answer(response: Response) -> Response:
@@ -42,6 +49,32 @@ def compress_answer(response: Response) -> Response:
     # Only files have an ETag.
     response.set_data(zlib.compress(body, _ANSWER_LEVEL, _GZIP) if etag is None else _compress_file(body))
     return response
+
+
+def decompress(compressed: bytes, limit_bytes: int, reserve: Callable[[int], None]) -> bytes:
+    """Returns what one gzip stream contains. `reserve` is told of each piece, and may raise.
+
+    EventTooLarge as soon as there is one byte more than the limit.
+    """
+    stream, body = zlib.decompressobj(_GZIP), BytesIO()
+    for start in range(0, len(compressed), _STEP_BYTES):
+        rest = compressed[start : start + _STEP_BYTES]
+        while rest and not stream.eof:
+            try:
+                piece = stream.decompress(rest, min(_STEP_BYTES, limit_bytes + 1 - body.tell()))
+            except zlib.error:
+                raise Refusal(BAD_REQUEST, "The Content-Encoding is gzip, but the body is not valid gzip.") from None
+            reserve(len(piece))
+            body.write(piece)
+            if body.tell() > limit_bytes:
+                raise EventTooLarge(f"The decompressed body is larger than {limit_bytes} bytes.")
+            rest = stream.unconsumed_tail
+        if stream.eof:
+            # Not a second stream either: a body of a million empty ones would take seconds.
+            if stream.unused_data or start + _STEP_BYTES < len(compressed):
+                raise Refusal(BAD_REQUEST, "The body goes on after the end of its gzip stream. Send a single stream.")
+            return body.getvalue()
+    raise Refusal(BAD_REQUEST, "The gzip stream in the body is incomplete.")
 
 
 # Files need no key, and the largest takes 60 ms to compress. There are about 60 of them.

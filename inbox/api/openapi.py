@@ -42,6 +42,12 @@ _IN_PATHS: dict[str, tuple[str, dict[str, str]]] = {
 }
 # Of a body, of a poll, and whatever can be in conflict.
 _OF_SOME_CALLS = {NOT_JSON, PREFETCH_REFUSED, *(each for each in PROBLEMS.values() if each.status == 409)}
+_SUMMARY = (
+    "Events in by POST, out by poll: in order, and once.\n\n"
+    "Answers to GET above 1 KiB are compressed for clients that send `Accept-Encoding: gzip`."
+)
+# Not a header parameter: *Try it out* and generated clients would offer it and still send the body uncompressed.
+_BODY = "May be compressed, with the header `Content-Encoding: gzip`."
 _REQUEST_ID = "X-Request-Id"
 _GIVEN_ID = {
     "description": "1 to 128 of `A-Z a-z 0-9 . _ : -` come back in the answer and stand in the log; all else does not.",
@@ -96,7 +102,7 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
 
     def arguments(self, schema: Schema, *, location: str = "json", examples: dict[str, Any] | None = None) -> Decorator:
         """Documents a part of the request, and hands it to the view, loaded, as one more argument."""
-        of_body = _examples(schema, examples) if location == "json" else {}
+        of_body = {"description": _BODY} | _examples(schema, examples) if location == "json" else {}
         required = not getattr(schema, "may_be_missing", False)
         describe = _describe_with(super().arguments(schema, location=location, required=required, **of_body))
         read = reader(schema, location)
@@ -169,7 +175,7 @@ def create_api(app: Flask) -> Api:
     api = Api(
         app,
         spec_kwargs={
-            "info": {"description": "Events in by POST, out by poll: in order, and once."},
+            "info": {"description": _SUMMARY},
             # Where the description itself comes from.
             "servers": [{"url": "/"}],
             "security": [{name: []} for name in _SECURITY_SCHEMES],

@@ -22,7 +22,8 @@ BAD_REQUEST = Problem(
     "bad-request",
     400,
     "Bad request",
-    "The request broke off, is not valid HTTP or could be read in two ways, or has an overlong path or header.",
+    "The request broke off, is not valid HTTP or could be read in two ways, has an overlong path or header, or a "
+    "compressed body that is not exactly one complete gzip stream.",
     "Send it again; if it keeps failing, look at what stands between the client and this service.",
 )
 NOT_JSON = Problem(
@@ -147,15 +148,17 @@ TOO_LARGE = Problem(
     "too-large",
     413,
     "The body is too large",
-    "An event, or a whole batch, is above the limit. Nothing was stored.",
+    "An event, or a whole batch, is above the limit. A compressed body counts by its decompressed size. Nothing was "
+    "stored.",
     "Send less: for example a link to the large part in place of the part itself, or smaller batches.",
 )
 UNSUPPORTED_MEDIA_TYPE = Problem(
     "unsupported-media-type",
     415,
-    "The body has to be plain JSON",
-    "The Content-Type is not JSON, its charset is not UTF-8, or the body is compressed.",
-    "Send Content-Type: application/json and no Content-Encoding.",
+    "Unsupported media type or content coding",
+    "The Content-Type is not JSON, its charset is not UTF-8, or the Content-Encoding is not gzip. The header "
+    "Accept-Encoding is in the answer if it is the Content-Encoding.",
+    "Send Content-Type: application/json, and Content-Encoding: gzip only if the body is compressed.",
 )
 INVALID_REQUEST = Problem(
     "invalid-request",

@@ -18,7 +18,7 @@ GENERAL = {"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Op
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return replace(settings, rate_limit=10)
+    return replace(settings, rate_limit=11)
 
 
 @pytest.fixture
@@ -39,6 +39,7 @@ def test_every_header_of_an_answer_is_described(spec: Spec, acme: Caller, acme_m
         ("/inboxes/{name}", 201, acme_manager.put("/inboxes/crm")),
         ("/inboxes/{name}", 200, acme_manager.put("/inboxes/crm")),
         ("/inboxes/{name}", 204, acme_manager.delete("/inboxes/crm")),
+        ("/events", 415, acme.post("/events", json={}, headers={"Content-Encoding": "br"})),
         ("/me", 429, acme.get("/me")),
         ("/me", 401, Caller(acme.client, "nobody").get("/me")),
         ("/healthz", 200, acme.get("/healthz")),

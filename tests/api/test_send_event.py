@@ -183,11 +183,6 @@ def test_json_by_its_other_names_is_taken(acme: Caller, content_type: str) -> No
     assert acme.post("/events", data=b'{"payload": {}}', content_type=content_type).status_code == 201
 
 
-def test_a_compressed_body_is_refused(acme: Caller) -> None:
-    answer = acme.post("/events", json={}, headers={"Content-Encoding": "gzip"})
-    assert answer.status_code == 415
-
-
 class TestLimits:
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:

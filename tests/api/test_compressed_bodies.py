@@ -1,0 +1,212 @@
+"""Request bodies with Content-Encoding: gzip."""
+
+import gzip
+import json
+import tracemalloc
+import zlib
+from random import Random
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
+from inbox.byte_budget import ByteBudget
+from inbox.errors import Overloaded
+from inbox.settings import Settings
+from tests.api.conftest import Caller
+
+BODY = json.dumps({"payload": {"order": 1001}}).encode()
+BUDGET = 64 * 1024 * 1024
+MEBIBYTE = 1024 * 1024
+PACKED = gzip.compress(BODY)
+INCOMPRESSIBLE = json.dumps({"payload": {"noise": Random(1).randbytes(100_000).hex()}}).encode()
+BROKEN = {
+    "empty": b"",
+    "plain JSON": BODY,
+    "garbage": b"\x00\xff" * 500,
+    "zlib instead of gzip": zlib.compress(BODY),
+    "raw deflate": zlib.compress(BODY, wbits=-15),
+    "only the magic number": b"\x1f\x8b",
+    "unknown method": PACKED[:2] + b"\x07" + PACKED[3:],
+    "header alone": PACKED[:10],
+    "cut in the data": PACKED[:20],
+    "cut before the checksum": PACKED[:-8],
+    "cut by one byte": PACKED[:-1],
+    "wrong checksum": PACKED[:-8] + b"\x00\x00\x00\x00" + PACKED[-4:],
+    "wrong length": PACKED[:-4] + b"\x00\x00\x00\x00",
+    "flipped bits": PACKED[:15] + bytes([PACKED[15] ^ 0xFF]) + PACKED[16:],
+    "garbage behind it": PACKED + b"x",
+    "zeros behind it": PACKED + b"\x00" * 512,
+    "a lot behind it": PACKED + b"x" * 200_000,
+    "two streams": PACKED + PACKED,
+    "an empty second stream": PACKED + gzip.compress(b""),
+    "split into two streams": gzip.compress(BODY[:5]) + gzip.compress(BODY[5:]),
+}
+
+
+def post(
+    caller: Caller, body: bytes, path: str = "/events", coding: str = "gzip", headers: dict[str, str] | None = None
+) -> TestResponse:
+    named = {"Content-Encoding": coding, **(headers or {})}
+    return caller.post(path, named, data=body, content_type="application/json")
+
+
+def padded(packed: bytes, size: int) -> bytes:
+    """The same stream with a file name in its header, which makes it longer and changes nothing else."""
+    name = b"n" * (size - len(packed) - 1) + b"\x00"
+    return packed[:3] + b"\x08" + packed[4:10] + name + packed[10:]
+
+
+def is_bad_request(answer: TestResponse) -> bool:
+    return (answer.status_code, answer.get_json()["type"]) == (400, "/problems/bad-request")
+
+
+def is_too_large(answer: TestResponse) -> bool:
+    return (answer.status_code, answer.get_json()["type"]) == (413, "/problems/too-large")
+
+
+@pytest.fixture
+def budget(app: Flask) -> ByteBudget:
+    budget: ByteBudget = app.extensions["inbox"].body_budget
+    return budget
+
+
+def test_compressed_event_is_stored_as_it_was_before_compression(acme: Caller) -> None:
+    for coding in ("gzip", "GZIP", "x-gzip"):
+        assert post(acme, PACKED, coding=coding).status_code == 201, coding
+    assert [event["payload"] for event in acme.waiting()] == [{"order": 1001}] * 3
+
+
+def test_body_without_a_coding_is_taken_as_it_is(acme: Caller) -> None:
+    for coding in ("", "identity", "Identity"):
+        assert post(acme, BODY, coding=coding).status_code == 201, coding
+
+
+def test_every_call_with_a_json_body_takes_it_compressed(acme: Caller, acme_manager: Caller, admin: Caller) -> None:
+    def compressed(document: Any) -> dict[str, Any]:
+        return {
+            "data": gzip.compress(json.dumps(document).encode()),
+            "headers": {"Content-Encoding": "gzip"},
+            "content_type": "application/json",
+        }
+
+    assert acme.post("/events/batch", **compressed([{"n": 1}, {"n": 2}])).status_code == 201
+    first, second = (event["receipt"] for event in acme.lease())
+    assert acme.post("/inbox/extend", **compressed({"receipts": [first]})).get_json()["lost"] == []
+    assert acme.post("/inbox/release", **compressed({"receipts": [second]})).get_json()["lost"] == []
+    assert acme.post("/inbox/ack", **compressed({"receipts": [first]})).get_json()["lost"] == []
+    assert acme.post("/events/replay", **compressed({})).get_json()["replayed"] == 1
+    assert acme_manager.put("/inboxes/crm", **compressed({"event_types": ["a.*"]})).get_json()["event_types"] == ["a.*"]
+    assert acme_manager.post("/keys", **compressed({"name": "zapier"})).get_json()["name"] == "zapier"
+    assert admin.post("/admin/tenants", **compressed({"email": "a@b.example"})).get_json()["email"] == "a@b.example"
+
+
+def test_repeat_may_be_compressed_differently(acme: Caller) -> None:
+    key = {"Idempotency-Key": "k"}
+    first = post(acme, BODY, coding="identity", headers=key)
+    for level in (1, 9):
+        again = post(acme, gzip.compress(BODY, level), headers=key)
+        assert (again.status_code, again.get_json()) == (200, first.get_json())
+    other = gzip.compress(BODY.replace(b"1001", b"1002"))
+    assert post(acme, other, headers=key).status_code == 409
+
+
+def test_other_coding_is_a_415_that_names_gzip(acme: Caller) -> None:
+    lists = ("gzip, gzip", "gzip,identity", "identity, gzip")
+    for coding in ("deflate", "br", "zstd", "compress", *lists, "gzip;q=1", "*", "nonsense"):
+        answer = post(acme, PACKED, coding=coding)
+        assert (answer.status_code, answer.get_json()["type"]) == (415, "/problems/unsupported-media-type"), coding
+        assert answer.headers["Accept-Encoding"] == "gzip"
+    assert acme.waiting() == []
+
+
+def test_415_for_the_media_type_names_no_coding(acme: Caller) -> None:
+    """RFC 9110, 12.5.3: otherwise the client would look for the fault in its coding."""
+    for content_type in ("text/plain", "application/json; charset=latin-1"):
+        answer = acme.post("/events", {"Content-Encoding": "gzip"}, data=PACKED, content_type=content_type)
+        assert answer.status_code == 415
+        assert "Accept-Encoding" not in answer.headers
+
+
+def test_broken_stream_is_a_400_and_stores_nothing(acme: Caller, budget: ByteBudget) -> None:
+    for name, body in BROKEN.items():
+        assert is_bad_request(post(acme, body)), name
+    assert acme.waiting() == []
+    # Nothing of them is still reserved.
+    budget.reserve(BUDGET)
+
+
+def test_stream_of_several_steps_is_read_to_its_end(acme: Caller) -> None:
+    """Larger than what is unpacked at once, before and after compression."""
+    packed = gzip.compress(INCOMPRESSIBLE, 1)
+    assert len(packed) > 65_536
+    assert post(acme, packed).status_code == 201
+    assert [event["payload"] for event in acme.waiting()] == [json.loads(INCOMPRESSIBLE)["payload"]]
+    for broken in (packed[:65_536], packed[:-1], packed + b"x", padded(PACKED, 65_536) + b"x"):
+        assert is_bad_request(post(acme, broken))
+
+
+def test_gzip_that_contains_no_json_is_not_json(acme: Caller) -> None:
+    for content in (b"", b"{", PACKED):
+        answer = post(acme, gzip.compress(content))
+        assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/not-json")
+
+
+class TestLimits:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return Settings(store=settings.store, max_event_bytes=100)
+
+    def test_decompressed_size_counts(self, acme: Caller) -> None:
+        for filler, is_taken in ((78, True), (79, False)):
+            body = b'{"payload": {"a": "' + b"x" * filler + b'"}}'
+            answer = post(acme, gzip.compress(body))
+            assert answer.status_code == 201 if is_taken else is_too_large(answer)
+        assert len(acme.waiting()) == 1
+
+    def test_compressed_size_counts_too(self, acme: Caller) -> None:
+        assert post(acme, padded(PACKED, 100)).status_code == 201
+        assert is_too_large(post(acme, padded(PACKED, 101)))
+
+    def test_batch_has_the_limit_of_a_batch(self, acme: Caller) -> None:
+        limit = LARGEST_EVENTS_IN_A_BATCH * 100
+        fitting = b"[" + b"{}, " * 100 + b"{}" + b" " * (limit - 404) + b"]"
+        assert len(fitting) == limit
+        assert post(acme, gzip.compress(fitting), "/events/batch").status_code == 201
+        assert is_too_large(post(acme, gzip.compress(fitting + b" "), "/events/batch"))
+
+
+def test_bomb_is_unpacked_up_to_the_limit_only(acme: Caller, budget: ByteBudget) -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(packer.compress(bytes(MEBIBYTE)) for _ in range(64)) + packer.flush()
+    assert len(bomb) < 100_000
+    batch_limit = LARGEST_EVENTS_IN_A_BATCH * 262_144
+
+    for path, limit in (("/events", 262_144), ("/events/batch", batch_limit)):
+        post(acme, PACKED, path)
+        tracemalloc.start()
+        try:
+            answer = post(acme, bomb, path)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert is_too_large(answer)
+        assert limit < peak < 1.2 * limit + MEBIBYTE
+    budget.reserve(BUDGET)
+
+
+def test_decompressed_bytes_count_against_the_budget(acme: Caller, budget: ByteBudget) -> None:
+    packed = gzip.compress(json.dumps({"payload": {"a": "x" * 200_000}}).encode())
+    budget.reserve(BUDGET - 150_000)
+    answer = post(acme, packed)
+    assert (answer.status_code, answer.get_json()["type"]) == (503, "/problems/overloaded")
+    assert acme.waiting() == []
+
+    budget.release(100_000)
+    assert post(acme, packed).status_code == 201
+    # Exactly what was reserved is released.
+    budget.reserve(250_000)
+    with pytest.raises(Overloaded):
+        budget.reserve(1)
