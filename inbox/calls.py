@@ -1,5 +1,6 @@
 """Calls to a running service, repeated where that may help."""
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from time import sleep
@@ -9,6 +10,8 @@ import requests
 
 _TIMEOUT_SECONDS = (5, 30)
 _LONGEST_PAUSE_SECONDS = 30
+_MIN_COMPRESSED_BYTES = 1024
+_COMPRESSION_LEVEL = 6
 
 
 class CallFailed(Exception):
@@ -38,6 +41,7 @@ class Caller:
 
     `retries` is how often a call is repeated at most, and None stands for as long as it takes. `on_retry` is told of
     each, with the pause in seconds. `read_json` and `write_json` are for numbers that must stay just as they were sent.
+    `compress` sends bodies above 1 KiB with gzip. Answers are compressed in any case if the service does that.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Caller:
         on_retry: Callable[[CallFailed, int], None] = lambda _failure, _pause_seconds: None,
         read_json: Callable[[bytes], Any] = json.loads,
         write_json: Callable[[Any], bytes] = lambda document: json.dumps(document, allow_nan=False).encode(),
+        compress: bool = False,
     ) -> None:
         self.retries = retries
         self.on_retry = on_retry
@@ -59,6 +64,7 @@ class Caller:
             raise ValueError("The API key is empty or has characters that no key has.")
         self._read_json = read_json
         self._write_json = write_json
+        self._compress = compress
         self._session = requests.Session()
         # As `auth`, because requests puts what it finds in ~/.netrc above a header.
         self._session.auth = self._authorize
@@ -86,8 +92,11 @@ class Caller:
         service has said that it did nothing."""
         request: dict[str, Any] = {"headers": headers, "params": parameters}
         if document is not None:
-            json_headers = {"Content-Type": "application/json", **(headers or {})}
-            request |= {"headers": json_headers, "data": self._write_json(document)}
+            body, json_headers = self._write_json(document), {"Content-Type": "application/json", **(headers or {})}
+            if self._compress and len(body) > _MIN_COMPRESSED_BYTES:
+                body = gzip.compress(body, _COMPRESSION_LEVEL)
+                json_headers["Content-Encoding"] = "gzip"
+            request |= {"headers": json_headers, "data": body}
         tries = 0
         while True:
             try:

@@ -64,12 +64,49 @@ def client(running_service: Service, line: BadLine) -> Iterator[Client]:
         yield client
 
 
+class Observed(Client):
+    """Shows what went over the line."""
+
+    def __init__(self, other: Client, **options: Any) -> None:
+        super().__init__(other._url, other._key, **options)
+        self.answers: list[requests.Response] = []
+        self._session.hooks["response"].append(lambda answer, **_: self.answers.append(answer))
+
+    @property
+    def sent_codings(self) -> list[str | None]:
+        return [answer.request.headers.get("Content-Encoding") for answer in self.answers]
+
+
 def numbers(events: list[Any]) -> list[int]:
     return [event["payload"]["n"] for event in events]
 
 
 def send(client: Client, count: int) -> None:
     client.send_many([{"payload": {"n": n}} for n in range(1, count + 1)])
+
+
+def test_compressed_answers_are_read(client: Client) -> None:
+    with Observed(client) as consumer:
+        send(consumer, 100)
+        assert numbers(consumer.poll()) == list(range(1, 101))
+        assert consumer.answers[-1].headers["Content-Encoding"] == "gzip"
+        assert consumer.sent_codings == [None, None]
+
+
+def test_large_bodies_are_compressed_if_asked_for(client: Client) -> None:
+    with Observed(client, compress=True) as producer:
+        send(producer, 1)
+        send(producer, 100)
+        producer.send({"n": 0, "text": "x" * 2000})
+        assert producer.sent_codings == [None, "gzip", "gzip"]
+    assert numbers(client.poll(limit=500)) == [1, *range(1, 101), 0]
+
+
+def test_batch_that_is_too_large_after_decompression_is_divided(client: Client) -> None:
+    with Observed(client, compress=True) as producer:
+        producer.send_many([{"payload": {"n": n, "text": "x" * 260_000}} for n in range(1, 71)])
+        assert [answer.status_code for answer in producer.answers] == [413, 201, 201]
+    assert numbers(client.peek(limit=2)) == [1, 2]
 
 
 def test_what_is_sent_is_polled(client: Client) -> None:
