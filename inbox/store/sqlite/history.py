@@ -9,6 +9,7 @@ from inbox.errors import EventLeased
 from inbox.events import Event, Listing, Order, PageSize, Replayed, Selection, Status
 from inbox.store.sqlite.counting import count_each
 from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.reopened_inboxes import note_reopened
 from inbox.store.sqlite.rows import COLUMNS, as_stored, fitting, seconds
 from inbox.store.sqlite.selecting import STORED, parameters, position, statement
 from inbox.store.sqlite.settling import Settling
@@ -59,6 +60,7 @@ class History:
                 count_each(connection, tenant_id, inbox, now_ms, [(event.event_type,)], counts.DEAD, 0)
             replayed: list[Row] = connection.execute(_REPLAY, (json.dumps([row[0]]),)).fetchall()
             count_each(connection, tenant_id, inbox, now_ms, replayed, counts.REPLAYED, 1)
+            note_reopened(connection, tenant_id, [inbox])
             return event._replace(status=Status.UNDELIVERED, delivered_at_ms=None)
 
         return self._database.write(act)
@@ -78,6 +80,7 @@ class History:
             found = [seq for (seq,) in connection.execute(f"{select} LIMIT {most + 1}", values)]
             replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:most]),)).fetchall()
             count_each(connection, tenant_id, selection.inbox, now_ms, replayed, counts.REPLAYED, 1)
+            note_reopened(connection, tenant_id, [selection.inbox] if replayed else [])
             return Replayed(len(found[:most]), more=len(found) > most)
 
         return self._settling.write(tenant_id, selection.inbox, now_ms, act)

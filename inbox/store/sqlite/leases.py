@@ -8,6 +8,7 @@ from inbox.counts import DEAD, DELIVERED, NONE, Counts, Tally
 from inbox.events import Receipt, Status
 from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.reopened_inboxes import note_reopened
 from inbox.store.sqlite.rows import HELD, seconds
 
 _UNDER_THIS_CLAIM = """
@@ -87,6 +88,7 @@ class Leases:
             tally = Tally()
             done = [one(connection, receipt, tally) for receipt in receipts]
             count(connection, tenant_id, now_ms, tally)
+            note_reopened(connection, tenant_id, [inbox for inbox, more in tally.undelivered.items() if more])
             return done
 
         def one(connection: apsw.Connection, receipt: Receipt, tally: Tally) -> bool:
