@@ -17,6 +17,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 DEFAULT_INBOX = "default"
+InboxKey = tuple[str, str]
+"""Tenant ID and inbox name."""
 ATTEMPT_MS = 300_000
 """How long a poll can be repeated under its attempt id."""
 # 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.

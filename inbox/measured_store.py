@@ -28,6 +28,7 @@ class MeasuredStore:
         self.check: Callable[[], None] = _measured(store, "check", "check", watch)
         self.close = store.close
         self.watch_batches = store.watch_batches
+        self.watch_arrivals = store.watch_arrivals
 
 
 class _Part:

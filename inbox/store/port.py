@@ -13,6 +13,7 @@ from inbox.counts import Counted, Span, Undelivered
 from inbox.events import (
     Adopted,
     Event,
+    InboxKey,
     Listing,
     NewEvent,
     Order,
@@ -282,6 +283,32 @@ class TenantStore(Protocol):
         """
 
 
+class ArrivalWatch(Protocol):
+    """Notices events that have become claimable in inboxes that polls wait for. One thread uses it."""
+
+    pause_seconds: float
+    """How long to wait between two looks."""
+
+    def look(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+        """Returns those of the waiting inboxes that may have an event to claim. A hint: an inbox may have nothing.
+
+        Every event that becomes claimable is reported, whichever process puts, releases or replays it, and also when
+        its lease or delay ends. So is one that came just before: an inbox that was not passed to the previous look is
+        examined itself.
+
+        SQLite reports an event at the next look, and up to a second later if its lease or delay was shorter than a
+        second. DynamoDB reports it within about 2 seconds plus the lag of its index. It takes longer if hundreds of
+        inboxes wait in one process.
+
+        Pass the same object while no inbox comes or goes: then a look does not compare thousands of them. A look
+        without waiting inboxes is nearly free. After a StoreUnavailable, the next look works again and misses
+        nothing.
+        """
+
+    def close(self) -> None:
+        """Closes connections and threads of its own. Call it before `Store.close`."""
+
+
 class Store(Protocol):
     @property
     def events(self) -> EventStore: ...
@@ -313,6 +340,9 @@ class Store(Protocol):
 
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         """Has it told, after each write that callers who come together share, for how many of them it was."""
+
+    def watch_arrivals(self) -> ArrivalWatch:
+        """Returns a new watch, which makes no call before its first look."""
 
     def close(self) -> None:
         """Lets go of files and connections. The store is not used afterwards."""

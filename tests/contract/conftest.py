@@ -34,6 +34,7 @@ NEEDLESS = {
     # It answers these as DynamoDB Local does, and takes longer for it. What it does otherwise is changing an event.
     "moto": _REGISTRY
     | {
+        "test_arrivals",
         "test_batches",
         "test_clock",
         "test_counters",

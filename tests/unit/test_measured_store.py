@@ -72,7 +72,7 @@ def test_the_time_is_not_measured(store: SQLiteStore, watcher: Watcher) -> None:
 )
 def test_what_the_store_raises_is_raised_and_told(watcher: Watcher, error: Exception, failed: bool) -> None:
     class Failing:
-        events = inboxes = counters = keys = tenants = now_ms = init = close = watch_batches = None
+        events = inboxes = counters = keys = tenants = now_ms = init = close = watch_batches = watch_arrivals = None
 
         def check(self) -> None:
             raise error

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from inbox.store.dynamodb.arrivals import DynamoDBArrivals
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
 from inbox.store.dynamodb.counting import Counting
@@ -56,6 +57,9 @@ class DynamoDBStore:
 
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self.events.watch_batches(on_batch)
+
+    def watch_arrivals(self) -> DynamoDBArrivals:
+        return DynamoDBArrivals(self.events.availability)
 
     def close(self) -> None:
         self.counters.flush()

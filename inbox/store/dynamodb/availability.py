@@ -50,6 +50,13 @@ class Availability:
         self._changes.make([Change(entry, entry.died()) for entry in buried], now_ms)
         return (entry for entry in entries if entry not in self._spent)
 
+    def has_event(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
+        """Returns True if a claim would find an entry, which may be of an event that is to die. Writes nothing."""
+        partitions = self._shards.of(tenant_id).all(inbox)
+        ranges = [(back_by(now_ms), _SPARE), (status_range(Status.UNDELIVERED), _SPARE)]
+        walks = chain(*self._index.walks(partitions, inbox, ranges, Order.OLDEST, now_ms))
+        return any(entry not in self._spent for entry in chain(*walks))
+
     def _look(
         self, tenant_id: str, inbox: str, order: Order, wanted: int, now_ms: int, *, anew: bool = False
     ) -> tuple[Iterator[Entry], list[Entry]]:

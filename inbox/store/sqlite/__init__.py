@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inbox.shared_integer import SharedInteger
+from inbox.store.sqlite.arrivals import SQLiteArrivals
 from inbox.store.sqlite.clock import SharedClock, boot_id
 from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database
@@ -52,6 +53,9 @@ class SQLiteStore:
 
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self._database.watch_batches(on_batch)
+
+    def watch_arrivals(self) -> SQLiteArrivals:
+        return SQLiteArrivals(self._database)
 
     def close(self) -> None:
         self._database.close()

@@ -101,8 +101,22 @@ class Database:
         for connection in list(self._open):
             self.discard(connection)
 
+    def connect(self) -> apsw.Connection:
+        refuse_empty(self._path)
+        connection = self._connection()
+        try:
+            if connection.readonly("main"):
+                raise apsw.ReadOnlyError("the file can only be read")
+            check_schema(connection)
+        except BaseException:
+            connection.close()
+            raise
+        with self._open_mutex:
+            self._open.add(connection)
+        return connection
+
     def connect_to_write(self) -> apsw.Connection:
-        connection = self._connect()
+        connection = self.connect()
         # Twice SQLite's own: the ids of a million events are in an index that takes many pages, in no order.
         connection.pragma("cache_size", -_WRITER_CACHE_KIB)
         self._room.prepare(connection)
@@ -121,7 +135,7 @@ class Database:
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
         """A connection for one read: as many are open as there were ever reads at the same time."""
-        connection = self._idle_reader() or self._connect()
+        connection = self._idle_reader() or self.connect()
         try:
             yield connection
         except BROKEN:
@@ -140,20 +154,6 @@ class Database:
             if self.is_in_place(connection):
                 return connection
             self.discard(connection)
-
-    def _connect(self) -> apsw.Connection:
-        refuse_empty(self._path)
-        connection = self._connection()
-        try:
-            if connection.readonly("main"):
-                raise apsw.ReadOnlyError("the file can only be read")
-            check_schema(connection)
-        except BaseException:
-            connection.close()
-            raise
-        with self._open_mutex:
-            self._open.add(connection)
-        return connection
 
     def _connection(self) -> apsw.Connection:
         # Without CREATE: where the file has gone, a new and empty one in its place would be a lie.

@@ -1,0 +1,176 @@
+"""Notices which inboxes have got events to claim.
+
+While nothing is written, a look costs one pragma. After a write it reads only what was written: new events by their
+numbers, releases and replays from `reopened_inboxes`. What no row tells about is the end of a lease or a delay, so a
+watch remembers the next end of each inbox, and examines all inboxes once a second for leases made since.
+"""
+
+import math
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+import apsw
+
+from inbox import strict_json
+from inbox.events import InboxKey
+from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.faults import PASSING, unavailable
+from inbox.store.sqlite.rows import seconds
+
+_EXAMINE_ALL_EVERY_MS = 1_000
+# About 10 ms of reading. After a larger import, the next looks go on.
+_MOST_NEW_EVENTS = 10_000
+
+_DATA_VERSION = "PRAGMA data_version"
+
+_NEWEST = """
+    SELECT coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT max(number) FROM reopened_inboxes), 0)"""
+
+_NEW_EVENTS = """
+    SELECT DISTINCT tenant_id, inbox FROM events NOT INDEXED
+    WHERE seq > :known AND seq <= :newest AND status = 'undelivered' AND expires_at_s > :now_s"""
+
+_REOPENED = "SELECT DISTINCT tenant_id, inbox FROM reopened_inboxes WHERE number > :known AND number <= :newest"
+
+_HAS_UNDELIVERED = """
+    EXISTS (SELECT 1 FROM events INDEXED BY events_by_status
+            WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox
+            AND status = 'undelivered' AND expires_at_s > :now_s)"""
+
+# The table is small enough for the page cache. The index has its entries of each inbox on another page.
+_HAS_BACKLOG = """
+    EXISTS (SELECT 1 FROM backlog
+            WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox AND undelivered > 0)"""
+
+_OF_WAITING_BY_END = """
+    FROM events INDEXED BY events_by_end WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox"""
+
+
+def _examination(has_undelivered: str) -> str:
+    # Without MATERIALIZED, SQLite would evaluate each subquery twice: for the result and for the last condition.
+    return f"""
+    WITH waiting AS MATERIALIZED (
+        SELECT value ->> 0 AS tenant_id, value ->> 1 AS inbox FROM json_each(:inboxes)),
+    examined AS MATERIALIZED (
+        SELECT tenant_id, inbox,
+            {has_undelivered}
+            OR EXISTS (SELECT 1 {_OF_WAITING_BY_END} AND until_ms <= :now_ms AND expires_at_s > :now_s) AS has_event,
+            (SELECT min(until_ms) {_OF_WAITING_BY_END} AND until_ms > :now_ms) AS next_end_ms
+        FROM waiting)
+    SELECT tenant_id, inbox, has_event, next_end_ms FROM examined WHERE has_event OR next_end_ms IS NOT NULL"""
+
+
+_EXAMINE = _examination(_HAS_UNDELIVERED)
+_EXAMINE_ALL = _examination(f"{_HAS_BACKLOG} AND {_HAS_UNDELIVERED}")
+
+
+class _Numbers(NamedTuple):
+    """The newest event and the newest row of `reopened_inboxes` that a look has read."""
+
+    seq: int
+    reopened: int
+
+
+class SQLiteArrivals:
+    pause_seconds = 0.025
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # Not a pooled one: `data_version` compares with what this connection has seen before.
+        self._connection: apsw.Connection | None = None
+        self._forget()
+
+    def look(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+        if not waiting:
+            self._forget()
+            return set()
+        try:
+            return self._look(self._connected(), waiting, now_ms)
+        except Exception as error:
+            self.close()
+            if isinstance(error, PASSING):
+                raise unavailable(error) from error
+            raise
+
+    def close(self) -> None:
+        self._forget()
+        if self._connection is not None:
+            self._database.discard(self._connection)
+            self._connection = None
+
+    def _forget(self) -> None:
+        """The next look examines each inbox."""
+        self._known: frozenset[InboxKey] = frozenset()
+        self._version: int | None = None
+        self._numbers: _Numbers | None = None
+        self._ends_ms: dict[InboxKey, int] = {}
+        self._next_end_ms: float = math.inf
+        self._examined_all_at_ms = 0
+        self._may_have_more = False
+
+    def _connected(self) -> apsw.Connection:
+        if self._connection is not None and not self._database.is_in_place(self._connection):
+            self.close()
+        self._connection = self._connection or self._database.connect()
+        return self._connection
+
+    def _look(self, connection: apsw.Connection, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+        # Everything is read after the version: what is written meanwhile shows at the next look.
+        version: int = connection.execute(_DATA_VERSION).get
+        found: set[InboxKey] = set()
+        if version != self._version:
+            self._version, self._may_have_more = version, True
+            found |= self._read_news(connection, now_ms) & waiting
+        if not self._known:
+            self._examined_all_at_ms = now_ms
+        # A set of 5,000 takes 0.1 ms to compare, so an unchanged one is told by its identity.
+        to_examine: set[InboxKey] = set() if waiting is self._known else set(waiting - self._known)
+        self._known = waiting
+        if self._may_have_more and not 0 <= now_ms - self._examined_all_at_ms < _EXAMINE_ALL_EVERY_MS:
+            self._examined_all_at_ms, self._may_have_more = now_ms, False
+            self._ends_ms, self._next_end_ms = {}, math.inf
+            found |= self._examine(connection, _EXAMINE_ALL, waiting, now_ms)
+        if now_ms >= self._next_end_ms:
+            to_examine |= self._ended(now_ms) & waiting
+        if to_examine:
+            found |= self._examine(connection, _EXAMINE, to_examine, now_ms)
+        # An event that no poll has claimed after a second is reported again.
+        self._may_have_more = self._may_have_more or bool(found)
+        return found
+
+    def _read_news(self, connection: apsw.Connection, now_ms: int) -> set[InboxKey]:
+        """Returns the inboxes that got events since the last look; none at the first one, which examines them all."""
+        newest = _Numbers(*connection.execute(_NEWEST).get)
+        known = self._numbers or newest
+        if newest.seq > known.seq + _MOST_NEW_EVENTS:
+            newest = newest._replace(seq=known.seq + _MOST_NEW_EVENTS)
+            # Makes the next look read on.
+            self._version = None
+        self._numbers = newest
+        found: set[InboxKey] = set()
+        if newest.seq > known.seq:
+            place = {"known": known.seq, "newest": newest.seq, "now_s": seconds(now_ms)}
+            found.update(connection.execute(_NEW_EVENTS, place))
+        if newest.reopened > known.reopened:
+            found.update(connection.execute(_REOPENED, {"known": known.reopened, "newest": newest.reopened}))
+        return found
+
+    def _ended(self, now_ms: int) -> set[InboxKey]:
+        """Forgets the ends that are over, and returns their inboxes, of which some may not wait any more."""
+        ended = {key for key, end_ms in self._ends_ms.items() if end_ms <= now_ms}
+        for key in ended:
+            del self._ends_ms[key]
+        self._next_end_ms = min(self._ends_ms.values(), default=math.inf)
+        return ended
+
+    def _examine(
+        self, connection: apsw.Connection, statement: str, inboxes: AbstractSet[InboxKey], now_ms: int
+    ) -> set[InboxKey]:
+        """Returns the inboxes that have an event to claim, and notes when the next lease or delay of each one ends."""
+        place = {"inboxes": strict_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
+        rows: list[Row] = connection.execute(statement, place).fetchall()
+        for tenant_id, inbox, _, end_ms in rows:
+            if end_ms is not None:
+                self._ends_ms[tenant_id, inbox] = end_ms
+                self._next_end_ms = min(self._next_end_ms, end_ms)
+        return {(tenant_id, inbox) for tenant_id, inbox, has_event, _ in rows if has_event}

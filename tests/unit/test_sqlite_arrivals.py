@@ -1,0 +1,254 @@
+"""How the embedded store notices events: what a look reads, and what it does when the file is not the one it knew."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inbox.errors import StoreUnavailable
+from inbox.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt
+from inbox.store.sqlite import SQLiteStore, arrivals, reopened_inboxes
+from inbox.store.sqlite.arrivals import SQLiteArrivals
+from tests.engines.harnesses import MAX_DELIVERIES
+from tests.unit.databases import ask, make_older
+
+NOW = 1_732_140_249_123
+LATER = NOW // 1000 + 3600
+ACME: InboxKey = ("acme", DEFAULT_INBOX)
+GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
+ONLY_ACME, ONLY_GLOBEX, BOTH = frozenset({ACME}), frozenset({GLOBEX}), frozenset({ACME, GLOBEX})
+ONE_PAGE = PageSize(9, 1_000_000)
+REOPENED = "SELECT count(*) FROM reopened_inboxes"
+
+
+@pytest.fixture
+def watch(store: SQLiteStore) -> Iterator[SQLiteArrivals]:
+    watch = store.watch_arrivals()
+    yield watch
+    watch.close()
+
+
+def put(store: SQLiteStore, count: int = 1, tenant_id: str = "acme") -> list[str]:
+    events = [NewEvent(str(uuid.uuid4()), None, b"{}") for _ in range(count)]
+    store.events.put(tenant_id, events, NOW, LATER)
+    return [event.event_id for event in events]
+
+
+def lease(store: SQLiteStore, until_ms: int) -> list[Receipt]:
+    page = store.events.claim("acme", DEFAULT_INBOX, ONE_PAGE, NOW, until_ms)
+    return [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in page.events if event.lease]
+
+
+def traced(watch: SQLiteArrivals) -> list[str]:
+    """Every statement that the watch executes from now on."""
+    statements: list[str] = []
+
+    def trace(_cursor: Any, statement: str, _bindings: Any) -> bool:
+        statements.append(statement)
+        return True
+
+    assert watch._connection is not None
+    watch._connection.exec_trace = trace
+    return statements
+
+
+def test_idle_look_asks_only_for_the_data_version(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store)
+    lease(store, NOW + 60_000)
+    watch.look(ONLY_ACME, NOW)
+    watch.look(ONLY_ACME, NOW + 1_000)
+    statements = traced(watch)
+
+    for later_ms in (1_001, 2_001, 30_000):
+        assert watch.look(ONLY_ACME, NOW + later_ms) == set()
+    assert statements == [arrivals._DATA_VERSION] * 3
+
+
+def test_look_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    watch.look(BOTH, NOW)
+    statements = traced(watch)
+    put(store)
+
+    assert watch.look(BOTH, NOW + 1) == {ACME}
+    assert statements == [arrivals._DATA_VERSION, arrivals._NEWEST, arrivals._NEW_EVENTS]
+
+
+def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
+    store: SQLiteStore, watch: SQLiteArrivals
+) -> None:
+    watch.look(ONLY_ACME, NOW)
+    statements = traced(watch)
+    for later_ms in range(0, 3_000, 100):
+        put(store, tenant_id="globex")
+        assert watch.look(ONLY_ACME, NOW + later_ms) == set()
+
+    assert statements.count(arrivals._EXAMINE_ALL) == 2
+    assert arrivals._EXAMINE not in statements
+
+
+def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store, tenant_id="globex")
+    watch.look(ONLY_ACME, NOW)
+    statements = traced(watch)
+
+    assert watch.look(BOTH, NOW) == {GLOBEX}
+    assert statements == [arrivals._DATA_VERSION, arrivals._EXAMINE]
+
+
+def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store)
+    watch.look(ONLY_ACME, NOW)
+
+    assert watch.look(BOTH, NOW) == set()
+    assert watch.look(ONLY_ACME, NOW) == set()
+
+
+def test_inbox_that_waits_again_is_examined_again(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store)
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.look(ONLY_GLOBEX, NOW) == set()
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+
+
+def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store)
+    lease(store, NOW + 500)
+    watch.look(BOTH, NOW)
+    watch.look(ONLY_GLOBEX, NOW)
+    statements = traced(watch)
+
+    assert watch.look(ONLY_GLOBEX, NOW + 500) == set()
+    assert statements == [arrivals._DATA_VERSION]
+
+
+@pytest.mark.parametrize("statement", [arrivals._EXAMINE, arrivals._EXAMINE_ALL])
+def test_examination_searches_indexes(store: SQLiteStore, statement: str) -> None:
+    place = {"inboxes": "[]", "now_ms": NOW, "now_s": NOW // 1000}
+    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {statement}", place)]
+
+    for index in (
+        "events_by_status (tenant_id=? AND inbox=? AND status=?",
+        "events_by_end (tenant_id=? AND inbox=? AND",
+    ):
+        assert any(index in step for step in plan), plan
+    # Once each: a statement that is not materialized evaluates them twice.
+    assert sum("SEARCH events" in step for step in plan) == 3, plan
+    assert not any(step.startswith("SCAN events") for step in plan), plan
+
+
+def test_new_events_are_read_by_their_numbers(store: SQLiteStore) -> None:
+    place = {"known": 0, "newest": 9, "now_s": NOW // 1000}
+    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {arrivals._NEW_EVENTS}", place)]
+
+    assert any("INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in step for step in plan), plan
+
+
+def test_more_new_events_than_a_look_reads_are_reported_by_the_next_looks(
+    store: SQLiteStore, watch: SQLiteArrivals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "_MOST_NEW_EVENTS", 10)
+    watch.look(BOTH, NOW)
+    put(store, 25)
+    put(store, 1, "globex")
+
+    assert [watch.look(BOTH, NOW) for _ in range(4)] == [{ACME}, {ACME}, {ACME, GLOBEX}, set()]
+
+
+def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    (event_id,) = put(store)
+    watch.look(ONLY_ACME, NOW)
+    store.events.erase("acme", event_id, NOW)
+    assert watch.look(ONLY_ACME, NOW) == set()
+    put(store)
+
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+
+
+def test_lease_that_another_poll_has_noticed_first_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store, 2)
+    lease(store, NOW + 500)
+    watch.look(ONLY_ACME, NOW)
+    store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1_000_000), NOW + 500)
+
+    assert watch.look(ONLY_ACME, NOW + 510) == {ACME}
+
+
+def test_time_that_is_set_back_stops_no_examination(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    put(store)
+    watch.look(ONLY_ACME, NOW)
+
+    assert watch.look(ONLY_ACME, NOW - 7_200_000) == {ACME}
+
+
+def test_missing_file_is_unavailable_until_it_is_back(path: Path, store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    watch.look(ONLY_ACME, NOW)
+    aside = path.with_name("aside.db")
+    path.rename(aside)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            watch.look(ONLY_ACME, NOW)
+    aside.rename(path)
+    put(store)
+
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+
+
+def test_another_database_in_its_place_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivals) -> None:
+    watch.look(BOTH, NOW)
+    other_path = tmp_path / "other.db"
+    other = SQLiteStore(other_path, MAX_DELIVERIES)
+    put(other, tenant_id="globex")
+    other.close()
+    for companion in ("-wal", "-shm"):
+        Path(f"{path}{companion}").unlink(missing_ok=True)
+    other_path.replace(path)
+
+    assert watch.look(BOTH, NOW) == {GLOBEX}
+
+
+def test_after_an_error_nothing_is_missed(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+    watch.look(ONLY_ACME, NOW)
+    put(store)
+    assert watch._connection is not None
+    watch._connection.set_progress_handler(lambda: True, 1)
+    with pytest.raises(Exception, match="interrupted"):
+        watch.look(ONLY_ACME, NOW)
+
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+
+
+def test_database_of_an_earlier_release_is_migrated(path: Path) -> None:
+    make_older(path, 8)
+    store = SQLiteStore(path, MAX_DELIVERIES)
+    put(store)
+    receipts = lease(store, NOW + 60_000)
+    watch = store.watch_arrivals()
+    assert watch.look(ONLY_ACME, NOW) == set()
+    store.events.release("acme", receipts, NOW, NOW)
+
+    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    store.close()
+
+
+def test_only_events_that_are_undelivered_again_leave_a_row(path: Path, store: SQLiteStore) -> None:
+    delivered, *_ = put(store, 5)
+    acknowledged, delayed, released, again, _ = lease(store, NOW + 60_000)
+    store.events.acknowledge("acme", [acknowledged], NOW)
+    store.events.extend("acme", [released], NOW + 50_000, NOW)
+    store.events.release("acme", [delayed], NOW + 10_000, NOW)
+    assert ask(path, REOPENED) == 0
+
+    store.events.release("acme", [released, again], NOW, NOW)
+    assert ask(path, REOPENED) == 1
+    store.events.replay("acme", DEFAULT_INBOX, delivered, NOW)
+    assert ask(path, REOPENED) == 2
+
+
+def test_only_the_latest_rows_are_kept(path: Path, store: SQLiteStore) -> None:
+    names = [f"inbox-{number}" for number in range(reopened_inboxes._KEPT_ROWS + 5)]
+    store._database.write(lambda connection: reopened_inboxes.note_reopened(connection, "acme", names))
+
+    assert ask(path, REOPENED) == reopened_inboxes._KEPT_ROWS
+    assert ask(path, "SELECT min(number) FROM reopened_inboxes") == 6
