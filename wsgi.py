@@ -1,8 +1,7 @@
-"""What gunicorn imports: `gunicorn --worker-class inbox.worker.InboxWorker --threads 32 wsgi:app`.
+"""The app for gunicorn: `gunicorn --worker-class inbox.server.worker.InboxWorker --threads 12 wsgi:app`.
 
-Half of INBOX_THREADS may wait in long polls, so --threads has to be the same number, 32 where the setting is not given.
-Not with --preload: the store would be opened before the fork. Each process keeps to the limits by itself here, and
-counts by itself for /metrics.
+Any other worker or WSGI server works too; a poll that waits then holds a thread. Do not use --preload: it would open
+the store before the fork. Each process applies the limits, and counts for /metrics, by itself.
 """
 
 import os
@@ -12,7 +11,7 @@ from gunicorn.errors import AppImportError
 
 from inbox.app import Shared, create_app, start_background
 from inbox.errors import InboxError
-from inbox.logs import configure_logs
+from inbox.server.logs import configure_logs
 from inbox.settings import read_settings
 from inbox.store.opening import open_store
 

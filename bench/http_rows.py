@@ -33,7 +33,7 @@ def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> 
 
 def our_worker(_folder: Path) -> list[Round]:
     """Answers a second, of the empty view on both sides."""
-    with reference("bench.reference.OurWorker") as staying, reference() as usual:
+    with reference("inbox.server.worker.InboxWorker") as staying, reference() as usual:
         text = request("GET", "/")
         return _in_turns((staying.target, text), (usual.target, text))
 

@@ -11,6 +11,7 @@ from inbox import api, console
 from inbox.admission import Admission, Limits
 from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.services import Services
+from inbox.arrivals import Arrivals
 from inbox.background import Background
 from inbox.byte_budget import ByteBudget
 from inbox.history import History
@@ -29,7 +30,7 @@ from inbox.shared_integer import SharedInteger
 from inbox.stats import Stats
 from inbox.store.port import Store
 from inbox.token_buckets import TokenBuckets
-from inbox.waiting import Waits
+from inbox.waiting import ThreadWaits
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1
@@ -58,6 +59,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
     cache = KeyCache(settings.key_cache_seconds, shared.met_keys)
     limits = Limits(requests_a_second=settings.rate_limit, failures_a_minute=settings.auth_failure_limit)
+    arrivals = Arrivals(store.watch_arrivals, store.now_ms, metrics.waiting_polls_changed)
     api.install(
         app,
         Services(
@@ -70,10 +72,13 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 store.now_ms,
                 metrics.key_looked_up,
             ),
-            ingest=Ingest(store.events, store.now_ms, settings.max_event_bytes, settings.retention_days),
-            polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds),
-            waits=Waits(settings.threads // 2, metrics.poll_waits),
-            history=History(store.events, store.inboxes, store.now_ms),
+            ingest=Ingest(
+                store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify
+            ),
+            polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
+            waits=ThreadWaits(metrics.poll_waits),
+            arrivals=arrivals,
+            history=History(store.events, store.inboxes, store.now_ms, arrivals.notify),
             inboxes=NamedInboxes(store.inboxes, store.tenants, store.now_ms),
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
             registry=Registry(store.tenants, store.now_ms),

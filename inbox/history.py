@@ -23,7 +23,16 @@ class Found:
 
 
 class History:
-    def __init__(self, store: EventStore, inboxes: InboxStore, now_ms: Callable[[], int]) -> None:
+    """`on_arrival` is called with the tenant ID after events were replayed."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        inboxes: InboxStore,
+        now_ms: Callable[[], int],
+        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+    ) -> None:
+        self._on_arrival = on_arrival
         self._store = store
         self._inboxes = inboxes
         self._now_ms = now_ms
@@ -44,12 +53,16 @@ class History:
     def replay(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         """Makes the event undelivered again. EventLeased while it is in somebody's hands."""
         require_inbox(self._inboxes, tenant_id, inbox)
-        return _there(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
+        replayed = _there(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
+        self._on_arrival(tenant_id)
+        return replayed
 
     def replay_all(self, tenant_id: str, selection: Selection) -> Replayed:
         """The same for the selected events that are delivered or dead, as many as one call should do."""
         require_inbox(self._inboxes, tenant_id, selection.inbox)
-        return self._store.replay_all(tenant_id, selection, _MOST_REPLAYED, self._now_ms())
+        replayed = self._store.replay_all(tenant_id, selection, _MOST_REPLAYED, self._now_ms())
+        self._on_arrival(tenant_id)
+        return replayed
 
     def erase(self, tenant_id: str, event_id: str) -> None:
         """Deletes the event in every inbox."""

@@ -18,8 +18,18 @@ class Submission(NamedTuple):
 
 
 class Ingest:
-    def __init__(self, store: EventStore, now_ms: Callable[[], int], max_event_bytes: int, retention_days: int) -> None:
+    """`on_arrival` is called with the tenant ID after events were stored."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        now_ms: Callable[[], int],
+        max_event_bytes: int,
+        retention_days: int,
+        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+    ) -> None:
         self._store = store
+        self._on_arrival = on_arrival
         self._now_ms = now_ms
         self._max_event_bytes = max_event_bytes
         self._retention_seconds = retention_days * 86_400
@@ -72,7 +82,9 @@ class Ingest:
 
     def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.Stored]:
         now_ms = self._now_ms()
-        return self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
+        stored = self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
+        self._on_arrival(tenant_id)
+        return stored
 
 
 def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:

@@ -109,6 +109,9 @@ class Metrics:
             found = self._sources[source] = self._key_lookups.labels(source).inc
         found()
 
+    def waiting_polls_changed(self, more: int) -> None:
+        self._waiting.inc(more)
+
     def poll_waits(self) -> AbstractContextManager[object]:
         """For as long as a poll is held back."""
         return self._waiting.track_inprogress()

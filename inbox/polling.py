@@ -18,7 +18,17 @@ class Settled:
 
 
 class Polling:
-    def __init__(self, store: EventStore, inboxes: InboxStore, now_ms: Callable[[], int], lease_seconds: int) -> None:
+    """`on_arrival` is called with the tenant ID after events were released."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        inboxes: InboxStore,
+        now_ms: Callable[[], int],
+        lease_seconds: int,
+        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+    ) -> None:
+        self._on_arrival = on_arrival
         self._store = store
         self._inboxes = inboxes
         self._now_ms = now_ms
@@ -50,9 +60,11 @@ class Polling:
         """Gives leased events back: any poll may claim them after the delay. `failed` counts as a lost lease."""
         now_ms = self._now_ms()
         available_at_ms = now_ms + delay_seconds * 1000
-        return _settle(
+        settled = _settle(
             receipts, lambda held: self._store.release(tenant_id, held, available_at_ms, now_ms, failed=failed)
         )
+        self._on_arrival(tenant_id)
+        return settled
 
     def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> Settled:
         """Makes leases last so long from now on."""

@@ -80,7 +80,7 @@ class Settings:
     host: str = _setting("127.0.0.1", _words)
     port: int = _setting(8080, _port)
     workers: int = _setting(min(os.cpu_count() or 1, 4), _whole(1, 256))
-    threads: int = _setting(32, _whole(1, 1024))
+    threads: int = _setting(12, _whole(1, 1024))
     retention_days: int = _setting(30, _whole(1, 36500))
     max_event_bytes: int = _setting(262_144, _whole(1, 64 * 1024 * 1024))
     lease_seconds: int = _setting(60, _whole(1, 43200))

@@ -1,48 +1,38 @@
 """Long polling: an empty answer is held back until an event comes.
 
-By asking the store again and again, which works through any number of processes and machines and needs nothing from a
-store. A wait holds a thread, so only so many wait at a time in a process: the other threads are there for sending.
+The server of this service (`inbox/server`) puts LONG_POLLS into the environ, and polls wait there without a thread.
+Under any other WSGI server each wait holds a thread, which asks the store again and again.
 """
 
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from threading import BoundedSemaphore
 
 from inbox.events import Page
+
+LONG_POLLS = "inbox.long_polls"
+LONG_POLL = "inbox.long_poll"
+"""In the environ: where polls can wait without a thread, and the poll of this request."""
 
 _PAUSE_SECONDS = 0.2
 
 
-class Waits:
+class ThreadWaits:
     """`held` is entered for as long as a poll is held back."""
 
-    def __init__(self, most: int, held: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
+    def __init__(self, held: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._held = held
-        self._places = BoundedSemaphore(most)
-        self._stopping = False
 
-    def stop(self) -> None:
-        """Ends every wait within a pause."""
-        # A plain flag and no lock: this runs in a signal handler, which may have interrupted itself.
-        self._stopping = True
-
-    def until_events(self, look: Callable[[], Page], seconds: int, hung_up: Callable[[], bool]) -> Page:
-        """What `look` finds, at the latest after so many seconds. It is not asked again once the client has hung up.
-
-        Where too many wait already the first answer is the last.
-        """
+    def take_or_wait(self, seconds: int, take: Callable[[], Page], client_is_gone: Callable[[], bool]) -> Page:
+        """Returns what `take` finds within so many seconds. It is not called again once the client is gone."""
         deadline = time.monotonic() + seconds
-        page = look()
-        if page.events or not self._places.acquire(blocking=False):
+        page = take()
+        if page.events:
             return page
-        try:
-            with self._held():
-                while not page.events and not self._stopping and (left := deadline - time.monotonic()) > 0:
-                    time.sleep(min(_PAUSE_SECONDS, left))
-                    if hung_up():
-                        break
-                    page = look()
-            return page
-        finally:
-            self._places.release()
+        with self._held():
+            while not page.events and (left := deadline - time.monotonic()) > 0:
+                time.sleep(min(_PAUSE_SECONDS, left))
+                if client_is_gone():
+                    break
+                page = take()
+        return page

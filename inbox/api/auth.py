@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from flask import Response, after_this_request, g, request
 
@@ -14,14 +14,18 @@ from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.request_trail import note_tenant
 from inbox.api.services import services
-from inbox.errors import RateLimited
+from inbox.errors import InboxError, RateLimited, StoreUnavailable
 from inbox.tenants import Scope
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # Where API Gateway puts what the Lambda authorizer has found out, as WSGI names the header X-Inbox-Principal.
 _SEAL = "HTTP_X_INBOX_PRINCIPAL"
+_ALLOWANCE = "inbox.allowance"
 
 
 def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -60,6 +64,22 @@ def check_again(*scopes: Scope) -> None:
     _check(_identify(), scopes)
 
 
+def access_check(*scopes: Scope) -> Callable[[], bool]:
+    """Returns a function that tells, at any later time and without the request, whether its key may still make it."""
+    admission, presented = services().admission, _credentials(request.environ)
+
+    def is_allowed() -> bool:
+        try:
+            _check(admission.identify(*presented), scopes)
+        except StoreUnavailable:
+            return True
+        except (InboxError, Refusal):
+            return False
+        return True
+
+    return is_allowed
+
+
 def principal() -> Principal:
     found: Principal = g.principal
     return found
@@ -70,14 +90,16 @@ def missing_scope(*scopes: Scope) -> Refusal:
 
 
 def _identify(*, afresh: bool = False) -> Principal:
-    # As WSGI has them: what every request asks for is not worth a detour through objects for headers.
-    environ = request.environ
-    key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
-    address, seal = environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
-    caller = services().admission.identify(key, address, seal, afresh=afresh)
+    caller = services().admission.identify(*_credentials(request.environ), afresh=afresh)
     g.principal = caller
     note_tenant(caller.tenant_id)
     return caller
+
+
+def _credentials(environ: "WSGIEnvironment") -> tuple[str | None, str, str | None]:
+    """Returns the key, the client's address and the seal, as WSGI has them: header objects would cost more."""
+    key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
+    return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
 
 
 def _check(caller: Principal, scopes: Collection[Scope]) -> None:
@@ -88,8 +110,11 @@ def _check(caller: Principal, scopes: Collection[Scope]) -> None:
 
 
 def _count(caller: Principal) -> None:
-    """Counts the request under way against its tenant's limit."""
-    allowance = services().admission.allow(caller)
+    """Counts the request under way against its tenant's limit, once however often the server runs it."""
+    environ = request.environ
+    if _ALLOWANCE not in environ:
+        environ[_ALLOWANCE] = services().admission.allow(caller)
+    allowance: Allowance | None = environ[_ALLOWANCE]
     if allowance is None:
         return
     after_this_request(lambda response: _with_allowance(response, allowance))

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ from flask import Flask, Response, request
 
 from inbox.api.answer_headers import MORE
 from inbox.api.answers import event_document, json_answer
-from inbox.api.auth import check_again, check_scopes, principal, requires
+from inbox.api.auth import access_check, check_again, check_scopes, principal, requires
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
@@ -29,8 +30,9 @@ from inbox.api.request_trail import note_wait
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.errors import Fault, InvalidRequest
-from inbox.events import DEFAULT_INBOX, Order, Page, Status
+from inbox.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.tenants import Scope
+from inbox.waiting import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 
@@ -158,22 +160,32 @@ def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Re
     else:
         raise InvalidRequest([Fault("/Inbox-Attempt", "Not with mode=peek, which can be repeated anyway.")])
 
-    def look() -> Page:
-        # A key may be revoked while its poll waits.
-        check_again(*scopes)
-        return take()
-
     if parameters["wait"]:
         note_wait()
-        page = services().waits.until_events(look, parameters["wait"], _hung_up)
+        page = _take_or_wait(take, (tenant_id, inbox), parameters["wait"], scopes)
     else:
         page = take()
     documents = [event_document(event) for event in page.events]
     return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})
 
 
-def _hung_up() -> bool:
-    """Whether the client has closed its connection. Only gunicorn lets us look at it."""
+def _take_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
+    long_polls = request.environ.get(LONG_POLLS)
+    if long_polls is not None:
+        # The whole request is run again when an event may have arrived.
+        page: Page = long_polls.take_or_wait(request.environ, inbox_key, seconds, take, access_check(*scopes))
+        return page
+
+    def check_and_take() -> Page:
+        # The key may have been revoked during the wait.
+        check_again(*scopes)
+        return take()
+
+    return services().waits.take_or_wait(seconds, check_and_take, _client_is_gone)
+
+
+def _client_is_gone() -> bool:
+    """Returns True if the client has closed its connection. Only gunicorn's own workers show the connection."""
     connection: socket.socket | None = request.environ.get("gunicorn.socket")
     if connection is None:
         return False

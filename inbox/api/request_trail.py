@@ -4,12 +4,14 @@ import random
 import re
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 from flask import request
 
 from authorizer import apikey
+from inbox.waiting import LONG_POLL
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 _REQUEST_ID = "inbox.request_id"
 _TENANT_ID = "inbox.tenant_id"
 _MAY_WAIT = "inbox.may_wait"
+_BEGAN = "inbox.began"
 REQUEST_ID = "[A-Za-z0-9._:-]{1,128}"
 _log = structlog.get_logger()
 
@@ -35,24 +38,34 @@ class RequestTrail:
         self._answered = answered
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        began = time.perf_counter()
+        # The server may run a request more than once.
+        began = environ.setdefault(_BEGAN, time.perf_counter())
         # The service speaks HTTP/1.1 only and ignores every upgrade. Werkzeug would look for WebSocket routes.
         environ.pop("HTTP_UPGRADE", None)
-        environ[_REQUEST_ID] = request_id = _decent(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
+        if _REQUEST_ID not in environ:
+            environ[_REQUEST_ID] = _decent(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
+        request_id = environ[_REQUEST_ID]
 
         def begin(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += (("X-Request-Id", request_id), ("X-Content-Type-Options", "nosniff"))
             if not any(name == "Cache-Control" for name, _ in headers):
                 headers.append(("Cache-Control", "no-store"))
-            self._leave(environ, int(status[:3]), time.perf_counter() - began)
+            # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
+            rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
+            leave = partial(self._leave, environ, rule and rule.rule, int(status[:3]), began)
+            poll = environ.get(LONG_POLL)
+            if poll is not None and poll.found_nothing:
+                # The server holds the answer back.
+                poll.log_answer = leave
+            else:
+                leave()
             return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
 
         return self._app(environ, begin)
 
-    def _leave(self, environ: "WSGIEnvironment", status: int, seconds: float) -> None:
-        # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
-        rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
-        route, method = rule and rule.rule, environ["REQUEST_METHOD"]
+    def _leave(self, environ: "WSGIEnvironment", route: str | None, status: int, began: float) -> None:
+        seconds = time.perf_counter() - began
+        method = environ["REQUEST_METHOD"]
         _log.info(
             "request",
             method=method,

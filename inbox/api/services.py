@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from flask import Flask, current_app
 
 from inbox.admission import Admission
+from inbox.arrivals import Arrivals
 from inbox.byte_budget import ByteBudget
 from inbox.history import History
 from inbox.ingest import Ingest
@@ -14,7 +15,7 @@ from inbox.named_inboxes import NamedInboxes
 from inbox.polling import Polling
 from inbox.registry import Registry
 from inbox.stats import Stats
-from inbox.waiting import Waits
+from inbox.waiting import ThreadWaits
 
 _EXTENSION = "inbox"
 
@@ -24,7 +25,8 @@ class Services:
     admission: Admission
     ingest: Ingest
     polling: Polling
-    waits: Waits
+    waits: ThreadWaits
+    arrivals: Arrivals
     history: History
     inboxes: NamedInboxes
     keys: KeyRing
@@ -48,3 +50,8 @@ def services() -> Services:
 def services_of(app: Flask) -> Services:
     found: Services = app.extensions[_EXTENSION]
     return found
+
+
+def find_services(app: object) -> Services | None:
+    """Returns None for an app that is not this service."""
+    return services_of(app) if isinstance(app, Flask) and _EXTENSION in app.extensions else None

@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from inbox.cli.environment import OPERATOR, key_ring_of, settings_in_force
-from inbox.logs import configure_logs
 from inbox.registry import Registry
-from inbox.server import host_and_port
-from inbox.server import serve as run_server
+from inbox.server.config import host_and_port
+from inbox.server.config import serve as run_server
+from inbox.server.logs import configure_logs
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from inbox.tenants import ALL_BUT_ADMIN, TenantStatus
@@ -46,7 +46,7 @@ _LATER_START = """
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="Threads in each process.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Requests that each process works on at a time.")
 def serve(**options: Any) -> None:
     """Run the service."""
     settings = settings_in_force(**options)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from inbox.app import Shared, create_app
 from inbox.settings import Settings
@@ -57,14 +56,6 @@ def test_what_is_there_is_not_waited_for(acme: Caller, time: Time) -> None:
     assert len(acme.poll("/inbox?wait=20")) == 1
     assert acme.poll("/inbox") == acme.poll("/inbox?wait=0") == []
     assert time.seconds == 0
-
-
-def test_a_service_that_stops_lets_nobody_wait(app: Flask, acme: Caller, time: Time) -> None:
-    time.meanwhile = app.extensions["inbox"].waits.stop
-    assert acme.poll("/inbox?wait=20") == []
-    assert time.seconds < 1
-    assert acme.poll("/inbox?wait=20") == []
-    assert time.seconds < 1
 
 
 def test_an_inbox_that_is_removed_ends_the_wait(acme: Caller, acme_manager: Caller, time: Time) -> None:

@@ -212,7 +212,7 @@ def test_a_full_stdout_is_one_line(service: Service) -> None:
 
 def test_gunicorn_can_start_it_too(service: Service) -> None:
     gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
-    gunicorn += ["--worker-class", "inbox.worker.InboxWorker", "wsgi:app"]
+    gunicorn += ["--worker-class", "inbox.server.worker.InboxWorker", "wsgi:app"]
     root = Path(__file__).parents[2]
     refused = subprocess.run(
         gunicorn, cwd=root, env=service.environment | {"INBOX_PORT": "x"}, capture_output=True, timeout=30, check=False

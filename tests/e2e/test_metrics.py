@@ -138,7 +138,7 @@ def test_what_a_killed_service_has_left_goes_when_the_next_one_starts(service: S
 def test_started_by_gunicorn_each_process_counts_for_itself(service: Service) -> None:
     key = service.create_key("acme")
     gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
-    gunicorn += ["--worker-class", "inbox.worker.InboxWorker", "--threads", "4", "wsgi:app"]
+    gunicorn += ["--worker-class", "inbox.server.worker.InboxWorker", "--threads", "4", "wsgi:app"]
     service.start_process(gunicorn, Path(__file__).parents[2])
     for number in range(3):
         Client(service, key).send({"n": number})

@@ -4,25 +4,27 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from threading import Event, Thread
 
 import pytest
+import requests
 
 from tests.e2e.consumers import Client
-from tests.service import INBOX, Service
+from tests.exposition import Exposition
+from tests.service import INBOX, Service, until
 from tests.torture.raw import Connection, chunked, head, many, post
 
 THREADS = 4
-# What is gathered before a thread begins, and what is not.
+# A body that the server reads before it runs the app, and one that the app is asked about first.
 SMALL, LARGE = 50_000, 200_000
-# The deadlines of inbox/patience.py, as long as a short run has time for.
+# The deadlines of inbox/server/connections.py, short enough for a quick run.
 IN_HASTE = """
-import inbox.arriving, inbox.patience
-inbox.arriving.HEAD_SECONDS = inbox.arriving.BODY_SECONDS = inbox.patience.BODY_SECONDS = 1
-inbox.patience.PAUSE_SECONDS = 0.5
+import inbox.server.connections as connections
+connections.HEAD_SECONDS = connections.TRANSFER_SECONDS = 1
+connections.PAUSE_SECONDS = 0.5
 from inbox.cli import main
 main()
 """
@@ -141,6 +143,38 @@ def test_where_files_run_short_the_longest_idle_connections_are_closed(service: 
         assert last.answer().status == 200
         assert idle[0].answers() == []
     assert is_quiet(service)
+
+
+def test_all_kinds_of_slow_clients_together_keep_nobody_out(service: Service, torture: bool) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    key, deaf_key = service.create_key("acme"), service.create_key("globex")
+    service.start()
+    for _ in range(20):
+        Client(service, deaf_key).send({"a": "x" * LARGE})
+    count = 500 if torture else 25
+    with many(service, count) as slow, many(service, count) as deaf, many(service, 2 * count):
+        for connection in slow:
+            connection.send(post(key, b'{"a": "', length=SMALL))
+        for connection in deaf:
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.send(head("GET", "/inbox?mode=peek", deaf_key))
+        until(lambda: answered_polls(service) == count, 120)
+        with dribbling(slow, b"x"):
+            seconds = [timed(lambda: Client(service, key).send({"n": 1})) for _ in range(100 if torture else 10)]
+    assert max(seconds) < (1 if torture else 20)
+    assert is_quiet(service)
+
+
+def answered_polls(service: Service) -> float:
+    exposition = Exposition(requests.get(f"{service.url}/metrics", timeout=120).text)
+    return exposition.value("inbox_requests_total", route="/inbox", method="GET", status="200")
+
+
+def timed(act: Callable[[], object]) -> float:
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
 
 
 def start_in_haste(service: Service, torture: bool) -> None:

@@ -1,10 +1,12 @@
 """Being asked to stop: what has begun is finished, what hangs is cut off, and it is over within ten seconds."""
 
+import itertools
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -12,6 +14,7 @@ import apsw
 import pytest
 import requests
 
+from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
 from tests.torture.raw import Connection, head, many, post
 
@@ -59,6 +62,41 @@ def test_what_has_begun_is_finished(service: Service, signals: list[signal.Signa
         assert idle.answers() == []
         wait_until_stopped(service, asked_at=asked_at)
     assert payloads_in(service) == ['{"n":1}']
+
+
+def test_stop_under_load_answers_every_waiting_poll_and_keeps_every_accepted_event(
+    service: Service, torture: bool
+) -> None:
+    waiting_key, key = service.create_key("globex"), service.create_key("acme")
+    service.start()
+    accepted: list[str] = []
+
+    def send(number: int) -> None:
+        with suppress(requests.RequestException), requests.Session() as session:
+            for count in itertools.count():
+                payload = f'{{"n":"{number}-{count}"}}'
+                headers = bearer(key) | {"Content-Type": "application/json"}
+                answer = session.post(f"{service.url}/events", payload, headers=headers, timeout=30)
+                if answer.status_code != 201:
+                    break
+                accepted.append(payload)
+
+    with ThreadPoolExecutor(8) as producers, many(service, 1000 if torture else 60) as waiting:
+        for connection in waiting:
+            connection.send(head("GET", "/inbox?wait=20", waiting_key))
+        until(lambda: waiting_polls(service) == len(waiting))
+        for number in range(8):
+            producers.submit(send, number)
+        until(lambda: len(accepted) > 100)
+        asked_at = time.monotonic()
+        service.ask_to_stop()
+        answers = [connection.answers() for connection in waiting]
+        wait_until_stopped(service, asked_at=asked_at)
+    assert [[(each.status, each.json()) for each in answer] for answer in answers] == [[(200, [])]] * len(waiting)
+    stored = payloads_in(service)
+    assert set(accepted) <= set(stored)
+    # At most the last event of each producer was stored without an answer.
+    assert len(stored) <= len(accepted) + 8
 
 
 @pytest.mark.parametrize("how", ["reload", "a worker alone"])

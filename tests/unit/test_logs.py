@@ -11,7 +11,7 @@ from authorizer import apikey
 # In a process of its own: logs are configured once, for good.
 PROGRAM = """
 import logging, sys
-from inbox.logs import configure_logs
+from inbox.server.logs import configure_logs
 configure_logs("json")
 logging.getLogger("gunicorn.error").error("Error handling request GET /%s", sys.argv[1])
 try:
@@ -23,7 +23,7 @@ except ValueError:
 
 NOBODY_READS = """
 import logging, os, structlog, sys
-from inbox.logs import configure_logs
+from inbox.server.logs import configure_logs
 read_end, write_end = os.pipe()
 os.dup2(write_end, 2)
 if sys.argv[1] == "hung up":
@@ -47,7 +47,7 @@ def test_a_log_that_nobody_reads_is_no_reason_to_fail_or_to_wait(how: str) -> No
 
 BROKEN_OFF = """
 import os, structlog
-from inbox.logs import configure_logs
+from inbox.server.logs import configure_logs
 read_end, write_end = os.pipe()
 os.dup2(write_end, 2)
 configure_logs("json")
@@ -71,7 +71,9 @@ def test_a_line_that_breaks_off_spoils_no_other() -> None:
 
 
 def test_it_can_do_without_a_log() -> None:
-    program = "import os; os.close(2); from inbox.logs import configure_logs; configure_logs('json'); print('there')"
+    program = (
+        "import os; os.close(2); from inbox.server.logs import configure_logs; configure_logs('json'); print('there')"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
 
     assert done.stdout == "there\n"
@@ -80,7 +82,7 @@ def test_it_can_do_without_a_log() -> None:
 def test_text_that_is_no_unicode_is_logged_all_the_same() -> None:
     program = r"""
 import structlog
-from inbox.logs import configure_logs
+from inbox.server.logs import configure_logs
 configure_logs("text")
 structlog.get_logger().info("odd \udc80")
 """

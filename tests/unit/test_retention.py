@@ -13,7 +13,7 @@ from inbox.background import Background
 from inbox.errors import StoreUnavailable
 from inbox.events import NewEvent, random_event_id
 from inbox.retention import Retention
-from inbox.server import _Server
+from inbox.server.config import _Server
 from inbox.settings import Settings
 from inbox.store.port import EventStore
 from inbox.store.sqlite import SQLiteStore

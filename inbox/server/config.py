@@ -1,4 +1,4 @@
-"""gunicorn, set up for this service."""
+"""gunicorn's configuration for this service."""
 
 import errno
 import resource
@@ -12,11 +12,11 @@ from gunicorn.app.base import BaseApplication
 
 from inbox.app import Shared, create_app, start_background
 from inbox.errors import SettingsError
-from inbox.logs import GunicornLogger
 from inbox.metrics_folder import SHARED_MEMORY, create_metrics_folder, remove_gauges
+from inbox.server.logs import GunicornLogger
+from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
 from inbox.store.opening import open_made_store, open_store
-from inbox.worker import InboxWorker
 
 # Beyond this many, connections cost more memory than they are worth: the longest idle ones are closed.
 _MOST_CONNECTIONS = 16_384
@@ -83,13 +83,8 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "worker_class": InboxWorker,
             "worker_connections": _connections_of_a_worker(self._settings),
             "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
-            # Longer than a load balancer's 60 s, so that it is never we who close first.
-            "keepalive": 75,
             "graceful_timeout": 8,
             "control_socket_disable": True,
-            # A proxy on this machine passes on what its clients send: none of it may choose the path or the scheme.
-            "forwarder_headers": "",
-            "secure_scheme_headers": {},
             "proc_name": "inbox",
             "logger_class": GunicornLogger,
             "when_ready": lambda _server: self._when_ready(),
