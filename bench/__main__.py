@@ -1,24 +1,32 @@
 """`make bench`: measures every row, prints the table, and writes results.json, the chart and the table in the docs.
 
-    python -m bench [WORD ...]
+    python -m bench [--against DIR] [WORD ...]
 
-With words, only the rows that have one of them in their names, and nothing is written. Exit status 1 where a goal is
-missed by more than the noise, or could not be measured; 2 where no row has such a name.
+With words, only the rows that have one of them in their names, and nothing is written. With --against, this checkout
+against the one in DIR, which has its own .venv; nothing is written either. Exit status 1 if a goal is missed by more
+than the noise, or could not be measured; 2 if no row has such a name, or DIR cannot be run.
 """
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import chart, report
+from bench import against, chart, report
 from bench.rounds import Outcome, Row
 from bench.table import MEASUREMENTS, Measurement
 from tests.engines import dynamodb_local
 
 
-def main(words: Sequence[str]) -> int:
-    chosen = [each for each in MEASUREMENTS if not words or any(word.lower() in each.name.lower() for word in words)]
+def main(arguments: Sequence[str]) -> int:
+    options = _parse(arguments)
+    words, checkout = options.words, options.against
+    if checkout and not against.inbox_command(checkout).exists():
+        print(f"error: {checkout} has no .venv/bin/inbox; run `make install` there", file=sys.stderr)
+        return 2
+    rows_to_choose = against.measurements(checkout) if checkout else MEASUREMENTS
+    chosen = [each for each in rows_to_choose if not words or any(word.lower() in each.name.lower() for word in words)]
     if not chosen:
         print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)
         return 2
@@ -28,10 +36,17 @@ def main(words: Sequence[str]) -> int:
     if len(possible) < len(chosen):
         print("DynamoDB Local DID NOT RUN: `make engines` says what is missing. Nothing was written.", file=sys.stderr)
         return 1
-    if not words:
+    if not words and not checkout:
         report.save(rows)
         chart.redraw()
     return exit_status(rows)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("--against", type=Path, metavar="DIR")
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    return parser.parse_args(arguments)
 
 
 def exit_status(rows: Sequence[Row]) -> int:

@@ -10,6 +10,7 @@ CONNECTIONS = 32
 BATCH = 100
 
 EVENT = b'{"event_type": "order.created", "payload": {"order": 1001, "total": 12.5, "currency": "EUR"}}'
+PEEK = "/inbox?mode=peek&limit=1"
 EVENTS = b"[" + b", ".join([EVENT] * BATCH) + b"]"
 
 _LONGEST_SECONDS = 120
@@ -25,7 +26,9 @@ def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
 def drive(target: str, text: bytes, *until: str) -> Counts:
     """`until` is one of the load generator's options."""
     command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), *until]
-    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=_LONGEST_SECONDS)
+    done = subprocess.run(command, input=text, capture_output=True, timeout=_LONGEST_SECONDS)
+    if done.returncode:
+        raise RuntimeError(f"The load generator failed:\n{done.stderr.decode()}")
     counts = Counts(**json.loads(done.stdout))
     if counts.bad:
         raise RuntimeError(f"{counts.bad} answers were no success")

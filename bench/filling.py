@@ -6,6 +6,8 @@ from pathlib import Path
 import apsw
 
 from inbox.clock import now_ms
+from inbox.key_ring import KeyRing
+from inbox.registry import Registry
 from inbox.store.sqlite import SQLiteStore
 
 TENANT = "bench"
@@ -46,3 +48,10 @@ def fill(path: Path, waiting: int) -> None:
         connection.execute(_FILL, values)
         # Otherwise whoever writes next pays for it.
         connection.pragma("wal_checkpoint", "truncate")
+
+
+def create_tenants(path: Path, count: int) -> list[str]:
+    """Returns an API key of each new tenant."""
+    with closing(SQLiteStore(path, max_deliveries=1)) as store:
+        registry, keys = Registry(store.tenants, store.now_ms), KeyRing(store.keys, store.tenants, store.now_ms)
+        return [keys.create(registry.create("bench").tenant_id).key for _ in range(count)]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bench import bare_loops
-from bench.driving import BATCH, EVENT, EVENTS, drive, rate, request
+from bench.driving import BATCH, EVENT, EVENTS, PEEK, drive, rate, request
 from bench.filling import fill
 from bench.rounds import Round
 from bench.servers import ours, reference
@@ -13,6 +13,7 @@ ROUNDS = 9
 SECONDS = 2.0
 WARM_UP_SECONDS = 0.5
 TO_POLL = 60_000
+OUR_WORKER = "inbox.server.worker.InboxWorker"
 
 
 def one_event(folder: Path) -> list[Round]:
@@ -21,6 +22,12 @@ def one_event(folder: Path) -> list[Round]:
 
 def empty_inbox(folder: Path) -> list[Round]:
     return _against_empty_view(folder / "empty_inbox.db", "GET", "/inbox", b"")
+
+
+def peek(folder: Path) -> list[Round]:
+    database = folder / "peek.db"
+    fill(database, waiting=1)
+    return _against_empty_view(database, "GET", PEEK, b"")
 
 
 def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> list[Round]:
@@ -33,9 +40,9 @@ def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> 
 
 def our_worker(_folder: Path) -> list[Round]:
     """Answers a second, of the empty view on both sides."""
-    with reference("inbox.server.worker.InboxWorker") as staying, reference() as usual:
+    with reference(OUR_WORKER) as on_ours, reference() as on_gthread:
         text = request("GET", "/")
-        return _in_turns((staying.target, text), (usual.target, text))
+        return _in_turns((on_ours.target, text), (on_gthread.target, text))
 
 
 def _in_turns(one: tuple[str, bytes], other: tuple[str, bytes]) -> list[Round]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.driving import BATCH, EVENT, EVENTS, drive, request
 from bench.rounds import Round
-from bench.servers import Server, ours, workers_of
+from bench.servers import Server, ours, resident_megabytes, workers_of
 
 ROUNDS = 5
 FIRST = 10_000
@@ -28,10 +28,10 @@ def _round(database: Path) -> Round:
     with ours(database, workers=1) as server:
         _pass_through(server, FIRST)
         (worker,) = workers_of(server)
-        after_first = _resident_megabytes(worker)
+        after_first = resident_megabytes(worker)
         for _ in range(_BLOCKS):
             _pass_through(server, (ALL - FIRST) // _BLOCKS)
-        return Round(_resident_megabytes(worker), after_first)
+        return Round(resident_megabytes(worker), after_first)
 
 
 def _pass_through(server: Server, events: int) -> None:
@@ -42,8 +42,3 @@ def _pass_through(server: Server, events: int) -> None:
     polled = drive(server.target, request("GET", f"/inbox?limit={BATCH}", server.key), "--until-empty")
     if polled.events != events:
         raise RuntimeError(f"{polled.events} events came instead of {events}")
-
-
-def _resident_megabytes(pid: int) -> float:
-    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) / 1024

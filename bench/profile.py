@@ -4,7 +4,6 @@ py-spy looks at them a hundred times a second and counts who holds the interpret
 and so is what SQLite does with the lock released. Flame graphs and stacks go to .cache/profile/.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 from bench.driving import EVENT, rate, request
 from bench.filling import fill
 from bench.layers import by_function, by_layer, read_stacks, within_ours
-from bench.servers import BIN, Server, ours, workers_of
+from bench.servers import BIN, Server, cpu_seconds, ours
 
 SECONDS = 10.0
 ROOT = Path(__file__).parents[1]
@@ -39,9 +38,9 @@ def main() -> None:
 
 def _show(name: str, server: Server, text: bytes) -> None:
     rate(server.target, text, 1)
-    before = _cpu_seconds(server)
+    before = cpu_seconds(server)
     answers = rate(server.target, text, SECONDS / 2)
-    cpu = (_cpu_seconds(server) - before) / (answers * SECONDS / 2)
+    cpu = (cpu_seconds(server) - before) / (answers * SECONDS / 2)
     print(f"\n{name}: {answers:.0f} answers a second, {1000 * cpu:.2f} ms of CPU in the workers for each", flush=True)
     stacks = read_stacks(_watched(name, "raw", server, text).read_text())
     _watched(name, "flamegraph", server, text)
@@ -62,16 +61,6 @@ def _watched(name: str, form: str, server: Server, text: bytes) -> Path:
     if watched.returncode:
         sys.exit(f"py-spy could not look at the workers (it needs root or CAP_SYS_PTRACE):\n{watched.stderr.decode()}")
     return to
-
-
-def _cpu_seconds(server: Server) -> float:
-    """Of all workers, in user and in system mode."""
-    ticks = 0
-    for pid in workers_of(server):
-        # The command's name may hold spaces; the figures come behind its bracket.
-        figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(figures[11]) + int(figures[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _table(heading: str, counts: Counter[str], total: int) -> None:

@@ -68,8 +68,7 @@ def _where(context: dict[str, Any]) -> str:
     parser = "with its C parser" if context["gunicorn_h1c"] else "without its C parser"
     return (
         f"Measured on {context['cores']} cores with Python {context['python']}, SQLite {context['sqlite']}, Flask "
-        f"{context['flask']} and gunicorn {context['gunicorn']} {parser}, {context['workers']} workers of "
-        f"{context['threads']} threads."
+        f"{context['flask']} and gunicorn {context['gunicorn']} {parser}, {context['workers']} workers."
     )
 
 
@@ -87,13 +86,15 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def goal_text(row: Row) -> str:
-    unit = "" if row.goal.part == "ratio" else f" {row.unit} more"
-    return f"{row.goal.bound} {row.goal.figure:g}{unit}"
+    units = {"ratio": "", "ours": f" {row.unit}", "more": f" {row.unit} more"}
+    return f"{row.goal.bound} {row.goal.figure:g}{units[row.goal.part]}"
 
 
 def value_text(row: Row, value: float) -> str:
-    """A ratio, or how much more it is."""
-    return f"{value:.2f}" if row.goal.part == "ratio" else f"{value:+.0f} {row.unit}"
+    """A ratio, the figure itself, or how much more it is."""
+    if row.goal.part == "ratio":
+        return f"{value:.2f}"
+    return f"{figure(value)} {row.unit}" if row.goal.part == "ours" else f"{value:+.0f} {row.unit}"
 
 
 def noise_text(row: Row) -> str:
@@ -107,7 +108,6 @@ def figure(value: float) -> str:
 
 def _context() -> dict[str, Any]:
     """What the figures depend on, apart from the code. Nothing that says whose machine it was."""
-    settings = Settings()
     return {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
@@ -115,6 +115,5 @@ def _context() -> dict[str, Any]:
         "flask": version("flask"),
         "gunicorn": version("gunicorn"),
         "gunicorn_h1c": find_spec("gunicorn_h1c") is not None,
-        "workers": settings.workers,
-        "threads": settings.threads,
+        "workers": Settings().workers,
     }

@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """`part` is what it is a goal for: the `ratio`, or how much `more` ours is, in the row's unit."""
+    """`part` is what it is a goal for: the `ratio`, or in the row's unit `ours` alone or how much `more` ours is."""
 
     bound: Bound
     figure: float

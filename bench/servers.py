@@ -15,9 +15,10 @@ from inbox.settings import Settings
 
 BIN = f"{Path(sys.executable).parent}/"
 
-# What inbox/server.py sets, but for the worker, which is ours.
+# The same as `inbox serve` sets, apart from the worker class.
 _SAME_AS_OURS = ["--keep-alive", "75", "--graceful-timeout", "8", "--no-control-socket"]
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - as in inbox/server.py
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the same as `inbox serve`
+_REFERENCE_THREADS = 32
 
 
 @dataclass(frozen=True)
@@ -28,29 +29,31 @@ class Server:
 
 
 @contextmanager
-def ours(database: Path, workers: int = Settings().workers) -> Iterator[Server]:
-    """On that database, which may have events in it; with a key of the tenant `bench`."""
+def ours(database: Path, workers: int = Settings().workers, inbox: str = BIN + "inbox") -> Iterator[Server]:
+    """Starts the service on that database, which may have events in it, with a key of the tenant `bench`.
+
+    `inbox` is the command, which may be another checkout's.
+    """
     target = _free_address()
     host, port = target.split(":")
     environment = _clean_environment() | {"INBOX_STORE": f"sqlite:///{database}"}
 
     def run(*words: str) -> str:
-        done = subprocess.run([BIN + "inbox", *words], env=environment, capture_output=True, check=True, timeout=30)
+        done = subprocess.run([inbox, *words], env=environment, capture_output=True, check=True, timeout=30)
         return done.stdout.decode().strip()
 
     run("tenants", "create", "bench")
     key = run("keys", "create", "bench")
-    command = [BIN + "inbox", "serve", "--host", host, "--port", port, "--workers", str(workers)]
+    command = [inbox, "serve", "--host", host, "--port", port, "--workers", str(workers)]
     with _running(command, target, environment) as pid:
         yield Server(target, pid, key)
 
 
 @contextmanager
 def reference(worker_class: str = "gthread") -> Iterator[Server]:
-    """The empty view."""
-    settings = Settings()
+    """Starts the empty view."""
     target = _free_address()
-    options = ["--workers", str(settings.workers), "--threads", str(settings.threads), *_SAME_AS_OURS]
+    options = ["--workers", str(Settings().workers), "--threads", str(_REFERENCE_THREADS), *_SAME_AS_OURS]
     options += ["--worker-class", worker_class]
     if _SHARED_MEMORY.is_dir():
         options += ["--worker-tmp-dir", str(_SHARED_MEMORY)]
@@ -61,6 +64,21 @@ def reference(worker_class: str = "gthread") -> Iterator[Server]:
 
 def workers_of(server: Server) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+
+
+def cpu_seconds(server: Server) -> float:
+    """Returns the CPU time of all workers so far, user and system."""
+    ticks = 0
+    for pid in workers_of(server):
+        # The command's name may hold spaces; the figures come behind its bracket.
+        figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(figures[11]) + int(figures[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_megabytes(pid: int) -> float:
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
 
 
 @contextmanager

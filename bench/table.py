@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import backlog, cold_import, dynamodb_rows, http_rows, memory
+from bench import backlog, code_lines, cold_import, dynamodb_rows, http_rows, memory, waiting_polls, wake_up
 from bench.rounds import Bound, Goal, Round, Row
 
 
@@ -38,7 +38,19 @@ MEASUREMENTS = (
         "GET /inbox, 100 at a time", "events/s", "a bare loop of claims", _at_least(0.6), http_rows.until_empty
     ),
     Measurement("GET /inbox, empty", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.empty_inbox),
-    Measurement("an empty view, our worker", "requests/s", "gunicorn's own", _at_least(1.0), http_rows.our_worker),
+    Measurement("GET /inbox, peek of 1", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.peek),
+    Measurement("an empty view, our worker", "requests/s", "gunicorn's gthread", _at_least(1.6), http_rows.our_worker),
+    Measurement("5,000 waiting polls: held", "polls", "sent", _at_least(1.0), waiting_polls.held),
+    Measurement(
+        "5,000 waiting polls: memory", "MB", "none waiting", Goal(Bound.AT_MOST, 400, "ours"), waiting_polls.memory
+    ),
+    Measurement(
+        "5,000 waiting polls: CPU", "% of a core", "none waiting", Goal(Bound.AT_MOST, 10, "ours"), waiting_polls.cpu
+    ),
+    Measurement(
+        "5,000 waiting polls: POST /events", "requests/s", "none waiting", _at_least(0.8), waiting_polls.sending
+    ),
+    Measurement("from POST to a waiting poll, p99", "ms", "p50", Goal(Bound.AT_MOST, 100, "ours"), wake_up.p99),
     Measurement("poll of 100, 1,000,000 waiting", "ms", "1,000 waiting", _at_most(1.2), backlog.poll),
     Measurement("POST /events, 1,000,000 stored", "ms", "1,000 stored", _at_most(1.2), backlog.post),
     Measurement(
@@ -56,4 +68,5 @@ MEASUREMENTS = (
     Measurement(
         "cold import of the authorizer", "ms", "boto3 alone", Goal(Bound.AT_MOST, 500, "more"), cold_import.rounds
     ),
+    Measurement("code of the server layer", "lines", "the layer before", _at_most(0.5), code_lines.server),
 )

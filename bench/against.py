@@ -1,0 +1,89 @@
+"""This checkout against another one, in turns: requests a second, and CPU of the workers for a request."""
+
+import tempfile
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from bench.driving import EVENT, PEEK, drive, request
+from bench.rounds import Bound, Goal, Round
+from bench.servers import Server, cpu_seconds, ours
+from bench.table import Measurement
+
+ROUNDS = 5
+SECONDS = 2.0
+WARM_UP_SECONDS = 1.0
+AGAINST = "the other checkout"
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    path: str
+    body: bytes = b""
+    events_before: int = 0
+
+
+_REQUESTS = {
+    "POST /events": _Request("POST", "/events", EVENT),
+    "GET /inbox, empty": _Request("GET", "/inbox"),
+    "GET /inbox, peek of 1": _Request("GET", PEEK, events_before=1),
+}
+
+
+@dataclass(frozen=True)
+class _Cost:
+    requests_per_second: float
+    cpu_ms: float
+
+
+def inbox_command(checkout: Path) -> Path:
+    return checkout.absolute() / ".venv" / "bin" / "inbox"
+
+
+def measurements(checkout: Path) -> list[Measurement]:
+    """The goals say: not worse than the other by more than a tenth, since a checkout against itself came to 1.07."""
+    faster, cheaper = Goal(Bound.AT_LEAST, 0.9), Goal(Bound.AT_MOST, 1.1)
+    return [
+        measurement
+        for name, kind in _REQUESTS.items()
+        for measurement in (
+            Measurement(name, "requests/s", AGAINST, faster, partial(_rounds, "requests_per_second", checkout, kind)),
+            Measurement(f"{name}: CPU", "ms", AGAINST, cheaper, partial(_rounds, "cpu_ms", checkout, kind)),
+        )
+    ]
+
+
+def _rounds(part: str, checkout: Path, kind: _Request, folder: Path) -> list[Round]:
+    return [Round(getattr(one, part), getattr(other, part)) for one, other in _costs(checkout, kind, folder)]
+
+
+@cache
+def _costs(checkout: Path, kind: _Request, folder: Path) -> list[tuple[_Cost, _Cost]]:
+    """Cached: both rows of a request are measured in the same rounds."""
+    return [_round(checkout, kind, Path(tempfile.mkdtemp(dir=folder))) for _ in range(ROUNDS)]
+
+
+def _round(checkout: Path, kind: _Request, folder: Path) -> tuple[_Cost, _Cost]:
+    """On new servers: between two that stayed up for all rounds, a checkout against itself came to 0.86."""
+    with ours(folder / "this.db") as this, ours(folder / "other.db", inbox=str(inbox_command(checkout))) as other:
+        for server in (this, other):
+            if kind.events_before:
+                # Not by SQL, since the other checkout may have another schema.
+                post = request("POST", "/events", server.key, EVENT)
+                drive(server.target, post, "--answers", str(kind.events_before))
+            _measure(server, kind, WARM_UP_SECONDS)
+        # Neither is always the first.
+        first, second, third, fourth = (_measure(server, kind, SECONDS) for server in (this, other, other, this))
+        return _mean(first, fourth), _mean(second, third)
+
+
+def _mean(one: _Cost, other: _Cost) -> _Cost:
+    return _Cost((one.requests_per_second + other.requests_per_second) / 2, (one.cpu_ms + other.cpu_ms) / 2)
+
+
+def _measure(server: Server, kind: _Request, seconds: float) -> _Cost:
+    before = cpu_seconds(server)
+    counts = drive(server.target, request(kind.method, kind.path, server.key, kind.body), "--seconds", str(seconds))
+    cpu_ms = 1000 * (cpu_seconds(server) - before) / counts.good
+    return _Cost(counts.good / counts.seconds, cpu_ms)

@@ -1,0 +1,53 @@
+"""How long after a POST a waiting poll has its answer, on a service that does nothing else."""
+
+import asyncio
+import random
+import statistics
+import time
+from pathlib import Path
+
+from bench.driving import EVENT, request
+from bench.rounds import Round
+from bench.servers import Server, ours
+
+ROUNDS = 5
+SAMPLES = 200
+
+_LONGEST_SECONDS = 30
+_WAIT = "/inbox?wait=20"
+# Long enough for the poll to be waiting, and at any point of the interval in which a process looks for news.
+_PAUSE_SECONDS = (0.03, 0.08)
+
+
+def p99(folder: Path) -> list[Round]:
+    """Milliseconds: the 99th percentile and, as the reference, the median."""
+    with ours(folder / "wake_up.db") as server:
+        return [asyncio.run(_round(server)) for _ in range(ROUNDS)]
+
+
+async def _round(server: Server) -> Round:
+    milliseconds = [1000 * await asyncio.wait_for(_sample(server), _LONGEST_SECONDS) for _ in range(SAMPLES)]
+    return Round(statistics.quantiles(milliseconds, n=100)[-1], statistics.median(milliseconds))
+
+
+async def _sample(server: Server) -> float:
+    """On new connections each time, so that both may be with the same process or not."""
+    poll_reader, poll_writer = await asyncio.open_connection(*server.target.split(":"))
+    post_reader, post_writer = await asyncio.open_connection(*server.target.split(":"))
+    try:
+        poll_writer.write(request("GET", _WAIT, server.key))
+        answer = asyncio.create_task(poll_reader.readuntil(b"]\n"))
+        await asyncio.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - no secret
+        if answer.done():
+            raise RuntimeError(f"A poll of an empty inbox did not wait: {await answer!r}")
+        began = time.perf_counter()
+        post_writer.write(request("POST", "/events", server.key, EVENT))
+        text = await answer
+        seconds = time.perf_counter() - began
+        if b'"event_type"' not in text:
+            raise RuntimeError(f"A waiting poll ended without the event: {text!r}")
+        await post_reader.readuntil(b"\r\n\r\n")
+        return seconds
+    finally:
+        poll_writer.close()
+        post_writer.close()
