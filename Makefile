@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test engines check bench profile cost torture recipes screenshots build lock clean
+.PHONY: help run install test test-all engines check bench profile cost torture recipes screenshots build lock clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: $(VENV)/.run ## start the service on http://127.0.0.1:8080 with its store in data/
 	@exec $(BIN)/inbox quickstart
@@ -21,6 +21,9 @@ PYTEST ?=
 TESTERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
 test: engines ## the whole suite, on every engine, on every core
 	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
+
+test-all: override PYTEST += --all-engines
+test-all: test ## the same, and fails if something that tests run on is missing
 
 # Not a reason to stop: the summary of the tests says loudly what did not run.
 engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, a browser, Zapier's own code, a stand-in for AWS, programs of recipes

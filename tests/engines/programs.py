@@ -1,4 +1,4 @@
-"""Programs that the recipes in docs/recipes are written for.
+"""Programs that the recipes in docs/recipes are written for, and proxies that stand in front of the service.
 
 `python -m tests.engines programs` installs those that the machine does not have, and says in one line where it cannot.
 """
@@ -8,9 +8,18 @@ import shutil
 from tests.engines import system_packages
 
 # The command → the package that has it.
-_PACKAGES = {"curl": "curl", "jq": "jq", "flock": "util-linux", "node": "nodejs", "nginx": "nginx-light"}
+_PACKAGES = {
+    "curl": "curl",
+    "jq": "jq",
+    "flock": "util-linux",
+    "node": "nodejs",
+    "nginx": "nginx-light",
+    "haproxy": "haproxy",
+}
 
-MISSING = "Recipes DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
+MISSING = (
+    "Recipes and proxies DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
+)
 
 
 def is_there() -> bool:
