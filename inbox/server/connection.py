@@ -203,8 +203,8 @@ class Connection(asyncio.Protocol):
     def _run_app(self, body: BytesIO | MissingBody | BrokenBody) -> None:
         if isinstance(body, BrokenBody):
             self._closes = True
-        elif isinstance(body, BytesIO):
-            self._connections.hold(self, body.getbuffer().nbytes, transferring=False)
+        elif isinstance(body, BytesIO) and (size := body.getbuffer().nbytes):
+            self._connections.hold(self, size, transferring=False)
         self._phase = _Phase.APP
         self._expire_at(inf)
         self._environ["wsgi.input"] = body
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
     def _on_outcome(self, outcome: Outcome) -> None:
         if self._phase is _Phase.CLOSING:
             if self._long_polls is not None:
-                self._long_polls.waiting_poll(self._environ)
+                self._long_polls.forget(self._environ)
         elif isinstance(outcome, BodyNeeded):
             self._receive_body(outcome.max_bytes)
         elif self._long_polls is not None and (poll := self._long_polls.waiting_poll(self._environ)):
@@ -266,7 +266,8 @@ class Connection(asyncio.Protocol):
     def _write(self, answer: Answer, *, closes: bool) -> None:
         connection = b"close" if closes else b"keep-alive"
         head = b"%bDate: %b\r\nConnection: %b\r\n\r\n" % (answer.head, _http_date(int(time.time())), connection)
-        self._connections.stop_holding(self)
+        if self.held_bytes:
+            self._connections.stop_holding(self)
         self._transport.write(head + answer.body)
 
     def _close(self) -> None:

@@ -123,10 +123,15 @@ class LongPolls:
     def waiting_poll(self, environ: Environ) -> LongPoll | None:
         """Returns the poll of a request whose answer is held back. Any other request has its final answer now."""
         poll: LongPoll | None = environ.get(LONG_POLL)
-        if poll is None or (poll.found_nothing and not poll.client_is_gone):
+        if poll is None or poll.found_nothing:
             return poll
         self._leave(poll)
         return None
+
+    def forget(self, environ: Environ) -> None:
+        """Called instead of `waiting_poll` if the client is gone."""
+        if poll := environ.get(LONG_POLL):
+            self._leave(poll)
 
     def park(
         self, poll: LongPoll, answer: Answer, deliver: Callable[[Answer], object], run_again: Callable[[], object]

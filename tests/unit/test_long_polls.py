@@ -60,6 +60,7 @@ class Request:
     polls: LongPolls
     inbox: InboxKey = INBOX
     is_allowed: bool = True
+    is_gone: bool = False
     environ: dict[str, Any] = field(default_factory=dict)
     runs_again: ThreadEvent = field(default_factory=ThreadEvent)
     answers: list[Answer] = field(default_factory=list)
@@ -74,7 +75,9 @@ class Request:
         self.polls.take_or_wait(self.environ, self.inbox, seconds, lambda: page, lambda: self.is_allowed)
 
     def hand_over(self) -> None:
-        if poll := self.polls.waiting_poll(self.environ):
+        if self.is_gone:
+            self.polls.forget(self.environ)
+        elif poll := self.polls.waiting_poll(self.environ):
             self.polls.park(poll, EMPTY_ANSWER, self.answers.append, self.runs_again.set)
 
     @property
@@ -176,6 +179,7 @@ def test_wake_for_a_client_that_is_gone_goes_to_the_next_poll(polls: LongPolls) 
     next_one.run(NOTHING)
     polls.wake(INBOX)
     polls.drop(gone.poll)
+    gone.is_gone = True
     gone.run(SOMETHING)
     assert (gone.answers, next_one.runs_again.is_set()) == ([], True)
 
@@ -208,8 +212,8 @@ def test_nothing_is_kept_of_polls_that_ended(polls: LongPolls) -> None:
     for request in (Request(polls) for _ in range(3)):
         request.run(NOTHING)
         polls.end(request.poll)
-    found = Request(polls)
-    found.run(SOMETHING)
+    Request(polls).run(SOMETHING)
+    Request(polls, is_gone=True).run(NOTHING)
     assert (polls._tenants, polls._waiting) == ({}, set())
 
 
