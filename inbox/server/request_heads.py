@@ -84,9 +84,9 @@ class HeadReader:
                 text = f"{environ[variable]},{text}"
             environ[variable] = text
         if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-            raise InvalidHead("transfer coding")
+            raise InvalidHead("unsupported transfer coding")
         if environ.get("HTTP_EXPECT", "100-continue").lower() != "100-continue":
-            raise InvalidHead("expectation")
+            raise InvalidHead("unsupported expectation")
         if "HTTP_HOST" not in environ and parser.http_version >= (1, 1):
             raise InvalidHead("no Host")
         target = parser.path.decode("latin-1")
@@ -130,7 +130,7 @@ def _check_lines(head: bytes) -> None:
     # One empty line may come before the request (RFC 9112, section 2.2).
     request_line = head.removeprefix(b"\r\n").partition(b"\r\n")[0]
     if request_line.count(b" ") != 2 or not request_line.isascii():
-        raise InvalidHead("request line")
+        raise InvalidHead("malformed request line")
 
 
 @lru_cache(maxsize=1024)

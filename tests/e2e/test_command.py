@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from authorizer import apikey
+from tests.e2e.consumers import Client
 from tests.service import INBOX, Service, bearer
 
 
@@ -210,9 +211,10 @@ def test_a_full_stdout_is_one_line(service: Service) -> None:
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
 
 
-def test_gunicorn_can_start_it_too(service: Service) -> None:
+@pytest.mark.parametrize("worker_class", ["inbox.server.worker.InboxWorker", "gthread", "sync"])
+def test_gunicorn_can_start_it_too(service: Service, worker_class: str) -> None:
     gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
-    gunicorn += ["--worker-class", "inbox.server.worker.InboxWorker", "wsgi:app"]
+    gunicorn += ["--worker-class", worker_class, "wsgi:app"]
     root = Path(__file__).parents[2]
     refused = subprocess.run(
         gunicorn, cwd=root, env=service.environment | {"INBOX_PORT": "x"}, capture_output=True, timeout=30, check=False
@@ -221,8 +223,14 @@ def test_gunicorn_can_start_it_too(service: Service) -> None:
     assert b"inbox: INBOX_PORT is not valid" in refused.stderr
     assert b"Traceback" not in refused.stderr
     service.start_process(gunicorn, root)
-    script = requests.get(f"{service.url}/static/vendor/swagger-ui/swagger-ui-bundle.js", timeout=30)
+    script = requests.get(
+        f"{service.url}/static/vendor/swagger-ui/swagger-ui-bundle.js", headers={"Accept-Encoding": ""}, timeout=30
+    )
     assert len(script.content) == int(script.headers["Content-Length"]) > 100_000
+    client = Client(service, service.create_key("acme"))
+    assert client.get("/inbox?wait=1") == []
+    sent = client.send({"n": 1})
+    assert [event["id"] for event in client.get("/inbox?wait=20")] == [sent]
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"5", b'{"error": 1}'])
