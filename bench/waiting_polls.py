@@ -103,8 +103,9 @@ async def _is_held(target: str, poll: bytes, opening: asyncio.Semaphore) -> bool
     with suppress(OSError, EOFError, TimeoutError):
         async with opening:
             reader, writer = await asyncio.open_connection(*target.split(":"))
+            # Before the write: the service may have read the poll when the write returns.
+            sent_at = time.monotonic()
             writer.write(poll)
-        sent_at = time.monotonic()
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WAIT_SECONDS + _LATE_SECONDS)
             return head.startswith(b"HTTP/1.1 200 ") and time.monotonic() - sent_at >= WAIT_SECONDS
