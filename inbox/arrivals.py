@@ -1,8 +1,9 @@
-"""Arrivals: events that have become claimable, and who wants to know."""
+"""Tells long polls which inboxes have new events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from inbox.events import InboxKey
 from inbox.store.port import ArrivalWatch
 
 
@@ -12,15 +13,16 @@ def _ignore(_: object) -> None:
 
 @dataclass(slots=True)
 class Arrivals:
-    """`listener` hears at once of tenants for which this process stored, released or replayed events.
+    """`listener` is called with an inbox when this process has stored, released or replayed events in it.
 
-    `watch` finds out about other processes. `on_waiting_change` counts polls that wait: 1 or -1.
+    `watch` notices the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or ends
+    to wait.
     """
 
     watch: Callable[[], ArrivalWatch]
     now_ms: Callable[[], int]
     on_waiting_change: Callable[[int], object]
-    listener: Callable[[str], object] = _ignore
+    listener: Callable[[InboxKey], object] = _ignore
 
-    def notify(self, tenant_id: str) -> None:
-        self.listener(tenant_id)
+    def notify(self, tenant_id: str, inbox: str) -> None:
+        self.listener((tenant_id, inbox))

@@ -23,14 +23,14 @@ class Found:
 
 
 class History:
-    """`on_arrival` is called with the tenant ID after events were replayed."""
+    """`on_arrival` is called with the tenant ID and the inbox after events were replayed."""
 
     def __init__(
         self,
         store: EventStore,
         inboxes: InboxStore,
         now_ms: Callable[[], int],
-        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+        on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
     ) -> None:
         self._on_arrival = on_arrival
         self._store = store
@@ -54,14 +54,14 @@ class History:
         """Makes the event undelivered again. EventLeased while it is in somebody's hands."""
         require_inbox(self._inboxes, tenant_id, inbox)
         replayed = _there(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
-        self._on_arrival(tenant_id)
+        self._on_arrival(tenant_id, inbox)
         return replayed
 
     def replay_all(self, tenant_id: str, selection: Selection) -> Replayed:
         """The same for the selected events that are delivered or dead, as many as one call should do."""
         require_inbox(self._inboxes, tenant_id, selection.inbox)
         replayed = self._store.replay_all(tenant_id, selection, _MOST_REPLAYED, self._now_ms())
-        self._on_arrival(tenant_id)
+        self._on_arrival(tenant_id, selection.inbox)
         return replayed
 
     def erase(self, tenant_id: str, event_id: str) -> None:

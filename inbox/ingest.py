@@ -18,7 +18,7 @@ class Submission(NamedTuple):
 
 
 class Ingest:
-    """`on_arrival` is called with the tenant ID after events were stored."""
+    """`on_arrival` is called with the tenant ID and the inbox after events were stored."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Ingest:
         now_ms: Callable[[], int],
         max_event_bytes: int,
         retention_days: int,
-        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+        on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
     ) -> None:
         self._store = store
         self._on_arrival = on_arrival
@@ -83,7 +83,7 @@ class Ingest:
     def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.Stored]:
         now_ms = self._now_ms()
         stored = self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
-        self._on_arrival(tenant_id)
+        self._on_arrival(tenant_id, events.DEFAULT_INBOX)
         return stored
 
 

@@ -18,7 +18,7 @@ class Settled:
 
 
 class Polling:
-    """`on_arrival` is called with the tenant ID after events were released."""
+    """`on_arrival` is called with the tenant ID and the inbox after events were released."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Polling:
         inboxes: InboxStore,
         now_ms: Callable[[], int],
         lease_seconds: int,
-        on_arrival: Callable[[str], object] = lambda _tenant_id: None,
+        on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
     ) -> None:
         self._on_arrival = on_arrival
         self._store = store
@@ -60,11 +60,15 @@ class Polling:
         """Gives leased events back: any poll may claim them after the delay. `failed` counts as a lost lease."""
         now_ms = self._now_ms()
         available_at_ms = now_ms + delay_seconds * 1000
-        settled = _settle(
-            receipts, lambda held: self._store.release(tenant_id, held, available_at_ms, now_ms, failed=failed)
-        )
-        self._on_arrival(tenant_id)
-        return settled
+
+        def release(held: Sequence[Receipt]) -> list[bool]:
+            released = self._store.release(tenant_id, held, available_at_ms, now_ms, failed=failed)
+            if not delay_seconds:
+                for inbox in {receipt.inbox for receipt in held}:
+                    self._on_arrival(tenant_id, inbox)
+            return released
+
+        return _settle(receipts, release)
 
     def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> Settled:
         """Makes leases last so long from now on."""

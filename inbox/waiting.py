@@ -24,7 +24,7 @@ class ThreadWaits:
         self._held = held
 
     def take_or_wait(self, seconds: int, take: Callable[[], Page], client_is_gone: Callable[[], bool]) -> Page:
-        """Returns what `take` finds within so many seconds. It is not called again once the client is gone."""
+        """Returns what `take` finds within `seconds`. It is not called again once the client is gone."""
         deadline = time.monotonic() + seconds
         page = take()
         if page.events:

@@ -65,7 +65,7 @@ def check_again(*scopes: Scope) -> None:
 
 
 def access_check(*scopes: Scope) -> Callable[[], bool]:
-    """Returns a function that tells, at any later time and without the request, whether its key may still make it."""
+    """Returns a check that works outside the request: it returns True while the key has one of the scopes."""
     admission, presented = services().admission, _credentials(request.environ)
 
     def is_allowed() -> bool:

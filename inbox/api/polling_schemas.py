@@ -53,7 +53,7 @@ class PollParameters(Schema):
         validate=Range(0, MAX_WAIT),
         metadata={
             "description": "Holds an empty answer back until an event comes or the seconds are over. "
-            "If too many polls wait already, the answer comes at once. Behind HAProxy, Apache, lighttpd or Varnish, "
+            "Behind Apache, lighttpd, Varnish, or HAProxy without `option abortonclose`, "
             "which do not tell the server that a client has disconnected, use `Inbox-Attempt` or `mode=lease`.",
             "examples": [20],
         },

@@ -1,5 +1,6 @@
-"""Bodies of requests, collected in the event loop before the app gets them."""
+"""Bodies of requests, collected in the event loop before the app reads them."""
 
+from io import BytesIO
 from typing import Any, NoReturn
 
 from gunicorn.asgi.parser import PythonProtocol
@@ -33,38 +34,30 @@ class SizedBody:
     """A body with a Content-Length."""
 
     def __init__(self, size: int) -> None:
-        self._missing_bytes = size
-        self._pieces: list[bytes] = []
-        self.received_bytes = 0
+        self._size = size
+        self.file = BytesIO()
         self.rest = b""
         """What follows the body: the next request."""
 
     def feed(self, data: bytes) -> bool:
         """Returns True when the body is complete."""
-        if len(data) > self._missing_bytes:
-            data, self.rest = data[: self._missing_bytes], data[self._missing_bytes :]
-        self._pieces.append(data)
-        self.received_bytes += len(data)
-        self._missing_bytes -= len(data)
-        return self._missing_bytes == 0
-
-    def data(self) -> bytes:
-        return b"".join(self._pieces)
+        missing_bytes = self._size - self.file.tell()
+        self.file.write(data[:missing_bytes])
+        self.rest = data[missing_bytes:]
+        return self.file.tell() == self._size
 
 
 class ChunkedBody:
-    """A body in chunks. gunicorn's parser in Python, because the one in C accepts bare LFs between chunks."""
+    """A body in chunks. Uses gunicorn's Python parser, because the one in C accepts bare LFs between chunks."""
 
     def __init__(self, head: bytes, limits: dict[str, int]) -> None:
-        self._pieces: list[bytes] = []
-        self.received_bytes = 0
-        self._parser: Any = PythonProtocol(on_body=self._add, **limits)
+        self.file = BytesIO()
+        self._parser: Any = PythonProtocol(on_body=self.file.write, **limits)
         self._parser.feed(head)
 
     def feed(self, data: bytes) -> bool:
-        """Returns True when the body is complete. Raises an error of the parser if it is malformed."""
-        if data:
-            self._parser.feed(data)
+        """Returns True when the body is complete. Raises gunicorn's ParseError if it is malformed."""
+        self._parser.feed(data)
         complete: bool = self._parser.is_complete
         return complete
 
@@ -72,10 +65,3 @@ class ChunkedBody:
     def rest(self) -> bytes:
         rest: bytes = self._parser.remaining()
         return rest
-
-    def data(self) -> bytes:
-        return b"".join(self._pieces)
-
-    def _add(self, piece: bytes) -> None:
-        self._pieces.append(bytes(piece))
-        self.received_bytes += len(piece)

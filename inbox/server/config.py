@@ -18,17 +18,17 @@ from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
 from inbox.store.opening import open_made_store, open_store
 
-# Beyond this many, connections cost more memory than they are worth: the longest idle ones are closed.
-_MOST_CONNECTIONS = 16_384
-# Files that a process and each of its threads may need for other things than clients.
+# Per worker. Above it, the longest idle connections are closed.
+_MAX_CONNECTIONS = 16_384
+# Files that a process and each of its threads may need for anything but clients.
 _OTHER_FILES = 128
-_FILES_OF_A_THREAD = 4
+_FILES_PER_THREAD = 4
 
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
     """Runs until it is told to stop."""
     _allow_many_files()
-    # Both tried once before gunicorn starts, so that what cannot work is one clear line.
+    # Fail here, with an error in one line, and not in gunicorn.
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
         store.check()
@@ -62,9 +62,9 @@ def _allow_many_files() -> None:
 def _connections_of_a_worker(settings: Settings) -> int:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
-        return _MOST_CONNECTIONS
-    left = files - _OTHER_FILES - _FILES_OF_A_THREAD * settings.threads
-    return min(_MOST_CONNECTIONS, max(left, files // 2))
+        return _MAX_CONNECTIONS
+    left = files - _OTHER_FILES - _FILES_PER_THREAD * settings.threads
+    return min(_MAX_CONNECTIONS, max(left, files // 2))
 
 
 class _Server(BaseApplication):  # type: ignore[misc]

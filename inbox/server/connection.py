@@ -10,31 +10,34 @@ from math import inf
 from typing import cast
 
 import structlog
+from gunicorn.asgi.parser import ParseError
 
 from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED
 from inbox.api.request_trail import new_request_id
+from inbox.server import connections as limits
 from inbox.server.app_threads import Answer, AppThreads, Outcome, problem_answer
 from inbox.server.bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
-from inbox.server.connections import Connections, Transfer, head_deadline
+from inbox.server.connections import Connections, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.server.request_heads import Environ, HeadReader, InvalidHead
 
 _MAX_HEAD_BYTES = 64 * 1024
-# The app decides by the head alone whether it wants a body above this size.
+# Before the server reads larger bodies, the app is asked whether it refuses the request by its head. Chunks cost the
+# event loop more to read.
 _SMALL_BODY_BYTES = 64 * 1024
+_SMALL_CHUNKED_BYTES = 2 * 1024
 _MAX_PIPELINED_BYTES = 64 * 1024
 # Longer than a load balancer's 60 s, so that the balancer closes first.
 _IDLE_SECONDS = 75.0
 _LINGER_SECONDS = 2.0
 _END_OF_HEAD = b"\r\n\r\n"
-_NO_ENVIRON: Environ = {}
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _log = structlog.get_logger()
 
 
 class _Phase(Enum):
     HEAD = auto()
-    """Idle, or a part of the next head is here."""
+    """Idle, or a part of the next head has arrived."""
     BODY = auto()
     APP = auto()
     """The app works on the request, or a long poll waits."""
@@ -42,29 +45,14 @@ class _Phase(Enum):
 
 
 class Connection(asyncio.Protocol):
-    __slots__ = (
-        "_body",
-        "_buffer",
-        "_client_address",
-        "_closes",
-        "_connections",
-        "_environ",
-        "_expects_continue",
-        "_has_ended",
-        "_heads",
-        "_is_writable",
-        "_long_polls",
-        "_max_body_bytes",
-        "_phase",
-        "_poll",
-        "_receiving",
-        "_sending",
-        "_threads",
-        "_transport",
-        "_unsent_bytes",
-        "deadline",
-        "held_bytes",
-    )
+    _transport: asyncio.Transport
+    _environ: Environ
+    _body: SizedBody | ChunkedBody
+    _receiving: Transfer
+    _closes: bool
+    _expects_continue: bool
+    # How much of the body the app reads at most, once it has asked for it.
+    _max_body_bytes: float
 
     def __init__(
         self, heads: HeadReader, threads: AppThreads, connections: Connections, long_polls: LongPolls | None
@@ -79,6 +67,7 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         self._poll: LongPoll | None = None
         self._sending: Transfer | None = None
+        self._unsent_bytes = 0
         self.held_bytes = 0
         self.deadline = time.monotonic() + _IDLE_SECONDS
 
@@ -88,6 +77,8 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._client_address = transport.get_extra_info("peername")
         self._connections.add(self)
+        if self._connections.is_stopping:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         if self._phase is _Phase.BODY:
@@ -104,6 +95,7 @@ class Connection(asyncio.Protocol):
         """Returns True if there is still something to answer."""
         self._has_ended = True
         if self._poll is not None and self._long_polls is not None:
+            self._poll.client_is_gone = True
             self._long_polls.end(self._poll)
         elif self._phase is _Phase.BODY:
             self._run_app(BrokenBody())
@@ -121,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._sending = None
         self._connections.stop_holding(self)
         if self._phase is _Phase.HEAD:
-            self._read_head(0)
+            self._read_next()
         else:
             self._expire_in(inf if self._phase is _Phase.APP else _LINGER_SECONDS)
 
@@ -133,8 +125,12 @@ class Connection(asyncio.Protocol):
 
     # Requests
 
+    def _read_next(self) -> None:
+        self._transport.resume_reading()
+        self._read_head(0)
+
     def _read_head(self, searched: int) -> None:
-        """`searched` bytes of the buffer are known to hold no end of a head."""
+        """Reads the head if all of it is in the buffer, of which `searched` bytes are known not to end one."""
         buffer = self._buffer
         end = buffer.find(_END_OF_HEAD, max(0, searched - len(_END_OF_HEAD)))
         if end == -1:
@@ -149,20 +145,23 @@ class Connection(asyncio.Protocol):
         except InvalidHead as error:
             self._refuse(str(error))
             return
-        self._environ: Environ = head.environ
+        self._environ = head.environ
         self._closes = not head.keeps_alive
         if not head.is_chunked and len(rest) >= head.body_bytes:
             self._buffer = rest[head.body_bytes :]
             self._run_app(BytesIO(rest[: head.body_bytes]))
             return
         self._expects_continue = head.expects_continue and not rest
-        self._body = ChunkedBody(head_bytes, self._heads.limits) if head.is_chunked else SizedBody(head.body_bytes)
-        self._receiving = Transfer()
-        self._max_body_bytes = -1
-        self._phase = _Phase.BODY
-        asks_first = head.is_chunked or head.expects_continue or head.body_bytes > _SMALL_BODY_BYTES
-        self._read_body(rest)
-        if self._phase is _Phase.BODY and asks_first:
+        self._max_body_bytes = inf
+        if head.is_chunked:
+            self._body, reads_now = ChunkedBody(head_bytes, self._heads.limits), len(rest) <= _SMALL_CHUNKED_BYTES
+        else:
+            self._body, reads_now = SizedBody(head.body_bytes), head.body_bytes <= _SMALL_BODY_BYTES
+        if reads_now:
+            self._receive_body(rest)
+        else:
+            self._buffer = rest
+        if not reads_now or (self._phase is _Phase.BODY and (head.is_chunked or self._expects_continue)):
             self._run_app(MissingBody())
 
     def _wait_for_head(self, searched: int) -> None:
@@ -172,33 +171,36 @@ class Connection(asyncio.Protocol):
             self._connections.mark_idle(self)
             if self._has_ended or self._connections.is_stopping:
                 self._close()
-        elif len(buffer) > _MAX_HEAD_BYTES or b"\n\n" in buffer[max(0, searched - 1) :]:
-            self._refuse("endless head")
-        elif self._has_ended:
+        elif self._has_ended or len(buffer) > _MAX_HEAD_BYTES or b"\n\n" in buffer[max(0, searched - 1) :]:
             self._refuse("incomplete head")
         elif searched == 0:
-            self._expire_at(head_deadline())
+            self._expire_in(limits.HEAD_SECONDS)
+
+    def _receive_body(self, data: bytes) -> None:
+        self._phase = _Phase.BODY
+        self._receiving = Transfer()
+        self._read_body(data)
 
     def _read_body(self, data: bytes) -> None:
         body = self._body
         try:
             is_complete = body.feed(data)
-        except Exception:  # gunicorn's parser has no common class of errors
+        except ParseError:
             self._run_app(BrokenBody())
             return
-        if is_complete:
+        received_bytes = body.file.tell()
+        if is_complete or received_bytes >= self._max_body_bytes:
+            # An app that reads one byte more than its limit need not wait for the others.
+            self._closes = self._closes or not is_complete
             self._buffer = body.rest
-            self._run_app(BytesIO(body.data()))
-        elif 0 <= self._max_body_bytes <= body.received_bytes:
-            # The app reads one byte more than its limit, and that byte is here.
-            self._closes = True
-            self._run_app(BytesIO(body.data()))
+            body.file.seek(0)
+            self._run_app(body.file)
         elif self._has_ended:
             self._run_app(BrokenBody())
         else:
             self._receiving.add(len(data))
             self._expire_at(self._receiving.deadline)
-            self._connections.hold(self, body.received_bytes, transferring=True)
+            self._connections.hold(self, received_bytes, transferring=True)
 
     def _run_app(self, body: BytesIO | MissingBody | BrokenBody) -> None:
         if isinstance(body, BrokenBody):
@@ -215,53 +217,41 @@ class Connection(asyncio.Protocol):
             if self._long_polls is not None:
                 self._long_polls.forget(self._environ)
         elif isinstance(outcome, BodyNeeded):
-            self._receive_body(outcome.max_bytes)
+            self._max_body_bytes = outcome.max_bytes
+            if self._expects_continue and not self._buffer:
+                self._transport.write(_CONTINUE)
+            rest, self._buffer = self._buffer, b""
+            self._transport.resume_reading()
+            self._receive_body(rest)
         elif self._long_polls is not None and (poll := self._long_polls.waiting_poll(self._environ)):
             self._poll = poll
+            poll.client_is_gone = self._has_ended
             run_again = partial(self._threads.submit, self._environ, self._on_outcome)
-            self._long_polls.park(poll, outcome, self._answer_poll, run_again)
-            if self._has_ended:
-                self._long_polls.end(poll)
+            self._long_polls.park(poll, outcome, self._answer, run_again)
         else:
             if isinstance(self._environ["wsgi.input"], MissingBody):
                 # The client may still send the body, which would be taken for the next request.
                 self._closes = True
             self._answer(outcome)
 
-    def _receive_body(self, max_bytes: int) -> None:
-        self._max_body_bytes = max_bytes
-        if self._expects_continue and not self._buffer:
-            self._transport.write(_CONTINUE)
-        self._phase = _Phase.BODY
-        self._receiving = Transfer()
-        rest, self._buffer = self._buffer, b""
-        self._transport.resume_reading()
-        self._read_body(rest)
-
     # Answers
 
-    def _answer_poll(self, answer: Answer) -> None:
-        self._poll = None
-        if self._phase is _Phase.APP:
-            self._answer(answer)
-
     def _answer(self, answer: Answer) -> None:
-        closes = self._closes or self._connections.is_stopping or (self._has_ended and not self._buffer)
-        self._environ = _NO_ENVIRON
-        self._write(answer, closes=closes)
-        if closes:
-            self._close()
+        self._poll = None
+        if self._phase is _Phase.CLOSING:
             return
-        self._phase = _Phase.HEAD
-        self._transport.resume_reading()
-        if self._is_writable:
-            self._read_head(0)
+        closes = self._closes or self._connections.is_stopping or (self._has_ended and not self._buffer)
+        self._environ = {}
+        self._write(answer, closes=closes)
+        if not closes:
+            self._phase = _Phase.HEAD
+            if self._is_writable:
+                self._read_next()
 
     def _refuse(self, reason: str) -> None:
         request_id = new_request_id()
         _log.warning("request cannot be read", reason=reason, request_id=request_id)
         self._write(problem_answer(BAD_REQUEST, request_id), closes=True)
-        self._close()
 
     def _write(self, answer: Answer, *, closes: bool) -> None:
         connection = b"close" if closes else b"keep-alive"
@@ -269,14 +259,16 @@ class Connection(asyncio.Protocol):
         if self.held_bytes:
             self._connections.stop_holding(self)
         self._transport.write(head + answer.body)
+        if closes:
+            self._close()
 
     def _close(self) -> None:
-        """Closes once the client has done so. A close with something unread would take back an answer on its way."""
+        """Closes once the client has done so. Closing with unread data sends a RST, which can discard the answer."""
         self._phase = _Phase.CLOSING
         self._buffer = b""
         self._connections.mark_busy(self)
         self._expire_in(_LINGER_SECONDS)
-        if self._has_ended or not self._transport.can_write_eof():
+        if self._has_ended:
             self._transport.close()
         else:
             self._transport.resume_reading()
@@ -304,8 +296,8 @@ class Connection(asyncio.Protocol):
     def _watch_sending(self) -> None:
         self._sending = Transfer()
         self._unsent_bytes = self._transport.get_write_buffer_size()
-        self._connections.hold(self, self._unsent_bytes, transferring=True)
         self._expire_at(inf)
+        self._connections.hold(self, self._unsent_bytes, transferring=True)
 
     def _check_sending(self, sending: Transfer) -> None:
         """Called every second while `_sending` is set."""
@@ -320,7 +312,6 @@ class Connection(asyncio.Protocol):
     def give_up(self) -> None:
         if self._phase is _Phase.BODY:
             self._write(problem_answer(OVERLOADED, new_request_id(), ("Retry-After", "1")), closes=True)
-            self._close()
         else:
             self.abort()
 

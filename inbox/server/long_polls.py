@@ -18,8 +18,8 @@ from inbox.server.app_threads import Answer
 from inbox.server.request_heads import Environ
 from inbox.waiting import LONG_POLL
 
-# A round of checks begins every so many seconds. Only a few keys are checked with each look, so that thousands of
-# them do not hold up the requests.
+# Pause between two rounds of checks. Each look checks only a few keys, so that thousands of them do not hold up the
+# requests.
 _CHECK_KEYS_SECONDS = 2.0
 _KEYS_PER_LOOK = 20
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
@@ -34,7 +34,7 @@ class LongPoll:
         self.inbox_key = inbox_key
         self.deadline = time.monotonic() + seconds
         self.is_allowed = is_allowed
-        """Tells whether the key of the request may still make it."""
+        """Returns True if the key of the request still has its scopes."""
         self.found_nothing = False
         self.client_is_gone = False
         self.log_answer: Callable[[], object] = lambda: None
@@ -69,9 +69,11 @@ class LongPolls:
         self._waiting: set[InboxKey] = set()
         """Inboxes with parked polls."""
         self._waiting_snapshot: frozenset[InboxKey] | None = None
+        self._expected: set[InboxKey] = set()
+        """Inboxes that may have got events of this process since the last look."""
         self._has_waiting = threading.Event()
         self._is_stopping = False
-        arrivals.listener = self.wake_tenant
+        arrivals.listener = self.notice
         threading.Thread(target=self._watch, name="arrivals", daemon=True).start()
 
     # Called by the app
@@ -93,18 +95,20 @@ class LongPolls:
                 self._inbox(inbox_key).running += 1
         page = _NOTHING if poll.client_is_gone else take()
         poll.found_nothing = not page.events
-        if page.events or poll.client_is_gone:
-            self.wake(inbox_key)
         return page
 
     # Called when events may have arrived
 
-    def wake_tenant(self, tenant_id: str) -> None:
+    def notice(self, inbox_key: InboxKey) -> None:
+        """Called when this process has stored, released or replayed events.
+
+        Which named inboxes got copies of new events is not known here, so the watch is told to look for them.
+        """
+        tenant_id, _ = inbox_key
         if tenant_id in self._tenants:
             with self._mutex:
-                names = list(self._tenants.get(tenant_id, ()))
-            for name in names:
-                self.wake((tenant_id, name))
+                self._expected.update((tenant_id, name) for name in self._tenants.get(tenant_id, ()))
+            self.wake(inbox_key)
 
     def wake(self, inbox_key: InboxKey) -> None:
         """Runs the first of the polls that wait for the inbox again."""
@@ -126,12 +130,14 @@ class LongPolls:
         if poll is None or poll.found_nothing:
             return poll
         self._leave(poll)
+        self.wake(poll.inbox_key)
         return None
 
     def forget(self, environ: Environ) -> None:
         """Called instead of `waiting_poll` if the client is gone."""
         if poll := environ.get(LONG_POLL):
             self._leave(poll)
+            self.wake(poll.inbox_key)
 
     def park(
         self, poll: LongPoll, answer: Answer, deliver: Callable[[Answer], object], run_again: Callable[[], object]
@@ -139,8 +145,9 @@ class LongPolls:
         """Holds `answer` back until the poll is run again, or its time is up."""
         poll.answer, poll.deliver, poll.run_again = answer, deliver, run_again
         seconds_left = poll.deadline - time.monotonic()
-        if self._is_stopping or seconds_left <= 0:
+        if self._is_stopping or poll.client_is_gone or seconds_left <= 0:
             self._finish(poll)
+            self.wake(poll.inbox_key)
             return
         if poll.timer is None:
             poll.timer = self._loop.call_later(seconds_left, self.end, poll)
@@ -159,7 +166,8 @@ class LongPolls:
             poll.run_again()
 
     def end(self, poll: LongPoll) -> None:
-        """Delivers the answer that was held back, unless the poll is just run again."""
+        """Delivers the answer that was held back. A poll that is just run again is answered after that."""
+        poll.deadline = 0.0
         if self._take_out(poll):
             self._finish(poll)
 
@@ -241,6 +249,9 @@ class LongPolls:
         next_round = 0.0
         while self._has_waiting.wait() and not self._is_stopping:
             try:
+                with self._mutex:
+                    expected, self._expected = self._expected, set()
+                watch.expect(expected)
                 for inbox_key in watch.look(self._snapshot(), self._arrivals.now_ms()):
                     self.wake(inbox_key)
                 if not unchecked and time.monotonic() >= next_round:

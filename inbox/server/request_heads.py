@@ -17,7 +17,7 @@ try:
 except ImportError:
     HeadParser = PythonProtocol
 
-# A proxy may forward the first value or the last one, and a comma would make a third one of them.
+# Proxies differ on which value of a repeated header counts.
 _SINGLE_HEADERS = frozenset({"HTTP_HOST", "HTTP_IDEMPOTENCY_KEY", "HTTP_INBOX_ATTEMPT", "HTTP_TRANSFER_ENCODING"})
 
 Environ = dict[str, Any]
@@ -57,7 +57,7 @@ class HeadReader:
             environ = self._environ(parser, client_address)
             return Head(
                 environ,
-                # Not the parser's number: the one in C is that of the length modulo 2**64.
+                # The C parser wraps lengths at 2**64.
                 int(environ.get("CONTENT_LENGTH", 0)),
                 parser.is_chunked,
                 parser.should_keep_alive,
@@ -66,7 +66,7 @@ class HeadReader:
         except InvalidHead:
             raise
         except Exception as error:
-            # The two parsers have no common class of errors. The message may quote a key, so only the kind is kept.
+            # The C parser has two unrelated classes of errors. The message may quote a key, so only the kind is kept.
             raise InvalidHead(type(error).__name__) from None
         finally:
             parser.reset()
@@ -100,7 +100,7 @@ class HeadReader:
         environ["QUERY_STRING"] = query
         environ["SERVER_PROTOCOL"] = f"HTTP/1.{parser.http_version[1]}"
         if client_address:
-            environ["REMOTE_ADDR"], environ["REMOTE_PORT"] = client_address[0], str(client_address[1])
+            environ["REMOTE_ADDR"] = client_address[0]
         return environ
 
 

@@ -18,7 +18,7 @@ from inbox.server.app_threads import AppThreads
 from inbox.server.connection import Connection
 from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
-from inbox.server.request_heads import Environ, HeadReader, base_environ
+from inbox.server.request_heads import HeadReader, base_environ
 from inbox.waiting import LONG_POLLS
 
 _MAX_HELD_BYTES = 128 * 1024 * 1024
@@ -47,7 +47,7 @@ class InboxWorker(Worker):  # type: ignore[misc]
     def init_signals(self) -> None:
         for each in self.SIGNALS:
             signal.signal(each, signal.SIG_DFL)
-        # Ctrl-C finishes what has begun as well.
+        # SIGINT and SIGQUIT stop gracefully too.
         for each in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
             self.loop.add_signal_handler(each, self._begin_to_stop)
         self.loop.add_signal_handler(signal.SIGUSR1, self.log.reopen_files)
@@ -62,11 +62,11 @@ class InboxWorker(Worker):  # type: ignore[misc]
         connections = Connections(self.cfg.worker_connections, held_bytes)
         long_polls = None if services is None else LongPolls(self.loop, services.arrivals)
         threads = AppThreads(self.wsgi, self.loop, self.cfg.threads)
-        acceptors = [
-            _Acceptor(self.loop, listener, connections, partial(Connection, heads, threads, connections, long_polls))
-            for listener in self.sockets
-            if (heads := HeadReader(self.cfg, _base_environ(listener, long_polls)))
-        ]
+        acceptors = []
+        for listener in self.sockets:
+            heads = HeadReader(self.cfg, base_environ(listener.getsockname()) | {LONG_POLLS: long_polls})
+            new_connection = partial(Connection, heads, threads, connections, long_polls)
+            acceptors.append(_Acceptor(self.loop, listener, connections, new_connection))
         while self.alive and self.ppid == os.getppid():
             self.notify()
             connections.check_deadlines()
@@ -75,7 +75,7 @@ class InboxWorker(Worker):  # type: ignore[misc]
         for acceptor in acceptors:
             acceptor.close()
         flush_counts = (lambda: None) if services is None else services.flush_counts
-        # Already now: a request that does not finish keeps the worker until gunicorn kills it.
+        # Flush now too: gunicorn may kill the worker before its requests finish.
         _start_thread(flush_counts)
         connections.stop()
         if long_polls is not None:
@@ -146,11 +146,6 @@ class _Acceptor:
         task = self._loop.create_task(self._loop.connect_accepted_socket(self._new_connection, client))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
-
-
-def _base_environ(listener: Any, long_polls: LongPolls | None) -> Environ:
-    environ = base_environ(listener.getsockname())
-    return environ if long_polls is None else environ | {LONG_POLLS: long_polls}
 
 
 def _start_thread(target: Callable[[], object]) -> threading.Thread:

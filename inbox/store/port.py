@@ -5,7 +5,7 @@ from `Store.now_ms`. A call that raises StoreUnavailable may have happened, or a
 nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
@@ -304,6 +304,9 @@ class ArrivalWatch(Protocol):
         without waiting inboxes is nearly free. After a StoreUnavailable, the next look works again and misses
         nothing.
         """
+
+    def expect(self, inboxes: Collection[InboxKey]) -> None:
+        """Tells the watch that these inboxes may just have got events, so that it examines them soon."""
 
     def close(self) -> None:
         """Closes connections and threads of its own. Call it before `Store.close`."""

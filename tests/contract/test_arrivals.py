@@ -15,7 +15,7 @@ from tests.engines.harnesses import MAX_DELIVERIES, Harness
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look asks about each inbox and waits for the answer. tests/dynamodb/test_arrivals.py has the limits."""
     monkeypatch.setattr("inbox.store.dynamodb.arrivals._SHORTEST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr("inbox.store.dynamodb.arrivals._MOST_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr("inbox.store.dynamodb.arrivals._MAX_SECONDS_PER_LOOK", 60.0)
 
 
 @pytest.fixture

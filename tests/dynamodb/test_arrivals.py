@@ -49,7 +49,7 @@ def inboxes() -> Inboxes:
 @pytest.fixture
 def watch(inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
     """Waits for each answer, on a slow machine too."""
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
     watch = DynamoDBArrivals(cast(Availability, inboxes), inboxes.monotonic)
     yield watch
     watch.close()
@@ -85,6 +85,15 @@ def test_inbox_with_an_event_is_asked_about_every_fifth_of_a_second(watch: Dynam
     assert [tenths for tenths, _ in inboxes.asked] == [50, 52, 54]
 
 
+def test_inbox_that_may_just_have_got_events_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
+    look_for(watch, inboxes, ONLY_ACME, 51)
+    watch.expect([ACME, GLOBEX])
+    inboxes.asked.clear()
+    look_for(watch, inboxes, ONLY_ACME, 10)
+
+    assert [tenths for tenths, _ in inboxes.asked] == [53, 57]
+
+
 def test_inbox_that_waits_again_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
     look_for(watch, inboxes, ONLY_ACME, 60)
     look_for(watch, inboxes, frozenset(), 1)
@@ -97,7 +106,7 @@ def test_inbox_that_waits_again_is_asked_about_soon(watch: DynamoDBArrivals, inb
 def test_look_asks_about_a_few_inboxes_in_turn(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_INBOXES_PER_LOOK", 3)
+    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_LOOK", 3)
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
     look_for(watch, inboxes, waiting, 5)
 
@@ -108,7 +117,7 @@ def test_look_asks_about_a_few_inboxes_in_turn(
 def test_inboxes_with_events_do_not_keep_others_from_their_turn(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_INBOXES_PER_LOOK", 3)
+    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_LOOK", 3)
     inboxes.answer = lambda _key: True
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
     look_for(watch, inboxes, waiting, 30)
@@ -139,12 +148,12 @@ def test_look_fails_if_every_query_fails(watch: DynamoDBArrivals, inboxes: Inbox
 def test_slow_query_is_reported_by_a_later_look(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 0.01)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 0.01)
     goes_on = threading.Event()
     inboxes.answer = lambda key: key != ACME or goes_on.wait(30)
     reported = look_for(watch, inboxes, BOTH, 20)
     goes_on.set()
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
 
     assert set().union(*reported) == {GLOBEX}
     assert ACME in watch.look(BOTH, NOW)
@@ -154,12 +163,12 @@ def test_slow_query_is_reported_by_a_later_look(
 def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 0.01)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 0.01)
     goes_on = threading.Event()
     inboxes.answer = lambda _key: goes_on.wait(30)
     look_for(watch, inboxes, ONLY_ACME, 3)
     goes_on.set()
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
 
     assert watch.look(ONLY_GLOBEX, NOW) == set()
     assert watch._under_way == {}
@@ -169,7 +178,7 @@ def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
 def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
     """Asks at each look, and waits for the answer."""
     monkeypatch.setattr(arrivals, "_SHORTEST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(arrivals, "_MOST_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
     watch = store.watch_arrivals()
     yield watch
     watch.close()

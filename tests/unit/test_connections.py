@@ -2,10 +2,13 @@
 
 import pytest
 
+from inbox.server.connection import Connection
 from inbox.server.connections import Connections
 
 
-class Member:
+class Member(Connection):
+    """Tells what it was told."""
+
     def __init__(self, connections: Connections) -> None:
         self.deadline = float("inf")
         self.held_bytes = 0

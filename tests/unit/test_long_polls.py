@@ -1,6 +1,6 @@
 """Which long polls are run again, when, and what ends them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from threading import Event as ThreadEvent
@@ -44,10 +44,14 @@ class Watch:
     def __init__(self) -> None:
         self.ready: set[InboxKey] = set()
         self.is_closed = False
+        self.expected: set[InboxKey] = set()
 
     def look(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
         ready, self.ready = self.ready & waiting, self.ready - waiting
         return ready
+
+    def expect(self, inboxes: Collection[InboxKey]) -> None:
+        self.expected.update(inboxes)
 
     def close(self) -> None:
         self.is_closed = True
@@ -108,12 +112,13 @@ def polls(loop: Loop, watch: Watch, counts: list[int]) -> Iterator[LongPolls]:
     until(lambda: watch.is_closed)
 
 
-def test_event_of_this_process_wakes_poll_of_its_tenant(polls: LongPolls) -> None:
-    mine, other = Request(polls), Request(polls, ("globex", "default"))
-    mine.run(NOTHING)
-    other.run(NOTHING)
-    polls.wake_tenant("acme")
-    assert (mine.runs_again.is_set(), other.runs_again.is_set()) == (True, False)
+def test_event_of_this_process_wakes_poll_of_its_inbox(polls: LongPolls, watch: Watch) -> None:
+    mine, named, other = Request(polls), Request(polls, ("acme", "crm")), Request(polls, ("globex", "default"))
+    for request in (mine, named, other):
+        request.run(NOTHING)
+    polls.notice(INBOX)
+    assert [each.runs_again.is_set() for each in (mine, named, other)] == [True, False, False]
+    until(lambda: watch.expected == {INBOX, ("acme", "crm")})
 
 
 def test_event_of_another_process_wakes_poll_of_its_inbox(polls: LongPolls, watch: Watch) -> None:
@@ -142,11 +147,11 @@ def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events(polls: L
 def test_event_that_arrives_while_poll_is_running_is_not_missed(polls: LongPolls) -> None:
     request = Request(polls)
     request.take(NOTHING)
-    polls.wake_tenant("acme")
+    polls.notice(INBOX)
     request.hand_over()
     assert request.runs_again.is_set()
     request.take(NOTHING)
-    polls.wake_tenant("acme")
+    polls.notice(INBOX)
     request.hand_over()
     assert request.runs_again.is_set()
     request.run(NOTHING)
@@ -168,7 +173,6 @@ def test_poll_that_is_running_when_its_time_is_up_is_answered_by_that_run(polls:
     polls.wake(INBOX)
     loop.timers[0]()
     assert request.answers == []
-    request.poll.deadline = 0
     request.run(NOTHING)
     assert request.answers == [EMPTY_ANSWER]
 
@@ -182,6 +186,27 @@ def test_wake_for_a_client_that_is_gone_goes_to_the_next_poll(polls: LongPolls) 
     gone.is_gone = True
     gone.run(SOMETHING)
     assert (gone.answers, next_one.runs_again.is_set()) == ([], True)
+
+
+def test_poll_whose_client_left_while_it_was_queued_takes_nothing(polls: LongPolls) -> None:
+    request, next_one = Request(polls), Request(polls)
+    request.run(NOTHING)
+    next_one.run(NOTHING)
+    polls.wake(INBOX)
+    request.poll.client_is_gone = True
+    polls.end(request.poll)
+    request.run(SOMETHING)
+    assert (request.answers, next_one.runs_again.is_set()) == ([EMPTY_ANSWER], True)
+
+
+def test_poll_that_fails_passes_the_wake_up_on(polls: LongPolls) -> None:
+    failing, next_one = Request(polls), Request(polls)
+    failing.run(NOTHING)
+    next_one.run(NOTHING)
+    polls.wake(INBOX)
+    # The app refused the request before it came to take events.
+    failing.hand_over()
+    assert next_one.runs_again.is_set()
 
 
 def test_dropped_poll_is_not_woken(polls: LongPolls, counts: list[int]) -> None:

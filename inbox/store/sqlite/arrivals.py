@@ -1,11 +1,12 @@
 """Notices which inboxes have got events to claim.
 
 While nothing is written, a look costs one pragma. After a write it reads only what was written: new events by their
-numbers, releases and replays from `reopened_inboxes`. What no row tells about is the end of a lease or a delay, so a
+numbers, releases and replays from `reopened_inboxes`. No row is written when a lease or a delay ends, so a
 watch remembers the next end of each inbox, and examines all inboxes once a second for leases made since.
 """
 
 import math
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -91,6 +92,9 @@ class SQLiteArrivals:
             if isinstance(error, PASSING):
                 raise unavailable(error) from error
             raise
+
+    def expect(self, inboxes: Collection[InboxKey]) -> None:
+        """Does nothing: the next look reads what was written, by whichever process."""
 
     def close(self) -> None:
         self._forget()
