@@ -93,6 +93,16 @@ class Admission:
         self._note_use(key_hash, record, now_ms)
         return record.principal
 
+    def look_up(self, key: str | None) -> Principal | None:
+        """Returns the principal of a key that was valid a moment ago; None if it no longer is. Counts nothing."""
+        key_hash = apikey.hash_of(key or "")
+        record = self._cache.get(key_hash)
+        if record is None:
+            read_at = self._cache.timer()
+            record = self._keys.find(key_hash)
+            self._cache.keep(key_hash, record, read_at)
+        return None if record is None or record.has_expired(self._now_ms()) else record.principal
+
     def allow(self, principal: Principal) -> Allowance | None:
         """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""
         own = principal.rate_limit

@@ -79,7 +79,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             waits=ThreadWaits(metrics.poll_waits),
             arrivals=arrivals,
             history=History(store.events, store.inboxes, store.now_ms, arrivals.notify),
-            inboxes=NamedInboxes(store.inboxes, store.tenants, store.now_ms),
+            inboxes=NamedInboxes(store.inboxes, store.tenants, store.now_ms, on_removal=arrivals.notify),
             keys=KeyRing(store.keys, store.tenants, store.now_ms),
             registry=Registry(store.tenants, store.now_ms),
             stats=Stats(store.counters, store.inboxes, store.now_ms),

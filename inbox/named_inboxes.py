@@ -26,13 +26,17 @@ def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
 
 
 class NamedInboxes:
+    """`on_removal` is called with the tenant ID and the inbox when one is removed."""
+
     def __init__(
         self,
         store: InboxStore,
         tenants: TenantStore,
         now_ms: Callable[[], int],
         seconds: Callable[[], float] = time.monotonic,
+        on_removal: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
     ) -> None:
+        self._on_removal = on_removal
         self._store = store
         self._tenants = tenants
         self._now_ms = now_ms
@@ -85,6 +89,7 @@ class NamedInboxes:
             raise InvalidRequest([Fault("/name", "The inbox `default` cannot be deleted, only turned off.")])
         if not is_inbox_name(name) or not self._store.close(tenant_id, name):
             raise NotFound("There is no inbox of that name.")
+        self._on_removal(tenant_id, name)
         self._clear(tenant_id, name)
 
     def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:

@@ -12,7 +12,7 @@ from typing import cast
 import structlog
 from gunicorn.asgi.parser import ParseError
 
-from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED
+from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED, Problem
 from inbox.api.request_trail import new_request_id
 from inbox.server import connections as limits
 from inbox.server.app_threads import Answer, AppThreads, Outcome, problem_answer
@@ -166,9 +166,9 @@ class Connection(asyncio.Protocol):
 
     def _wait_for_head(self, searched: int) -> None:
         buffer = self._buffer
+        self._connections.mark_idle(self)
         if not buffer:
             self._expire_in(_IDLE_SECONDS)
-            self._connections.mark_idle(self)
             if self._has_ended or self._connections.is_stopping:
                 self._close()
         elif self._has_ended or len(buffer) > _MAX_HEAD_BYTES or b"\n\n" in buffer[max(0, searched - 1) :]:
@@ -248,10 +248,11 @@ class Connection(asyncio.Protocol):
             if self._is_writable:
                 self._read_next()
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, problem: Problem = BAD_REQUEST, *headers: tuple[str, str]) -> None:
+        """Answers a request that the app does not see."""
         request_id = new_request_id()
-        _log.warning("request cannot be read", reason=reason, request_id=request_id)
-        self._write(problem_answer(BAD_REQUEST, request_id), closes=True)
+        _log.warning("request refused", reason=reason, status=problem.status, request_id=request_id)
+        self._write(problem_answer(problem, request_id, *headers), closes=True)
 
     def _write(self, answer: Answer, *, closes: bool) -> None:
         connection = b"close" if closes else b"keep-alive"
@@ -266,7 +267,7 @@ class Connection(asyncio.Protocol):
         """Closes once the client has done so. Closing with unread data sends a RST, which can discard the answer."""
         self._phase = _Phase.CLOSING
         self._buffer = b""
-        self._connections.mark_busy(self)
+        self._connections.mark_idle(self)
         self._expire_in(_LINGER_SECONDS)
         if self._has_ended:
             self._transport.close()
@@ -311,7 +312,7 @@ class Connection(asyncio.Protocol):
 
     def give_up(self) -> None:
         if self._phase is _Phase.BODY:
-            self._write(problem_answer(OVERLOADED, new_request_id(), ("Retry-After", "1")), closes=True)
+            self._refuse("too many bodies in memory", OVERLOADED, ("Retry-After", "1"))
         else:
             self.abort()
 

@@ -138,6 +138,8 @@ class LongPolls:
         if poll := environ.get(LONG_POLL):
             self._leave(poll)
             self.wake(poll.inbox_key)
+            if poll.found_nothing:
+                poll.log_answer()
 
     def park(
         self, poll: LongPoll, answer: Answer, deliver: Callable[[Answer], object], run_again: Callable[[], object]
@@ -176,6 +178,7 @@ class LongPolls:
         poll.client_is_gone = True
         if self._take_out(poll):
             self._leave(poll)
+            poll.log_answer()
 
     def stop(self) -> None:
         """Ends all polls, also those that are still to be parked, and the watch."""

@@ -60,7 +60,7 @@ class HeadReader:
                 # The C parser wraps lengths at 2**64.
                 int(environ.get("CONTENT_LENGTH", 0)),
                 parser.is_chunked,
-                parser.should_keep_alive,
+                parser.should_keep_alive and "close" not in environ.get("HTTP_CONNECTION", "").lower(),
                 "HTTP_EXPECT" in environ and parser.http_version >= (1, 1),
             )
         except InvalidHead:

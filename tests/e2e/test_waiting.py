@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from tests.e2e.consumers import Client
+from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.exposition import Exposition
 from tests.service import Service, until
 
@@ -84,6 +84,23 @@ def test_a_client_that_is_gone_when_an_event_comes_does_not_take_it(service: Ser
     sent = client.send({"n": 1})
     time.sleep(A_MOMENT_SECONDS)
     assert [event["id"] for event in client.get("/inbox?mode=peek")] == [sent]
+
+
+def test_removed_inbox_and_revoked_key_end_the_wait(service: Service) -> None:
+    service.variables |= {"INBOX_WORKERS": "1", "INBOX_KEY_CACHE_SECONDS": "0"}
+    key, manager = service.create_key("acme"), Client(service, service.create_key("acme", *ALL_SCOPES))
+    service.start()
+    assert manager.call("PUT", "/inboxes/crm").status_code == 201
+    with ThreadPoolExecutor(2) as pool:
+        of_inbox, of_key = (
+            pool.submit(Client(service, key).call, "GET", path) for path in ("/inbox/crm?wait=20", "/inbox?wait=20")
+        )
+        until(lambda: waiting_polls(service) == 2)
+        assert manager.call("DELETE", "/inboxes/crm").status_code == 204
+        assert of_inbox.result().status_code == 404
+        (key_id,) = (each["key_id"] for each in manager.get("/keys") if "tenant:manage" not in each["scopes"])
+        assert manager.call("DELETE", f"/keys/{key_id}").status_code == 204
+        assert of_key.result().status_code == 401
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

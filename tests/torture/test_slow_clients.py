@@ -111,6 +111,26 @@ def test_clients_that_read_no_answers_keep_nobody_out(service: Service, key: str
     assert is_quiet(service)
 
 
+def test_client_that_reads_at_64_kib_a_second_is_never_cut(service: Service, key: str, torture: bool) -> None:
+    """Longer than a pause may take, with the little that the system buffers out of the way."""
+    service.start()
+    for _ in range(40):
+        Client(service, key).send({"a": "x" * LARGE})
+    with Connection(service) as steady:
+        steady.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        steady.send(head("GET", "/inbox?mode=peek", key))
+        read, began, seconds = 0, time.monotonic(), 20 if torture else 1
+        while (passed := time.monotonic() - began) < seconds:
+            while read < passed * 70 * 1024:
+                read += len(steady.socket.recv(8192))
+            time.sleep(0.05)
+        while read < 40 * LARGE:
+            piece = steady.socket.recv(1_000_000)
+            assert piece, f"cut after {read} bytes"
+            read += len(piece)
+    assert is_quiet(service)
+
+
 def test_who_closes_its_connection_late_keeps_nobody_out(service: Service, key: str, torture: bool) -> None:
     service.start()
     with many(service, 500 if torture else 40) as lingering:
