@@ -2,9 +2,9 @@
 
     python -m bench [--against DIR] [WORD ...]
 
-With words, only the rows that have one of them in their names, and nothing is written. With --against, this checkout
-against the one in DIR, which has its own .venv; nothing is written either. Exit status 1 if a goal is missed by more
-than the noise, or could not be measured; 2 if no row has such a name, or DIR cannot be run.
+With words, only the rows that have one of them in their names; the others keep their results. With --against, this
+checkout against the one in DIR, which has its own .venv, and nothing is written. Exit status 1 if a goal is missed by
+more than the noise, or could not be measured; 2 if no row has such a name, or DIR cannot be run.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import against, chart, report
 from bench.rounds import Outcome, Row
-from bench.table import MEASUREMENTS, Measurement
+from bench.table import MEASUREMENTS
 from tests.engines import dynamodb_local
 
 
@@ -31,13 +31,19 @@ def main(arguments: Sequence[str]) -> int:
         print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)
         return 2
     possible = [each for each in chosen if not each.needs_dynamodb or dynamodb_local.is_there()]
-    rows = _measure(possible)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, each in enumerate(possible, 1):
+            print(f"{number} of {len(possible)}: {each.name} …", file=sys.stderr)
+            rows.append(each.row(Path(folder)))
+            if not checkout:
+                # After each row: a run takes a while, and the next row may fail.
+                report.save(rows, [measurement.name for measurement in MEASUREMENTS])
     print(report.text_table(rows))
     if len(possible) < len(chosen):
-        print("DynamoDB Local DID NOT RUN: `make engines` says what is missing. Nothing was written.", file=sys.stderr)
+        print("DynamoDB Local DID NOT RUN: `make engines` says what is missing.", file=sys.stderr)
         return 1
-    if not words and not checkout:
-        report.save(rows)
+    if not checkout:
         chart.redraw()
     return exit_status(rows)
 
@@ -51,15 +57,6 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def exit_status(rows: Sequence[Row]) -> int:
     return int(any(row.outcome is Outcome.MISSED for row in rows))
-
-
-def _measure(measurements: Sequence[Measurement]) -> list[Row]:
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for number, each in enumerate(measurements, 1):
-            print(f"{number} of {len(measurements)}: {each.name} …", file=sys.stderr)
-            rows.append(each.row(Path(folder)))
-    return rows
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import boto3
+import orjson
 
 from bench.driving import CONNECTIONS
 from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
@@ -156,7 +157,10 @@ def _item(event: NewEvent) -> dict[str, Any]:
     """The item that our store would write."""
     now = now_ms()
     its_place = place(now, time.monotonic_ns(), "boto3x")
-    return to_item(_OTHER_TENANT, UNSHARDED, event, now, its_place, undelivered(its_place), _end())
+    item = to_item(_OTHER_TENANT, UNSHARDED, event, now, its_place, undelivered(its_place), _end())
+    # Our store keeps a payload as JSON text, which boto3 does not take.
+    found: dict[str, Any] = orjson.loads(orjson.dumps(item))
+    return found
 
 
 def _end() -> int:

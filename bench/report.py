@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,9 +22,11 @@ _BEGIN = "<!-- made by `make bench` from bench/results.json -->\n"
 _END = "<!-- until here -->\n"
 
 
-def save(rows: list[Row]) -> None:
-    """Everything that the table and the chart are made of."""
-    document = {"context": _context(), "rows": [row.as_json() for row in rows]}
+def save(rows: list[Row], names: Sequence[str]) -> None:
+    """Writes what the table and the chart are made of. Rows that were not measured keep their results."""
+    known = {row.name: row for row in load()[1]} if RESULTS.exists() else {}
+    known |= {row.name: row for row in rows}
+    document = {"context": _context(), "rows": [known[name].as_json() for name in names if name in known]}
     RESULTS.write_text(json.dumps(document, indent=2) + "\n")
 
 

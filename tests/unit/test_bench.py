@@ -114,16 +114,20 @@ def test_everything_is_written_whether_or_not_goals_are_missed(
     assert "missed" in capsys.readouterr().out
 
 
-def test_some_of_the_rows_can_be_measured_alone_and_then_nothing_is_written(
+def test_rows_measured_alone_leave_the_results_of_the_others(
     monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measuring(monkeypatch, MISSED, replace(WITHIN_NOISE, name="another"))
+    program.main([])
+    capsys.readouterr()
+    measuring(monkeypatch, replace(MISSED, rounds=[]), replace(MISSED, name="another"))
 
-    assert program.main(["OTHER"]) == 0
+    assert program.main(["OTHER"]) == 1
     printed = capsys.readouterr().out
     assert "another" in printed
     assert "a row" not in printed
-    assert not (folder / "results.json").exists()
+    rows = json.loads((folder / "results.json").read_text())["rows"]
+    assert [(each["name"], each["rounds"][0]["ours"]) for each in rows] == [("a row", 0.5), ("another", 0.5)]
 
 
 def test_no_row_of_such_a_name_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
