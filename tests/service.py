@@ -1,6 +1,7 @@
 """The real command, in processes of its own, on a free port."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -116,6 +117,16 @@ class Service:
     def signal_workers(self, with_signal: signal.Signals, workers: Sequence[int]) -> None:
         for pid in workers:
             os.kill(pid, with_signal)
+
+    def kill_workers(self, workers: Sequence[int]) -> None:
+        """Returns when they are dead, with all of their files closed, even if their parent has not noticed."""
+        handles = [os.pidfd_open(pid) for pid in workers]
+        try:
+            self.signal_workers(signal.SIGKILL, workers)
+            until(lambda: len(select.select(handles, [], [], 0)[0]) == len(handles))
+        finally:
+            for handle in handles:
+                os.close(handle)
 
     def kill_master(self) -> None:
         """The parent alone. Returns when its workers have noticed and let go of the port."""

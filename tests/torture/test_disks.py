@@ -26,10 +26,10 @@ def status_of(service: Service, path: str) -> int:
 
 @contextmanager
 def no_workers(service: Service) -> Iterator[None]:
-    """Killed, and others not made before it is over. Returns when those are there, whatever state they are in."""
+    """Kills the workers. At the end of the context new ones start; they may not be able to open the store."""
     old = service.workers
     service.ask_to_stop(signal.SIGSTOP)
-    service.signal_workers(signal.SIGKILL, old)
+    service.kill_workers(old)
     try:
         yield
     finally:
