@@ -10,6 +10,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from inbox import api, console
 from inbox.admission import Admission, Limits
 from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
+from inbox.api.flask_app import InboxApp
 from inbox.api.services import Services
 from inbox.arrivals import Arrivals
 from inbox.background import Background
@@ -54,7 +55,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     metrics = Metrics(settings.engine, shared.metrics_folder)
     store.watch_batches(metrics.batch_written)
     store = MeasuredStore(store, metrics.of_operation)
-    app = Flask("inbox", static_folder=None)
+    app = InboxApp("inbox", static_folder=None)
     if settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
     cache = KeyCache(settings.key_cache_seconds, shared.met_keys)

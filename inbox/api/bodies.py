@@ -1,6 +1,9 @@
 """How bodies are read: of one media type, bounded, whole, and decompressed."""
 
-from flask import Request, g
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flask import Request, request
 from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
@@ -10,49 +13,61 @@ from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
 LARGEST_EVENTS_IN_A_BATCH = 64
 """A batch may be as large as this many events of the largest size."""
 
+_RESERVED_BYTES = "inbox.reserved_bytes"
 _MAX_IGNORED_BYTES = 262_144
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def read_body(request: Request, schema: Schema) -> bytes | None:
-    """The body, within the schema's limit; None where there is none and none is needed."""
-    if getattr(schema, "may_be_missing", False) and not _has_body(request):
+    """Returns the body, up to the schema's limit. Returns None if it is missing and optional."""
+    if getattr(schema, "may_be_missing", False) and not has_body(request.environ):
         return None
     limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
     _refuse_other_media(request)
     is_compressed = _is_compressed(request)
     body = _read_at_most(request, limit)
+    reserve = partial(_reserve, request.environ)
     # Reserved after the read: otherwise slow clients could use up the budget with bodies that they only announced.
-    _reserve(len(body))
-    return decompress(body, limit, _reserve) if is_compressed else body
+    reserve(len(body))
+    return decompress(body, limit, reserve) if is_compressed else body
 
 
 def release_budget(_error: BaseException | None = None) -> None:
     """Called at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
-    if "reserved_bytes" in g:
-        services().body_budget.release(g.pop("reserved_bytes"))
+    reserved_bytes = request.environ.pop(_RESERVED_BYTES, None)
+    if reserved_bytes is not None:
+        services().body_budget.release(reserved_bytes)
 
 
 def check_ignored_body(request: Request) -> None:
     """Reads and drops the body of a call that takes none, so that a truncated request changes nothing."""
-    if request.method not in _SAFE_METHODS and _has_body(request):
+    if request.method not in _SAFE_METHODS and has_body(request.environ):
         _read_at_most(request, _MAX_IGNORED_BYTES)
 
 
-def _reserve(size: int) -> None:
+def _reserve(environ: "WSGIEnvironment", size: int) -> None:
     services().body_budget.reserve(size)
-    g.reserved_bytes = g.get("reserved_bytes", 0) + size
+    environ[_RESERVED_BYTES] = environ.get(_RESERVED_BYTES, 0) + size
 
 
 def _largest_with_events(schema: Schema) -> int:
     return services().max_event_bytes * (LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
 
 
-def _has_body(request: Request) -> bool:
-    return bool(request.content_length) or "Transfer-Encoding" in request.headers
+def has_body(environ: "WSGIEnvironment") -> bool:
+    return bool(_content_length(environ)) or "HTTP_TRANSFER_ENCODING" in environ
+
+
+def _content_length(environ: "WSGIEnvironment") -> int | None:
+    """Returns None for a body in chunks. The server has refused values that are not numbers."""
+    text = environ.get("CONTENT_LENGTH")
+    return int(text) if text else None
 
 
 def _refuse_other_media(request: Request) -> None:
@@ -78,11 +93,11 @@ def _is_compressed(request: Request) -> bool:
 
 def _read_at_most(request: Request, limit: int) -> bytes:
     # Read here and not by Flask: its MAX_CONTENT_LENGTH cuts a chunked body short in silence.
-    length = request.content_length
+    length = _content_length(request.environ)
     if (length or 0) > limit:
         raise EventTooLarge(f"The body is larger than {limit} bytes.")
     most = limit + 1 if length is None else length
-    stream, body = request.stream, b""
+    stream, body = request.stream if length is None else request.environ["wsgi.input"], b""
     try:
         while len(body) < most and (piece := stream.read(most - len(body))):
             body += piece

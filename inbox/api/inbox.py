@@ -11,6 +11,7 @@ from flask import Flask, Response, request
 from inbox.api.answer_headers import MORE
 from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import access_check, check_again, check_scopes, principal, requires
+from inbox.api.bodies import has_body
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
@@ -54,7 +55,7 @@ def _refuse_what_is_no_poll() -> None:
     environ = request.environ
     if any(name in environ and _NOBODY_READS.search(environ[name]) for name in _PURPOSES):
         raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
-    if environ["REQUEST_METHOD"] == "GET" and (request.content_length or "HTTP_TRANSFER_ENCODING" in environ):
+    if environ["REQUEST_METHOD"] == "GET" and has_body(environ):
         # A proxy that knows of no body behind a GET takes it for the next request.
         raise Refusal(BAD_REQUEST, "A poll has no body.")
 

@@ -110,7 +110,8 @@ class Blueprint(flask_smorest.Blueprint):  # type: ignore[misc]
         def decorate(view: View) -> View:
             @wraps(view)
             def reading(*args: Any, **kwargs: Any) -> Any:
-                return view(*args, read(request), **kwargs)
+                # The request itself: the proxy would look it up at each access.
+                return view(*args, read(request._get_current_object()), **kwargs)  # type: ignore[attr-defined]
 
             if location == "json":
                 # For `requires`: the body is read and checked here.

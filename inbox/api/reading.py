@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from functools import lru_cache
 from typing import Any
+from urllib.parse import parse_qs
 
 from flask import Request
 from marshmallow import Schema, ValidationError
@@ -14,6 +16,9 @@ from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Fault, InvalidRequest
 from inbox.strict_json import ElementTooLarge, NotAnArray, NotJSON
+
+# Per schema. A query has up to 4 KiB.
+_CACHED_QUERIES = 64
 
 Read = Callable[[Request], Any]
 
@@ -80,19 +85,16 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
 
 
 def _query(schema: Schema) -> Read:
-    # Most calls have no parameters, and then there is nothing to load.
-    when_empty = schema.load({})
-
-    def read(request: Request) -> Any:
-        if not request.query_string:
-            return copy(when_empty)
-        given = request.args.to_dict(flat=False)
+    # Clients repeat their queries, and loading one takes a seventh of a poll's CPU time.
+    @lru_cache(maxsize=_CACHED_QUERIES)
+    def load(query: bytes) -> Any:
+        given = parse_qs(query.decode(errors="replace"), keep_blank_values=True)
         repeated = [name for name, values in given.items() if len(values) > 1]
         if repeated:
             raise InvalidRequest([Fault(_pointer("", name), "Given more than once.") for name in repeated])
         return _load(schema, {name: value for name, (value,) in given.items()})
 
-    return read
+    return lambda request: copy(load(request.query_string))
 
 
 def _headers(schema: Schema) -> Read:
