@@ -29,7 +29,7 @@ const authorize = (request, z, bundle) => {
   return {
     ...request,
     url: address.replace(/\/+$/, '') + request.url,
-    headers: { ...request.headers, 'Accept-Encoding': 'identity', Authorization: `Bearer ${key}` },
+    headers: { ...request.headers, Authorization: `Bearer ${key}` },
   };
 };
 

@@ -52,7 +52,8 @@ const startBadLine = async (target) => {
       request.socket.destroy();
       return;
     }
-    const headers = [...answer.headers].filter(([name]) => !HOP_BY_HOP.includes(name));
+    // fetch has decompressed the body.
+    const headers = [...answer.headers].filter(([name]) => ![...HOP_BY_HOP, 'content-encoding'].includes(name));
     response.writeHead(answer.status, { ...Object.fromEntries(headers), 'Content-Length': body.length });
     if (toCut > 0) {
       toCut -= 1;
