@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import structlog
 from cachetools import LRUCache
@@ -15,6 +16,7 @@ from authorizer.resolver import KeyRecord, Principal
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
 from inbox.key_cache import KeyCache
 from inbox.store.port import KeyStore
+from inbox.tenants import Scope
 from inbox.token_buckets import Standing, TokenBuckets
 
 _HOUR_MS = 3_600_000
@@ -46,6 +48,13 @@ class Allowance:
 
     requests_a_second: int
     standing: Standing
+
+
+class Access(NamedTuple):
+    """The key and scopes that a waiting request needs."""
+
+    key_hash: str
+    scopes: tuple[Scope, ...]
 
 
 class Admission:
@@ -93,15 +102,17 @@ class Admission:
         self._note_use(key_hash, record, now_ms)
         return record.principal
 
-    def look_up(self, key: str | None) -> Principal | None:
-        """Returns the principal of a key that was valid a moment ago; None if it no longer is. Counts nothing."""
-        key_hash = apikey.hash_of(key or "")
-        record = self._cache.get(key_hash)
+    def still_allows(self, access: Access) -> bool:
+        """Returns True if the key is valid, its tenant active and one of the scopes granted. Counts no failure."""
+        record = self._cache.get(access.key_hash)
         if record is None:
             read_at = self._cache.timer()
-            record = self._keys.find(key_hash)
-            self._cache.keep(key_hash, record, read_at)
-        return None if record is None or record.has_expired(self._now_ms()) else record.principal
+            record = self._keys.find(access.key_hash)
+            self._cache.keep(access.key_hash, record, read_at)
+        if record is None or record.has_expired(self._now_ms()):
+            return False
+        caller = record.principal
+        return caller.tenant_active and not caller.scopes.isdisjoint(access.scopes)
 
     def allow(self, principal: Principal) -> Allowance | None:
         """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""

@@ -15,8 +15,8 @@ def _ignore(_: object) -> None:
 class Arrivals:
     """`listener` is called with an inbox when this process has stored, released or replayed events in it.
 
-    `watch` notices the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or ends
-    to wait.
+    `watch` notices the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or
+    stops waiting.
     """
 
     watch: Callable[[], ArrivalWatch]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from flask import Response, after_this_request, g, request
 
-from authorizer import credentials
+from authorizer import apikey, credentials
 from authorizer.resolver import Principal
-from inbox.admission import Allowance
+from inbox.admission import Access, Allowance
 from inbox.api.bodies import check_ignored_body
 from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
@@ -64,15 +64,10 @@ def check_again(*scopes: Scope) -> None:
     _check(_identify(), scopes)
 
 
-def access_check(*scopes: Scope) -> Callable[[], bool]:
-    """Returns a check that works outside the request: it returns True while the key has one of the scopes."""
-    admission, (key, _, _) = services().admission, _credentials(request.environ)
-
-    def is_allowed() -> bool:
-        caller = admission.look_up(key)
-        return caller is not None and caller.tenant_active and not caller.scopes.isdisjoint(scopes)
-
-    return is_allowed
+def current_access(*scopes: Scope) -> Access:
+    """Returns the key and scopes that the request needs while it waits."""
+    key, _, _ = _credentials(request.environ)
+    return Access(apikey.hash_of(key or ""), scopes)
 
 
 def principal() -> Principal:

@@ -10,7 +10,7 @@ from flask import Flask, Response, request
 
 from inbox.api.answer_headers import MORE
 from inbox.api.answers import event_document, json_answer
-from inbox.api.auth import access_check, check_again, check_scopes, principal, requires
+from inbox.api.auth import check_again, check_scopes, current_access, principal, requires
 from inbox.api.bodies import has_body
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.fields import NoParameters
@@ -174,7 +174,7 @@ def _take_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, s
     long_polls = request.environ.get(LONG_POLLS)
     if long_polls is not None:
         # The whole request is run again when an event may have arrived.
-        page: Page = long_polls.take_or_wait(request.environ, inbox_key, seconds, take, access_check(*scopes))
+        page: Page = long_polls.take_or_wait(request.environ, inbox_key, seconds, take, current_access(*scopes))
         return page
 
     def check_and_take() -> Page:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REQUEST_ID = "inbox.request_id"
 _TENANT_ID = "inbox.tenant_id"
 _MAY_WAIT = "inbox.may_wait"
-_BEGAN = "inbox.began"
+STARTED_AT = "inbox.started_at"
 REQUEST_ID = "[A-Za-z0-9._:-]{1,128}"
 _log = structlog.get_logger()
 
@@ -38,10 +38,11 @@ class RequestTrail:
         self._answered = answered
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        started_at = environ.setdefault(STARTED_AT, time.perf_counter())
         # The server may run a request more than once.
-        began = environ.setdefault(_BEGAN, time.perf_counter())
-        # The service speaks HTTP/1.1 only and ignores every upgrade. Werkzeug would look for WebSocket routes.
-        environ.pop("HTTP_UPGRADE", None)
+        poll = environ.get(LONG_POLL)
+        if poll is not None:
+            poll.found_nothing = False
         if _REQUEST_ID not in environ:
             environ[_REQUEST_ID] = _decent(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
         request_id = environ[_REQUEST_ID]
@@ -52,7 +53,7 @@ class RequestTrail:
                 headers.append(("Cache-Control", "no-store"))
             # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
             rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
-            leave = partial(self._leave, environ, rule and rule.rule, int(status[:3]), began)
+            leave = partial(self._leave, environ, rule and rule.rule, int(status[:3]), started_at)
             poll = environ.get(LONG_POLL)
             if poll is not None and poll.found_nothing:
                 # The server holds the answer back.
@@ -63,8 +64,8 @@ class RequestTrail:
 
         return self._app(environ, begin)
 
-    def _leave(self, environ: "WSGIEnvironment", route: str | None, status: int, began: float) -> None:
-        seconds = time.perf_counter() - began
+    def _leave(self, environ: "WSGIEnvironment", route: str | None, status: int, started_at: float) -> None:
+        seconds = time.perf_counter() - started_at
         method = environ["REQUEST_METHOD"]
         _log.info(
             "request",

@@ -1,9 +1,14 @@
-"""Bodies of requests, collected in the event loop before the app reads them."""
+"""Bodies of requests, collected in the event loop before the app reads them.
+
+Private part of gunicorn: its parser for chunks. tests/torture/test_broken_requests.py notices if it changes.
+"""
 
 from io import BytesIO
 from typing import Any, NoReturn
 
 from gunicorn.asgi.parser import PythonProtocol
+
+_CHUNKED_HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class BodyNeeded(BaseException):
@@ -12,15 +17,18 @@ class BodyNeeded(BaseException):
     Not an Exception: the app must not turn it into an answer.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: float) -> None:
         self.max_bytes = max_bytes
 
 
 class MissingBody:
-    """`wsgi.input` while the body has not arrived, so that the app can refuse a request by its head alone."""
+    """`wsgi.input` while the body has not arrived, so that the app can refuse a request by its head alone.
+
+    The first read must ask for as much as the app will ever read.
+    """
 
     def read(self, size: int = -1) -> NoReturn:
-        raise BodyNeeded(size)
+        raise BodyNeeded(size if size >= 0 else float("inf"))
 
 
 class BrokenBody:
@@ -48,12 +56,15 @@ class SizedBody:
 
 
 class ChunkedBody:
-    """A body in chunks. Uses gunicorn's Python parser, because the one in C accepts bare LFs between chunks."""
+    """A body in chunks.
 
-    def __init__(self, head: bytes, limits: dict[str, int]) -> None:
+    Uses gunicorn's Python parser: the C parser accepts bare LF in extensions and trailers, and sizes wrap at 2**64.
+    """
+
+    def __init__(self, limits: dict[str, int]) -> None:
         self.file = BytesIO()
         self._parser: Any = PythonProtocol(on_body=self.file.write, **limits)
-        self._parser.feed(head)
+        self._parser.feed(_CHUNKED_HEAD)
 
     def feed(self, data: bytes) -> bool:
         """Returns True when the body is complete. Raises gunicorn's ParseError if it is malformed."""

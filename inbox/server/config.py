@@ -20,15 +20,15 @@ from inbox.store.opening import open_made_store, open_store
 
 # Per worker. Above it, the longest idle connections are closed.
 _MAX_CONNECTIONS = 16_384
-# Files that a process and each of its threads may need for anything but clients.
+# File descriptors for everything but client connections.
 _OTHER_FILES = 128
 _FILES_PER_THREAD = 4
 
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
-    """Runs until it is told to stop."""
+    """Runs the service until it receives a stop signal."""
     _allow_many_files()
-    # Fail here, with an error in one line, and not in gunicorn.
+    # Fails here with one line instead of inside gunicorn.
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
         store.check()
@@ -48,8 +48,8 @@ def _try_to_listen(settings: Settings) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((settings.host, settings.port))
     except OSError as error:
-        way_out = "; INBOX_PORT is for another port" if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
-        raise SettingsError(f"{host_and_port(settings)} cannot be listened on ({error.strerror}){way_out}") from None
+        hint = ". Set INBOX_PORT to use another port" if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
+        raise SettingsError(f"Cannot listen on {host_and_port(settings)} ({error.strerror}){hint}") from None
 
 
 def _allow_many_files() -> None:
@@ -59,7 +59,7 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _connections_of_a_worker(settings: Settings) -> int:
+def _max_connections(settings: Settings) -> int:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return _MAX_CONNECTIONS
@@ -81,7 +81,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "workers": self._settings.workers,
             "threads": self._settings.threads,
             "worker_class": InboxWorker,
-            "worker_connections": _connections_of_a_worker(self._settings),
+            "worker_connections": _max_connections(self._settings),
             "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
             "graceful_timeout": 8,
             "control_socket_disable": True,
@@ -94,7 +94,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        # Not tried here: a worker that cannot start ends the whole service, and a disk that failed may come back.
+        # Does not check the store: gunicorn stops the service if a worker fails to start, and a disk may recover.
         store = open_made_store(self._settings, self._shared.needed_disk_bytes)
         start_background(store)
         return create_app(self._settings, store, self._shared)

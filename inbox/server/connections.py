@@ -3,6 +3,8 @@
 import time
 from typing import TYPE_CHECKING
 
+from inbox.errors import Overloaded
+
 if TYPE_CHECKING:
     from inbox.server.connection import Connection
 
@@ -14,7 +16,7 @@ PAUSE_SECONDS = 10.0
 
 
 class Transfer:
-    """How quickly a body arrives, or an answer is read."""
+    """Tracks the progress of a body or an answer, and computes its deadline."""
 
     def __init__(self) -> None:
         self._started_at = self._progress_at = time.monotonic()
@@ -44,27 +46,21 @@ class Connections:
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, connection: "Connection") -> None:
+    def add(self, connection: "Connection") -> bool:
+        """At the limit, closes the longest idle connection or the oldest transfer. Returns False if all are busy."""
+        if len(self._all) >= self._max_connections:
+            oldest = next(iter(self._idle), None) or next(iter(self._transferring), None)
+            if oldest is None:
+                return False
+            oldest.abort()
+            self.remove(oldest)
         self._all.add(connection)
-        self._idle[connection] = None
+        return True
 
     def remove(self, connection: "Connection") -> None:
         self._all.discard(connection)
-        self._idle.pop(connection, None)
-        self.stop_holding(connection)
-
-    def make_room(self) -> bool:
-        """Returns True if one more connection fits. Closes the longest idle one if there is no room."""
-        if len(self._all) >= self._max_connections:
-            self.close_longest_idle()
-        return len(self._all) < self._max_connections
-
-    def close_longest_idle(self) -> None:
-        """Closes the oldest transfer if no connection is idle."""
-        connection = next(iter(self._idle), None) or next(iter(self._transferring), None)
-        if connection is not None:
-            connection.abort()
-            self.remove(connection)
+        self.mark_busy(connection)
+        self.hold(connection, 0)
 
     def mark_idle(self, connection: "Connection") -> None:
         self._idle[connection] = None
@@ -72,8 +68,11 @@ class Connections:
     def mark_busy(self, connection: "Connection") -> None:
         self._idle.pop(connection, None)
 
-    def hold(self, connection: "Connection", held_bytes: int, *, transferring: bool) -> None:
-        """Counts bytes of a body or an answer. Above the limit the oldest transfers are given up."""
+    def hold(self, connection: "Connection", held_bytes: int, *, transferring: bool = False) -> None:
+        """Sets how many bytes a connection holds. Cancels the oldest transfers if all together exceed the limit.
+
+        Raises Overloaded if the connection's own transfer is among them.
+        """
         self._held_bytes += held_bytes - connection.held_bytes
         connection.held_bytes = held_bytes
         if transferring:
@@ -82,13 +81,11 @@ class Connections:
             self._transferring.pop(connection, None)
         while self._held_bytes > self._max_held_bytes and self._transferring:
             oldest = next(iter(self._transferring))
-            self.stop_holding(oldest)
-            oldest.give_up()
-
-    def stop_holding(self, connection: "Connection") -> None:
-        self._held_bytes -= connection.held_bytes
-        connection.held_bytes = 0
-        self._transferring.pop(connection, None)
+            self.hold(oldest, 0)
+            if oldest is connection:
+                # It is running, and cannot be interrupted.
+                raise Overloaded
+            oldest.cancel_transfer()
 
     def check_deadlines(self) -> None:
         now = time.monotonic()
@@ -99,7 +96,7 @@ class Connections:
         """Closes idle connections. From now on each of the others closes after its answer."""
         self.is_stopping = True
         for connection in list(self._idle):
-            connection.close_idle()
+            connection.wake()
 
     def abort(self) -> None:
         for connection in list(self._all):

@@ -41,14 +41,14 @@ def configure_logs(log_format: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    # It tells at each start where it found its credentials.
+    # It logs at each start where it found its credentials.
     logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
 class _Stderr:
-    """One call to the system for a line, and no lock that threads would wait for.
+    """Writes each line with one system call and without a lock.
 
-    A log that nobody takes any more is no reason to keep an answer back: its events are delivered by now.
+    Drops lines that a full pipe does not take: an answer must not wait for its log line.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _Stderr:
             self._broke_off = os.write(self._file, line) < len(line)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Does nothing: nothing is buffered."""
 
     def msg(self, line: str) -> None:
         self.write(f"{line}\n")
@@ -73,8 +73,8 @@ class _Stderr:
 
 
 def _unblocked(file: int) -> int:
-    """The same pipe, without waiting where it is full. Only as a file of its own: others may use the given one too."""
-    # Linux alone has it, and not for a pipe of another user's.
+    """Returns a non-blocking descriptor of the same pipe. Opened anew, because other processes share the given one."""
+    # Only on Linux, and not for another user's pipe.
     with suppress(OSError):
         if stat.S_ISFIFO(os.fstat(file).st_mode):
             return os.open(f"/proc/self/fd/{file}", os.O_WRONLY | os.O_NONBLOCK)
@@ -82,7 +82,10 @@ def _unblocked(file: int) -> int:
 
 
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]
-    """Leaves gunicorn's messages to the root logger. Its access log stays off: `request_trail` writes one line."""
+    """Passes gunicorn's messages to the root logger. Its access log stays off: `request_trail` writes one line.
+
+    Private parts of gunicorn: `setup` and `error_log`. tests/e2e/test_http.py notices if they change.
+    """
 
     def setup(self, _cfg: Any) -> None:
         self.error_log.handlers.clear()
@@ -90,5 +93,5 @@ class GunicornLogger(glogging.Logger):  # type: ignore[misc]
 
 
 def _hide_keys(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    # Words of gunicorn's and of other libraries, which know nothing of keys: the path of a request may hold one.
+    # gunicorn and other libraries may log the path of a request, which may contain a key.
     return {name: _KEY.sub("ibx_…", str(value)) for name, value in event.items()}

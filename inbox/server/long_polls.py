@@ -6,22 +6,21 @@ event would wake a thousand polls.
 """
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
+from inbox.admission import Access
 from inbox.arrivals import Arrivals
 from inbox.events import InboxKey, Page
-from inbox.server.app_threads import Answer
 from inbox.server.request_heads import Environ
+from inbox.server.threads import DaemonThreads
+from inbox.store.port import ArrivalWatch
 from inbox.waiting import LONG_POLL
 
-# Pause between two rounds of checks. Each look checks only a few keys, so that thousands of them do not hold up the
-# requests.
 _CHECK_KEYS_SECONDS = 2.0
-_KEYS_PER_LOOK = 20
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _NOTHING = Page([], more=False)
 _log = structlog.get_logger()
@@ -30,243 +29,174 @@ _log = structlog.get_logger()
 class LongPoll:
     """A request for events of one inbox."""
 
-    def __init__(self, inbox_key: InboxKey, seconds: float, is_allowed: Callable[[], bool]) -> None:
+    def __init__(self, inbox_key: InboxKey, seconds: float, access: Access) -> None:
         self.inbox_key = inbox_key
         self.deadline = time.monotonic() + seconds
-        self.is_allowed = is_allowed
-        """Returns True if the key of the request still has its scopes."""
+        self.access = access
         self.found_nothing = False
         self.client_is_gone = False
+        self.missed_arrival = False
+        """An event arrived while the app ran the poll, so that run may have missed it."""
         self.log_answer: Callable[[], object] = lambda: None
         """Logs and counts the answer that the app gave last."""
-        self.timer: asyncio.TimerHandle | None = None
-        # Set when it is parked.
-        self.answer: Answer
-        self.deliver: Callable[[Answer], object]
-        self.run_again: Callable[[], object]
+        self.waiter: asyncio.Future[bool] | None = None
 
-
-class _Inbox:
-    """The polls of one inbox."""
-
-    def __init__(self) -> None:
-        # In the order of their arrival.
-        self.parked: dict[LongPoll, None] = {}
-        self.running = 0
-        """How many polls the app works on, or are about to be parked."""
-        self.missed_arrival = False
-        """An event arrived while polls were running, and may have come too late for them."""
+    def resume(self, *, runs_again: bool) -> bool:
+        """Ends the wait. Returns False if the poll does not wait."""
+        if self.waiter is None or self.waiter.done():
+            return False
+        self.waiter.set_result(runs_again)
+        return True
 
 
 class LongPolls:
-    """Thread-safe. The app calls `take_or_wait`; the event loop parks and ends polls."""
+    """Belongs to the event loop. Only `take_or_wait` and `on_arrival` may be called by other threads."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, arrivals: Arrivals) -> None:
-        self._loop = loop
+    def __init__(self, arrivals: Arrivals, is_allowed: Callable[[Access], bool]) -> None:
+        self._loop = asyncio.get_running_loop()
         self._arrivals = arrivals
-        self._mutex = threading.Lock()
-        self._tenants: dict[str, dict[str, _Inbox]] = {}
-        self._waiting: set[InboxKey] = set()
-        """Inboxes with parked polls."""
-        self._waiting_snapshot: frozenset[InboxKey] | None = None
-        self._expected: set[InboxKey] = set()
-        """Inboxes that may have got events of this process since the last look."""
-        self._has_waiting = threading.Event()
+        self._is_allowed = is_allowed
+        self._polls: dict[InboxKey, dict[LongPoll, None]] = {}
+        """Oldest first. Each is waiting or being run by the app."""
+        self._has_polls = asyncio.Event()
+        self._inboxes: frozenset[InboxKey] | None = None
+        """The keys of `_polls`, None after a change: the watch only compares them if it gets another object."""
+        self._expected: set[str] = set()
+        """Tenants for which this process stored events since the last look."""
         self._is_stopping = False
-        arrivals.listener = self.notice
-        threading.Thread(target=self._watch, name="arrivals", daemon=True).start()
+        arrivals.listener = self.on_arrival
+        self._watch_thread, self._key_thread = DaemonThreads("arrivals", 1), DaemonThreads("keys", 1)
+        self._tasks = [self._loop.create_task(each) for each in (self._watch_arrivals(), self._check_keys())]
 
-    # Called by the app
+    # Called by the app's threads
 
     def take_or_wait(
-        self,
-        environ: Environ,
-        inbox_key: InboxKey,
-        seconds: float,
-        take: Callable[[], Page],
-        is_allowed: Callable[[], bool],
+        self, environ: Environ, inbox_key: InboxKey, seconds: float, take: Callable[[], Page], access: Access
     ) -> Page:
-        """Returns what `take` finds. If that is nothing, the server holds the answer back."""
+        """Returns what `take` finds. If it finds nothing, the server delays the answer."""
         poll: LongPoll | None = environ.get(LONG_POLL)
         if poll is None:
-            poll = environ[LONG_POLL] = LongPoll(inbox_key, seconds, is_allowed)
-            with self._mutex:
-                # Before `take`: an event that comes after it must find the poll here.
-                self._inbox(inbox_key).running += 1
+            poll = environ[LONG_POLL] = LongPoll(inbox_key, seconds, access)
+            # Before `take`: the loop then registers the poll before it hears of an event that `take` did not see.
+            self._loop.call_soon_threadsafe(self._register, poll)
+        poll.missed_arrival = False
         page = _NOTHING if poll.client_is_gone else take()
         poll.found_nothing = not page.events
         return page
 
-    # Called when events may have arrived
+    def on_arrival(self, inbox_key: InboxKey) -> None:
+        """Called when this process has stored, released or replayed events."""
+        self._loop.call_soon_threadsafe(self._notice, inbox_key)
 
-    def notice(self, inbox_key: InboxKey) -> None:
-        """Called when this process has stored, released or replayed events.
+    # Called by connections
 
-        Which named inboxes got copies of new events is not known here, so the watch is told to look for them.
-        """
-        tenant_id, _ = inbox_key
-        if tenant_id in self._tenants:
-            with self._mutex:
-                self._expected.update((tenant_id, name) for name in self._tenants.get(tenant_id, ()))
-            self.wake(inbox_key)
-
-    def wake(self, inbox_key: InboxKey) -> None:
-        """Runs the first of the polls that wait for the inbox again."""
-        with self._mutex:
-            inbox = self._find(inbox_key)
-            if inbox is None:
-                return
-            if not inbox.parked:
-                inbox.missed_arrival = True
-                return
-            poll = self._unpark(inbox, next(iter(inbox.parked)))
-        poll.run_again()
-
-    # Called by the event loop
-
-    def waiting_poll(self, environ: Environ) -> LongPoll | None:
-        """Returns the poll of a request whose answer is held back. Any other request has its final answer now."""
-        poll: LongPoll | None = environ.get(LONG_POLL)
-        if poll is None or poll.found_nothing:
-            return poll
-        self._leave(poll)
-        self.wake(poll.inbox_key)
-        return None
-
-    def forget(self, environ: Environ) -> None:
-        """Called instead of `waiting_poll` if the client is gone."""
-        if poll := environ.get(LONG_POLL):
-            self._leave(poll)
-            self.wake(poll.inbox_key)
-            if poll.found_nothing:
-                poll.log_answer()
-
-    def park(
-        self, poll: LongPoll, answer: Answer, deliver: Callable[[Answer], object], run_again: Callable[[], object]
-    ) -> None:
-        """Holds `answer` back until the poll is run again, or its time is up."""
-        poll.answer, poll.deliver, poll.run_again = answer, deliver, run_again
+    async def wait(self, poll: LongPoll) -> bool:
+        """Returns True if the poll is to be run again, False if its wait is over."""
         seconds_left = poll.deadline - time.monotonic()
         if self._is_stopping or poll.client_is_gone or seconds_left <= 0:
-            self._finish(poll)
-            self.wake(poll.inbox_key)
-            return
-        if poll.timer is None:
-            poll.timer = self._loop.call_later(seconds_left, self.end, poll)
+            return False
+        if not poll.missed_arrival:
             self._arrivals.on_waiting_change(1)
-        with self._mutex:
-            inbox = self._inbox(poll.inbox_key)
-            runs_again, inbox.missed_arrival = inbox.missed_arrival, False
-            if not runs_again:
-                inbox.running -= 1
-                inbox.parked[poll] = None
-                self._waiting.add(poll.inbox_key)
-                self._waiting_snapshot = None
-                self._has_waiting.set()
-        if runs_again:
-            poll.found_nothing = False
-            poll.run_again()
+            poll.waiter = self._loop.create_future()
+            timer = self._loop.call_later(seconds_left, partial(poll.resume, runs_again=False))
+            try:
+                if not await poll.waiter:
+                    return False
+            finally:
+                timer.cancel()
+                poll.waiter = None
+                self._arrivals.on_waiting_change(-1)
+        return True
 
     def end(self, poll: LongPoll) -> None:
-        """Delivers the answer that was held back. A poll that is just run again is answered after that."""
-        poll.deadline = 0.0
-        if self._take_out(poll):
-            self._finish(poll)
-
-    def drop(self, poll: LongPoll) -> None:
-        """Forgets a poll whose client is gone."""
-        poll.client_is_gone = True
-        if self._take_out(poll):
-            self._leave(poll)
+        """Called once for each poll, when it is answered or its client is gone."""
+        polls = self._polls[poll.inbox_key]
+        del polls[poll]
+        if not polls:
+            del self._polls[poll.inbox_key]
+            self._inboxes = None
+        if poll.found_nothing:
             poll.log_answer()
+        # The inbox may have more events, or the poll was woken and took none.
+        if poll.client_is_gone or not poll.found_nothing:
+            self._wake(poll.inbox_key)
 
     def stop(self) -> None:
-        """Ends all polls, also those that are still to be parked, and the watch."""
+        """Ends all waits. Later polls do not wait."""
         self._is_stopping = True
-        self._has_waiting.set()
-        for poll in self._parked():
-            self.end(poll)
+        for task in self._tasks:
+            task.cancel()
+        for poll in self._all():
+            poll.resume(runs_again=False)
 
-    def _finish(self, poll: LongPoll) -> None:
-        self._leave(poll)
-        poll.log_answer()
-        poll.deliver(poll.answer)
+    # Runs in the event loop
 
-    def _leave(self, poll: LongPoll) -> None:
-        if poll.timer is not None:
-            poll.timer.cancel()
-            self._arrivals.on_waiting_change(-1)
-        with self._mutex:
-            inbox = self._inbox(poll.inbox_key)
-            inbox.running -= 1
-            if not inbox.running and not inbox.parked:
-                tenant_id, name = poll.inbox_key
-                del self._tenants[tenant_id][name]
-                if not self._tenants[tenant_id]:
-                    del self._tenants[tenant_id]
+    def _register(self, poll: LongPoll) -> None:
+        if poll.inbox_key not in self._polls:
+            self._polls[poll.inbox_key] = {}
+            self._inboxes = None
+        self._polls[poll.inbox_key][poll] = None
+        self._has_polls.set()
 
-    def _take_out(self, poll: LongPoll) -> bool:
-        """Returns True if the poll was parked. It counts as running then."""
-        with self._mutex:
-            inbox = self._find(poll.inbox_key)
-            if inbox is None or poll not in inbox.parked:
-                return False
-            self._unpark(inbox, poll)
-            return True
+    def _all(self) -> list[LongPoll]:
+        return [poll for polls in self._polls.values() for poll in polls]
 
-    def _snapshot(self) -> frozenset[InboxKey]:
-        """Returns the inboxes with parked polls: the same object until they change, which saves comparing them."""
-        with self._mutex:
-            if self._waiting_snapshot is None:
-                self._waiting_snapshot = frozenset(self._waiting)
-            return self._waiting_snapshot
+    def _notice(self, inbox_key: InboxKey) -> None:
+        if self._polls:
+            # Named inboxes may have got copies, so the watch checks all inboxes of the tenant.
+            self._expected.add(inbox_key[0])
+            self._wake(inbox_key)
 
-    def _parked(self) -> list[LongPoll]:
-        with self._mutex:
-            return [poll for key in self._waiting for poll in self._inbox(key).parked]
+    def _wake(self, inbox_key: InboxKey) -> None:
+        """Resumes the oldest waiting poll of the inbox."""
+        for poll in self._polls.get(inbox_key, ()):
+            if poll.resume(runs_again=True):
+                return
+            poll.missed_arrival = True
 
-    # Called with the mutex held
-
-    def _find(self, inbox_key: InboxKey) -> _Inbox | None:
-        return self._tenants.get(inbox_key[0], {}).get(inbox_key[1])
-
-    def _inbox(self, inbox_key: InboxKey) -> _Inbox:
-        return self._tenants.setdefault(inbox_key[0], {}).setdefault(inbox_key[1], _Inbox())
-
-    def _unpark(self, inbox: _Inbox, poll: LongPoll) -> LongPoll:
-        del inbox.parked[poll]
-        inbox.running += 1
-        poll.found_nothing = False
-        if not inbox.parked:
-            self._waiting.discard(poll.inbox_key)
-            self._waiting_snapshot = None
-            if not self._waiting and not self._is_stopping:
-                self._has_waiting.clear()
-        return poll
-
-    # The thread that watches the store
-
-    def _watch(self) -> None:
+    async def _watch_arrivals(self) -> None:
         watch = self._arrivals.watch()
-        unchecked: list[LongPoll] = []
-        next_round = 0.0
-        while self._has_waiting.wait() and not self._is_stopping:
+        try:
+            while True:
+                pause_seconds = await self._look(watch)
+                await asyncio.sleep(pause_seconds)
+                if not self._polls:
+                    self._has_polls.clear()
+                    await self._has_polls.wait()
+        finally:
+            self._watch_thread.run(watch.close)
+
+    async def _look(self, watch: ArrivalWatch) -> float:
+        """Returns the seconds to pause."""
+        expected, self._expected = self._expected, set()
+        self._inboxes = inboxes = self._inboxes or frozenset(self._polls)
+
+        def look() -> set[InboxKey]:
+            watch.expect(expected)
+            return watch.look(inboxes, self._arrivals.now_ms())
+
+        try:
+            for inbox_key in await self._watch_thread.run(look):
+                self._wake(inbox_key)
+        except Exception as error:
+            # The store may be back at the next look. Meanwhile polls wait for events of this process.
+            _log.warning("watching for events failed", error=type(error).__name__)
+            return _PAUSE_AFTER_FAILURE_SECONDS
+        return watch.pause_seconds
+
+    async def _check_keys(self) -> None:
+        """Re-runs polls whose key was revoked, so that the app refuses them."""
+        while True:
+            await asyncio.sleep(_CHECK_KEYS_SECONDS)
+            accesses = {poll.access for poll in self._all()}
             try:
-                with self._mutex:
-                    expected, self._expected = self._expected, set()
-                watch.expect(expected)
-                for inbox_key in watch.look(self._snapshot(), self._arrivals.now_ms()):
-                    self.wake(inbox_key)
-                if not unchecked and time.monotonic() >= next_round:
-                    unchecked, next_round = self._parked(), time.monotonic() + _CHECK_KEYS_SECONDS
-                for poll in unchecked[-_KEYS_PER_LOOK:]:
-                    # The app refuses a poll whose key was revoked meanwhile.
-                    if not poll.is_allowed() and self._take_out(poll):
-                        poll.run_again()
-                del unchecked[-_KEYS_PER_LOOK:]
+                refused = await self._key_thread.run(partial(self._find_refused, accesses))
             except Exception as error:
-                # The store may be back at the next look. Meanwhile polls wait for events of this process.
-                _log.warning("watching for events failed", error=type(error).__name__)
-                time.sleep(_PAUSE_AFTER_FAILURE_SECONDS)
-            time.sleep(watch.pause_seconds)
-        watch.close()
+                _log.warning("checking the keys of waiting polls failed", error=type(error).__name__)
+                continue
+            for poll in self._all():
+                if poll.access in refused:
+                    poll.resume(runs_again=True)
+
+    def _find_refused(self, accesses: set[Access]) -> set[Access]:
+        return {access for access in accesses if not self._is_allowed(access)}

@@ -1,7 +1,10 @@
-"""Heads of requests: parsed into a WSGI environ, and refused if two programs could read them differently.
+"""Parses request heads into a WSGI environ, and refuses ambiguous ones.
 
-gunicorn's parser in C lets a line end without CR, continues a header on the next line and takes several blanks for one
-separator. Its parser in Python refuses these. Both accept more transfer codings than `chunked`.
+gunicorn's parser in C lets a line end without CR, continues a header on the next line and accepts several spaces in the
+request line. Its parser in Python refuses these. Both accept more transfer codings than `chunked`.
+
+Private parts of gunicorn: both parsers (`gunicorn_h1c`, `gunicorn.asgi.parser`) and `gunicorn.util.split_request_uri`.
+tests/torture/hostile notices if they change.
 """
 
 import sys

@@ -305,8 +305,8 @@ class ArrivalWatch(Protocol):
         nothing.
         """
 
-    def expect(self, inboxes: Collection[InboxKey]) -> None:
-        """Tells the watch that these inboxes may just have got events, so that it examines them soon."""
+    def expect(self, tenant_ids: Collection[str]) -> None:
+        """Tells the watch that inboxes of these tenants may just have got events, so that it examines them soon."""
 
     def close(self) -> None:
         """Closes connections and threads of its own. Call it before `Store.close`."""

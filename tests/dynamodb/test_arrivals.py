@@ -25,7 +25,7 @@ HasEvent = Callable[[InboxKey], bool]
 
 
 class Inboxes:
-    """Stands for the index, and for the clock of the watch that asks it."""
+    """Replaces the index and the clock of the watch."""
 
     def __init__(self) -> None:
         self.tenths = 0
@@ -87,7 +87,7 @@ def test_inbox_with_an_event_is_asked_about_every_fifth_of_a_second(watch: Dynam
 
 def test_inbox_that_may_just_have_got_events_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
     look_for(watch, inboxes, ONLY_ACME, 51)
-    watch.expect([ACME, GLOBEX])
+    watch.expect([ACME[0], GLOBEX[0]])
     inboxes.asked.clear()
     look_for(watch, inboxes, ONLY_ACME, 10)
 

@@ -55,7 +55,7 @@ def test_both_starts_name_a_command_whose_key_can_do_everything_but_admin(servic
 def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
-    told = f"127.0.0.1:{service.port} cannot be listened on (Address already in use); INBOX_PORT is for another port"
+    told = f"Cannot listen on 127.0.0.1:{service.port} (Address already in use). Set INBOX_PORT to use another port"
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"Error: {told}\n")
     service.start("quickstart")
     assert "API key   ibx_" in service.log.read_text()

@@ -1,39 +1,26 @@
 """Which long polls are run again, when, and what ends them."""
 
-from collections.abc import Callable, Collection, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Collection
 from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from threading import Event as ThreadEvent
 from typing import Any
 
 import pytest
 
+from inbox.admission import Access
 from inbox.arrivals import Arrivals
 from inbox.events import Event, InboxKey, Page, Status
-from inbox.server.app_threads import Answer
-from inbox.server.long_polls import LongPolls
-from tests.service import until
+from inbox.server import long_polls
+from inbox.server.long_polls import LongPoll, LongPolls
+from inbox.tenants import Scope
+from tests.unit.event_loop import in_event_loop, until
 
 NOTHING = Page([], more=False)
 SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
-INBOX = ("acme", "default")
-EMPTY_ANSWER = Answer(b"HTTP/1.1 200 OK\r\n", b"[]")
-
-
-class Timer:
-    def cancel(self) -> None:
-        pass
-
-
-class Loop:
-    """Calls nothing by itself."""
-
-    def __init__(self) -> None:
-        self.timers: list[Callable[[], object]] = []
-
-    def call_later(self, _seconds: float, callback: Callable[..., object], *args: Any) -> Timer:
-        self.timers.append(lambda: callback(*args))
-        return Timer()
+INBOX, NAMED, OTHER = ("acme", "default"), ("acme", "crm"), ("globex", "default")
+ACCESS = Access("hash", (Scope.INBOX_READ,))
 
 
 class Watch:
@@ -43,217 +30,230 @@ class Watch:
 
     def __init__(self) -> None:
         self.ready: set[InboxKey] = set()
+        self.expected: set[str] = set()
+        self.failures: list[Exception] = []
         self.is_closed = False
-        self.expected: set[InboxKey] = set()
 
     def look(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
-        ready, self.ready = self.ready & waiting, self.ready - waiting
-        return ready
+        if self.failures:
+            raise self.failures.pop()
+        found = self.ready & waiting
+        self.ready -= found
+        return found
 
-    def expect(self, inboxes: Collection[InboxKey]) -> None:
-        self.expected.update(inboxes)
+    def expect(self, tenant_ids: Collection[str]) -> None:
+        self.expected.update(tenant_ids)
 
     def close(self) -> None:
         self.is_closed = True
 
 
 @dataclass
-class Request:
-    """A request as the server treats it, except that the test decides when the app runs."""
-
+class Service:
     polls: LongPolls
+    watch: Watch
+    counts: list[int]
+    refused: set[Access]
+    tasks: list[asyncio.Task[None]]
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Service]:
+    watch, counts, refused = Watch(), list[int](), set[Access]()
+    arrivals = Arrivals(lambda: watch, lambda: 0, counts.append)
+    polls = LongPolls(arrivals, lambda access: access not in refused)
+    tasks = list[asyncio.Task[None]]()
+    try:
+        yield Service(polls, watch, counts, refused, tasks)
+    finally:
+        polls.stop()
+        await asyncio.gather(*tasks)
+        await until(lambda: watch.is_closed)
+
+
+@dataclass
+class Request:
+    """A request as a connection treats it. The test sets what the app finds."""
+
+    service: Service
     inbox: InboxKey = INBOX
-    is_allowed: bool = True
-    is_gone: bool = False
+    finds: Page = NOTHING
     environ: dict[str, Any] = field(default_factory=dict)
-    runs_again: ThreadEvent = field(default_factory=ThreadEvent)
-    answers: list[Answer] = field(default_factory=list)
+    runs: int = 0
+    logged: int = 0
 
-    def run(self, page: Page, seconds: float = 20) -> None:
-        """Runs the app, which finds the page, and hands the outcome to the event loop."""
-        self.take(page, seconds)
-        self.hand_over()
+    async def start(self, seconds: float = 20) -> "Request":
+        """Runs the app once, and lets the poll wait if it found nothing."""
+        self.task = asyncio.create_task(self._serve(seconds))
+        self.service.tasks.append(self.task)
+        await settle()
+        return self
 
-    def take(self, page: Page, seconds: float = 20) -> None:
-        self.runs_again.clear()
-        self.polls.take_or_wait(self.environ, self.inbox, seconds, lambda: page, lambda: self.is_allowed)
+    async def _serve(self, seconds: float) -> None:
+        self.run(seconds)
+        await asyncio.sleep(0)
+        try:
+            while self.poll.found_nothing and await self.service.polls.wait(self.poll):
+                self.run(seconds)
+        finally:
+            self.service.polls.end(self.poll)
 
-    def hand_over(self) -> None:
-        if self.is_gone:
-            self.polls.forget(self.environ)
-        elif poll := self.polls.waiting_poll(self.environ):
-            self.polls.park(poll, EMPTY_ANSWER, self.answers.append, self.runs_again.set)
+    def run(self, seconds: float) -> None:
+        self.runs += 1
+        self.service.polls.take_or_wait(self.environ, self.inbox, seconds, lambda: self.finds, ACCESS)
+        self.poll.log_answer = self.log
+
+    def log(self) -> None:
+        self.logged += 1
+
+    def disconnect(self) -> None:
+        self.poll.client_is_gone = True
+        self.poll.resume(runs_again=False)
 
     @property
-    def poll(self) -> Any:
-        return self.environ["inbox.long_poll"]
+    def poll(self) -> LongPoll:
+        poll: LongPoll = self.environ["inbox.long_poll"]
+        return poll
+
+    @property
+    def is_answered(self) -> bool:
+        return self.task.done()
 
 
-@pytest.fixture
-def loop() -> Loop:
-    return Loop()
+async def settle() -> None:
+    """Runs all callbacks that are ready."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
-@pytest.fixture
-def watch() -> Watch:
-    return Watch()
+@in_event_loop
+async def test_event_of_this_process_wakes_poll_of_its_inbox() -> None:
+    async with serving() as service:
+        mine, named, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED, OTHER)]
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert [each.runs for each in (mine, named, other)] == [2, 1, 1]
+        await until(lambda: service.watch.expected == {"acme"})
 
 
-@pytest.fixture
-def counts() -> list[int]:
-    return []
+@in_event_loop
+async def test_event_of_another_process_wakes_poll_of_its_inbox() -> None:
+    async with serving() as service:
+        mine, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED)]
+        service.watch.ready.add(INBOX)
+        await until(lambda: mine.runs == 2)
+        assert other.runs == 1
 
 
-@pytest.fixture
-def polls(loop: Loop, watch: Watch, counts: list[int]) -> Iterator[LongPolls]:
-    polls = LongPolls(loop, Arrivals(lambda: watch, lambda: 0, counts.append))  # type: ignore[arg-type]
-    yield polls
-    polls.stop()
-    until(lambda: watch.is_closed)
+@in_event_loop
+async def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events() -> None:
+    async with serving() as service:
+        first, second, third = requests = [await Request(service).start() for _ in range(3)]
+        first.finds = SOMETHING
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert [request.runs for request in requests] == [2, 2, 1]
+        assert first.is_answered
+        # The order stays: the second has found nothing, and is still the first in line.
+        second.finds = SOMETHING
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert (second.is_answered, third.runs) == (True, 2)
 
 
-def test_event_of_this_process_wakes_poll_of_its_inbox(polls: LongPolls, watch: Watch) -> None:
-    mine, named, other = Request(polls), Request(polls, ("acme", "crm")), Request(polls, ("globex", "default"))
-    for request in (mine, named, other):
-        request.run(NOTHING)
-    polls.notice(INBOX)
-    assert [each.runs_again.is_set() for each in (mine, named, other)] == [True, False, False]
-    until(lambda: watch.expected == {INBOX, ("acme", "crm")})
+@in_event_loop
+async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
+    async with serving() as service:
+        request = Request(service)
+        request.run(20)
+        # Stored by another thread after the poll looked, and before it waits.
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert await service.polls.wait(request.poll)
+        request.run(20)
+        waiting = asyncio.create_task(service.polls.wait(request.poll))
+        await settle()
+        assert not waiting.done()
 
 
-def test_event_of_another_process_wakes_poll_of_its_inbox(polls: LongPolls, watch: Watch) -> None:
-    mine, other = Request(polls), Request(polls, ("acme", "crm"))
-    mine.run(NOTHING)
-    other.run(NOTHING)
-    watch.ready = {INBOX}
-    assert mine.runs_again.wait(20)
-    assert not other.runs_again.is_set()
+@in_event_loop
+async def test_poll_is_answered_and_logged_when_its_time_is_up() -> None:
+    async with serving() as service:
+        request = await Request(service).start(0.5)
+        await request.task
+        assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
 
 
-def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events(polls: LongPolls) -> None:
-    first, second, third = requests = [Request(polls) for _ in range(3)]
-    for request in requests:
-        request.run(NOTHING)
-    polls.wake(INBOX)
-    assert [request.runs_again.is_set() for request in requests] == [True, False, False]
-    first.run(SOMETHING)
-    assert [request.runs_again.is_set() for request in requests] == [False, True, False]
-    second.run(NOTHING)
-    assert not third.runs_again.is_set()
-    polls.wake(INBOX)
-    assert third.runs_again.is_set()
+@in_event_loop
+async def test_poll_whose_client_disconnects_is_ended_and_not_woken() -> None:
+    async with serving() as service:
+        request = await Request(service).start()
+        request.disconnect()
+        service.polls.on_arrival(INBOX)
+        await request.task
+        assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
 
 
-def test_event_that_arrives_while_poll_is_running_is_not_missed(polls: LongPolls) -> None:
-    request = Request(polls)
-    request.take(NOTHING)
-    polls.notice(INBOX)
-    request.hand_over()
-    assert request.runs_again.is_set()
-    request.take(NOTHING)
-    polls.notice(INBOX)
-    request.hand_over()
-    assert request.runs_again.is_set()
-    request.run(NOTHING)
-    assert not request.runs_again.is_set()
+@in_event_loop
+async def test_wake_up_of_a_client_that_disconnected_goes_to_the_next_poll() -> None:
+    async with serving() as service:
+        gone, next_one = await Request(service).start(), await Request(service).start()
+        gone.finds = SOMETHING
+        gone.poll.resume(runs_again=True)
+        gone.poll.client_is_gone = True
+        await settle()
+        # It was run, and took nothing.
+        assert (gone.runs, gone.poll.found_nothing, gone.is_answered, next_one.runs) == (2, True, True, 2)
 
 
-def test_held_answer_is_delivered_when_the_time_is_up(polls: LongPolls, loop: Loop, counts: list[int]) -> None:
-    request = Request(polls)
-    request.run(NOTHING)
-    assert request.answers == []
-    loop.timers[0]()
-    assert request.answers == [EMPTY_ANSWER]
-    assert counts == [1, -1]
+@in_event_loop
+async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
+    async with serving() as service:
+        refused, next_one = await Request(service).start(), await Request(service).start()
+
+        def refuse(_seconds: float) -> None:
+            refused.poll.found_nothing = False
+
+        refused.run = refuse  # type: ignore[assignment, method-assign]
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert (refused.is_answered, next_one.runs) == (True, 2)
 
 
-def test_poll_that_is_running_when_its_time_is_up_is_answered_by_that_run(polls: LongPolls, loop: Loop) -> None:
-    request = Request(polls)
-    request.run(NOTHING)
-    polls.wake(INBOX)
-    loop.timers[0]()
-    assert request.answers == []
-    request.run(NOTHING)
-    assert request.answers == [EMPTY_ANSWER]
+@in_event_loop
+async def test_poll_whose_key_is_revoked_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_polls, "_CHECK_KEYS_SECONDS", 0.001)
+    async with serving() as service:
+        request = await Request(service).start()
+        service.refused.add(ACCESS)
+        await until(lambda: request.runs >= 2)
 
 
-def test_wake_for_a_client_that_is_gone_goes_to_the_next_poll(polls: LongPolls) -> None:
-    gone, next_one = Request(polls), Request(polls)
-    gone.run(NOTHING)
-    next_one.run(NOTHING)
-    polls.wake(INBOX)
-    polls.drop(gone.poll)
-    gone.is_gone = True
-    gone.run(SOMETHING)
-    assert (gone.answers, next_one.runs_again.is_set()) == ([], True)
+@in_event_loop
+async def test_stop_ends_waiting_polls_and_prevents_new_waits() -> None:
+    async with serving() as service:
+        waiting, running = await Request(service).start(), Request(service)
+        service.polls.stop()
+        await waiting.task
+        await (await running.start()).task
+        assert (waiting.runs, running.runs) == (1, 1)
 
 
-def test_poll_whose_client_left_while_it_was_queued_takes_nothing(polls: LongPolls) -> None:
-    request, next_one = Request(polls), Request(polls)
-    request.run(NOTHING)
-    next_one.run(NOTHING)
-    polls.wake(INBOX)
-    request.poll.client_is_gone = True
-    polls.end(request.poll)
-    request.run(SOMETHING)
-    assert (request.answers, next_one.runs_again.is_set()) == ([EMPTY_ANSWER], True)
+@in_event_loop
+async def test_nothing_is_kept_of_polls_that_ended() -> None:
+    async with serving() as service:
+        for request in [await Request(service).start() for _ in range(3)]:
+            request.disconnect()
+        await Request(service, finds=SOMETHING).start()
+        await settle()
+        assert service.polls._polls == {}
 
 
-def test_poll_that_fails_passes_the_wake_up_on(polls: LongPolls) -> None:
-    failing, next_one = Request(polls), Request(polls)
-    failing.run(NOTHING)
-    next_one.run(NOTHING)
-    polls.wake(INBOX)
-    # The app refused the request before it came to take events.
-    failing.hand_over()
-    assert next_one.runs_again.is_set()
-
-
-def test_dropped_poll_is_not_woken(polls: LongPolls, counts: list[int]) -> None:
-    request = Request(polls)
-    request.run(NOTHING)
-    polls.drop(request.poll)
-    polls.wake(INBOX)
-    assert not request.runs_again.is_set()
-    assert counts == [1, -1]
-
-
-def test_poll_whose_key_is_revoked_is_run_again(polls: LongPolls) -> None:
-    request = Request(polls, is_allowed=False)
-    request.run(NOTHING)
-    assert request.runs_again.wait(20)
-
-
-def test_stop_ends_polls_that_wait_and_those_that_would(polls: LongPolls) -> None:
-    waiting, running = Request(polls), Request(polls)
-    waiting.run(NOTHING)
-    running.take(NOTHING)
-    polls.stop()
-    running.hand_over()
-    assert (waiting.answers, running.answers) == ([EMPTY_ANSWER], [EMPTY_ANSWER])
-
-
-def test_nothing_is_kept_of_polls_that_ended(polls: LongPolls) -> None:
-    for request in (Request(polls) for _ in range(3)):
-        request.run(NOTHING)
-        polls.end(request.poll)
-    Request(polls).run(SOMETHING)
-    Request(polls, is_gone=True).run(NOTHING)
-    assert (polls._tenants, polls._waiting) == ({}, set())
-
-
-def test_failing_watch_is_retried(polls: LongPolls, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.server.long_polls._PAUSE_AFTER_FAILURE_SECONDS", 0)
-    failures = [RuntimeError(), RuntimeError()]
-    look = watch.look
-
-    def failing_look(waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:
-        if failures:
-            raise failures.pop()
-        return look(waiting, now_ms)
-
-    monkeypatch.setattr(watch, "look", failing_look)
-    request = Request(polls)
-    watch.ready = {INBOX}
-    request.run(NOTHING)
-    assert request.runs_again.wait(20)
+@in_event_loop
+async def test_failing_watch_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_polls, "_PAUSE_AFTER_FAILURE_SECONDS", 0)
+    async with serving() as service:
+        service.watch.failures = [RuntimeError(), RuntimeError()]
+        request = await Request(service).start()
+        service.watch.ready.add(INBOX)
+        await until(lambda: request.runs == 2)

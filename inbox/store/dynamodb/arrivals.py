@@ -49,14 +49,14 @@ class DynamoDBArrivals:
         wait(self._under_way.values(), _MAX_SECONDS_PER_LOOK)
         return self._answers()
 
-    def expect(self, inboxes: Collection[InboxKey]) -> None:
+    def expect(self, tenant_ids: Collection[str]) -> None:
         # Not at once: the index lags behind what was just written.
         at = self._monotonic() + _SHORTEST_PAUSE_SECONDS
-        for schedule in (self._schedules[key] for key in inboxes if key in self._schedules):
+        for schedule in (each for (tenant_id, _), each in self._schedules.items() if tenant_id in tenant_ids):
             schedule.at, schedule.pause_seconds = min(schedule.at, at), _SHORTEST_PAUSE_SECONDS
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _answers(self) -> set[InboxKey]:
         """Returns the inboxes that have an event. Raises the fault if there are answers and all of them are faults."""

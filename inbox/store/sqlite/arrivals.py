@@ -93,7 +93,7 @@ class SQLiteArrivals:
                 raise unavailable(error) from error
             raise
 
-    def expect(self, inboxes: Collection[InboxKey]) -> None:
+    def expect(self, tenant_ids: Collection[str]) -> None:
         """Does nothing: the next look reads what was written, by whichever process."""
 
     def close(self) -> None:

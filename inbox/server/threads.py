@@ -1,0 +1,44 @@
+"""Threads that run blocking functions for the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class DaemonThreads:
+    """Unlike ThreadPoolExecutor, does not join its threads at exit: a call of the store may take long."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        # Unbounded, but a connection has only one call under way, and connections are bounded.
+        self._calls: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = SimpleQueue()
+        for number in range(count):
+            Thread(target=self._work, name=f"{name} {number}", daemon=True).start()
+
+    def run(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._calls.put((function, future))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            function, future = self._calls.get()
+            resolve: Callable[[Any], None]
+            try:
+                resolve, outcome = future.set_result, function()
+            except BaseException as error:
+                resolve, outcome = future.set_exception, error
+            # When the process stops, the loop may close before the last threads are done.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(_resolve, future, resolve, outcome)
+            del function, future, resolve, outcome
+
+
+def _resolve(future: asyncio.Future[Any], resolve: Callable[[Any], None], outcome: Any) -> None:
+    if not future.cancelled():
+        resolve(outcome)

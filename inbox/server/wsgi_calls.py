@@ -1,0 +1,71 @@
+"""One call of the Flask app: from a WSGI environ to the bytes of an answer."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import structlog
+
+from inbox.api.problem_catalogue import INTERNAL_ERROR, Problem
+from inbox.api.problems import CONTENT_TYPE, problem_document
+from inbox.api.request_trail import new_request_id
+from inbox.server.bodies import BodyNeeded
+from inbox.server.request_heads import Environ
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+_log = structlog.get_logger()
+
+
+class Answer(NamedTuple):
+    head: bytes
+    """Ends before the Date and Connection headers."""
+    body: bytes
+
+
+def call_app(app: "WSGIApplication", environ: Environ) -> Answer:
+    """Returns the answer, which is a 500 if the app fails. Raises BodyNeeded."""
+    try:
+        return _call(app, environ)
+    except BodyNeeded:
+        raise
+    except BaseException as error:
+        request_id = new_request_id()
+        # The message may quote what was sent.
+        _log.error("bug", error=type(error).__name__, request_id=request_id)
+        return problem_answer(INTERNAL_ERROR, request_id)
+    finally:
+        # Flask leaves its request here, which refers to the environ in turn.
+        environ.pop("werkzeug.request", None)
+
+
+def problem_answer(problem: Problem, request_id: str, *headers: tuple[str, str]) -> Answer:
+    body = problem_document(problem, problem.meaning, request_id)
+    headers = ("Content-Type", CONTENT_TYPE), ("X-Request-Id", request_id), *headers
+    return Answer(_head(f"{problem.status} {problem.title}", [*headers], body), body)
+
+
+def _call(app: "WSGIApplication", environ: Environ) -> Answer:
+    status, headers, pieces = "", list[tuple[str, str]](), list[bytes]()
+
+    def start_response(given_status: str, given_headers: list[tuple[str, str]], _exc_info: Any = None) -> Any:
+        nonlocal status, headers
+        status, headers = given_status, given_headers
+        return pieces.append
+
+    result = app(environ, start_response)
+    try:
+        pieces.extend(result)
+    finally:
+        if hasattr(result, "close"):
+            result.close()
+    if environ["REQUEST_METHOD"] == "HEAD" or status[:3] in ("204", "304"):
+        return Answer(_head(status, headers), b"")
+    body = b"".join(pieces)
+    return Answer(_head(status, headers, body), body)
+
+
+def _head(status: str, headers: list[tuple[str, str]], body: bytes | None = None) -> bytes:
+    head = "".join([f"HTTP/1.1 {status}\r\n", *[f"{name}: {value}\r\n" for name, value in headers]])
+    if body is not None and "\r\ncontent-length:" not in head.lower():
+        head += f"Content-Length: {len(body)}\r\n"
+    return head.encode("latin-1")

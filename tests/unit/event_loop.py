@@ -1,0 +1,31 @@
+"""Tests that are coroutines."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from typing import ParamSpec
+
+import uvloop
+
+P = ParamSpec("P")
+
+
+def in_event_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
+    """Runs the test in an event loop of its own, on uvloop like the service."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        async def limited() -> None:
+            await asyncio.wait_for(test(*args, **kwargs), 20)
+
+        # In another thread: the browser of other tests has a loop in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: uvloop.run(limited())).result()
+
+    return run
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.001)

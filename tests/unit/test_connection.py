@@ -1,0 +1,163 @@
+"""One connection on a real socket. Malformed requests are in tests/torture."""
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from gunicorn.config import Config
+
+from inbox.server.connection import Connection, Serving
+from inbox.server.connections import Connections
+from inbox.server.request_heads import HeadReader, base_environ
+from inbox.server.threads import DaemonThreads
+from tests.unit.event_loop import in_event_loop, until
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+LARGE_BYTES = 16 * 1024 * 1024
+MAX_BODY_BYTES = 3 * LARGE_BYTES
+
+
+class App:
+    """Records the requested paths. `/blocked` waits for `release`, `/large` has a large answer."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.release = threading.Event()
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> list[bytes]:
+        self.paths.append(environ["PATH_INFO"])
+        if environ["PATH_INFO"] == "/blocked":
+            self.release.wait(20)
+        environ["wsgi.input"].read(MAX_BODY_BYTES)
+        start_response("200 OK", [])
+        return [b"x" * LARGE_BYTES if environ["PATH_INFO"] == "/large" else b"ok"]
+
+
+class Server:
+    def __init__(self, port: int, threads: DaemonThreads, connections: Connections) -> None:
+        self._port = port
+        self.threads = threads
+        self.connections = connections
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Streams]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2 * LARGE_BYTES)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def serving(app: App) -> AsyncIterator[Server]:
+    threads, connections = DaemonThreads("app", 1), Connections(100, 2 * LARGE_BYTES)
+    heads = HeadReader(Config(), base_environ(("127.0.0.1", 80)))
+    new_connection = partial(Connection, Serving(app, heads, threads, connections))
+    server = await asyncio.get_running_loop().create_server(new_connection, "127.0.0.1", 0)
+    async with server:
+        yield Server(server.sockets[0].getsockname()[1], threads, connections)
+        await until(lambda: len(connections) == 0)
+
+
+@pytest.fixture
+def app() -> Iterator[App]:
+    app = App()
+    yield app
+    app.release.set()
+
+
+def get(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    return await reader.readexactly(int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]))
+
+
+@in_event_loop
+async def test_request_of_a_client_that_disconnects_in_the_queue_is_not_run(app: App) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(get("/blocked"))
+        await until(lambda: app.paths == ["/blocked"])
+        async with server.connect() as (_, queued):
+            queued.write(get("/queued"))
+            await until(lambda: server.threads._calls.qsize() == 1)
+            reset_on_close = struct.pack("ii", 1, 0)
+            queued.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset_on_close)
+        await until(lambda: any(connection._is_gone for connection in server.connections._all))
+        app.release.set()
+        assert await answer(reader) == b"ok"
+        writer.write(get("/next"))
+        assert await answer(reader) == b"ok"
+    assert app.paths == ["/blocked", "/next"]
+
+
+@in_event_loop
+async def test_connection_stays_usable_after_a_large_answer_is_read_late(app: App) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(get("/large"))
+        await until(lambda: app.paths == ["/large"] and server.connections._held_bytes > 0)
+        server.connections.check_deadlines()
+        reader._transport.resume_reading()  # type: ignore[attr-defined]
+        assert len(await answer(reader)) == LARGE_BYTES
+        await until(lambda: server.connections._held_bytes == 0)
+        writer.write(get("/next"))
+        server.connections.check_deadlines()
+        assert await answer(reader) == b"ok"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (b"Content-Length: 4\r\n\r\n", b"body"),
+        (b"Content-Length: 100000\r\n\r\n", b"x" * 100_000),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n"),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"4\r\nbody\r\n", b"0\r\n\r\n"),
+    ],
+)
+@in_event_loop
+async def test_nothing_is_held_after_a_body_that_arrived_in_pieces(app: App, pieces: tuple[bytes, ...]) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\n")
+        for piece in pieces[:-1]:
+            writer.write(piece)
+            await until(lambda: bool(server.connections._transferring))
+        writer.write(pieces[-1])
+        assert await answer(reader) == b"ok"
+        assert (server.connections._held_bytes, server.connections._transferring) == (0, {})
+
+
+@in_event_loop
+async def test_body_that_exceeds_the_memory_for_bodies_is_a_503(app: App) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % MAX_BODY_BYTES)
+        writer.write(bytes(MAX_BODY_BYTES))
+        assert (await reader.readline()).startswith(b"HTTP/1.1 503")
+        assert server.connections._held_bytes == 0
+
+
+@in_event_loop
+async def test_app_is_asked_before_chunks_are_read_that_only_look_complete(app: App) -> None:
+    async with serving(app) as server, server.connect() as (_, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n")
+        await until(lambda: app.paths == ["/"])
+
+
+@in_event_loop
+async def test_head_that_is_too_large_is_refused_even_in_one_piece(app: App) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        headers = b"".join(b"X-%d: %b\r\n" % (number, b"x" * 7000) for number in range(10))
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 400")
+    assert app.paths == []
