@@ -27,8 +27,9 @@ class Crowd:
     def add_producers(self, count: int) -> None:
         """Shared out between the tenants; half of them send again where no answer came."""
         # docs/storage.md: a poll while a batch is being stored sees all of it or nothing, or 25 at a time.
-        # Without pauses so much would come that DynamoDB Local is busy with for minutes after the end.
-        together, pace_seconds = (25, 0.3) if self.services[0].is_on_dynamodb else (1, 0)
+        # DynamoDB Local must keep up: with four times as many events, polls took 10 seconds and stopping workers had to
+        # abandon them.
+        together, pace_seconds = (25, 1) if self.services[0].is_on_dynamodb else (1, 0)
         for producer in range(len(self.producers), len(self.producers) + count):
             tenant = self._tenant(producer)
             keyed = producer // len(self.keys) % 2 == 1
