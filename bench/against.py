@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from bench.driving import EVENT, PEEK, drive, request
+from bench.driving import EVENT, EVENTS, PEEK, drive, request
 from bench.rounds import Bound, Goal, Round
 from bench.servers import Server, cpu_seconds, ours
 from bench.table import Measurement
@@ -26,6 +26,7 @@ class _Request:
 
 _REQUESTS = {
     "POST /events": _Request("POST", "/events", EVENT),
+    "POST /events/batch of 100": _Request("POST", "/events/batch", EVENTS),
     "GET /inbox, empty": _Request("GET", "/inbox"),
     "GET /inbox, peek of 1": _Request("GET", PEEK, events_before=1),
 }
