@@ -1,10 +1,9 @@
-# Built in one stage and run from another, so that no compiler ends up in what is deployed. The image of the first stage
-# has a compiler: packages from apt-get would be other ones with each build.
-FROM python:3.13.16-bookworm AS build
+# Built in one stage and run from another, which has neither the sources nor what pip leaves behind.
+FROM python:3.13.16-slim-bookworm AS build
 WORKDIR /build
 RUN python -m venv /opt/inbox && mkdir /data
-COPY requirements.txt requirements-fast.txt ./
-RUN /opt/inbox/bin/pip install --no-cache-dir --require-hashes -r requirements.txt -r requirements-fast.txt
+COPY requirements.txt ./
+RUN /opt/inbox/bin/pip install --no-cache-dir --require-hashes -r requirements.txt
 COPY pyproject.toml README.md ./
 COPY authorizer authorizer
 COPY inbox inbox

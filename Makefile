@@ -43,9 +43,11 @@ check: $(VENV)/.dev ## lint, format, types, import rules, templates, Dockerfile,
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive inbox authorizer deploy deploy/smoke deploy/stack wsgi.py
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
-		-r requirements.txt -r requirements-fast.txt -r requirements-dev.txt 2>&1 | $(BIN)/python deploy/audit.py
+		-r requirements.txt -r requirements-dev.txt -r bench/requirements.txt 2>&1 | $(BIN)/python deploy/audit.py
 
+# gunicorn's C parser, for the threaded worker that ours is compared with. It has no wheel for Linux and needs a C compiler.
 bench: engines ## ratios against references in the same run, held against goals
+	@$(PIP) --require-hashes -r bench/requirements.txt
 	$(BIN)/python -m bench
 
 profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy needs root for it
@@ -74,7 +76,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-head
 lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	$(COMPILE) pyproject.toml -o requirements.txt
 	$(COMPILE) pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
-	echo gunicorn_h1c | $(COMPILE) - -o requirements-fast.txt
+	echo gunicorn_h1c | $(COMPILE) - -o bench/requirements.txt
 	echo awscli | $(COMPILE) - -o tests/engines/pins/awscli.txt
 	echo checkov | $(COMPILE) - -o tests/engines/pins/checkov.txt
 	printf 'boto3\nministack>=1.5.33\n' | $(COMPILE) - -o tests/engines/pins/ministack.txt
@@ -88,14 +90,10 @@ $(VENV)/bin/python:
 	@echo "Making $(VENV) …" >&2
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/.run: requirements.txt requirements-fast.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.run: requirements.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing the pinned requirements …" >&2
 	@$(PIP) --require-hashes -r requirements.txt
 	@$(PIP) --no-deps -e .
-# The C parser behind gunicorn's extra `fast`, by its own name: the extra asks for a release that the package
-# index does not have, and gunicorn runs with this one. It has no wheel for Linux and needs a C compiler.
-	@$(PIP) --require-hashes -r requirements-fast.txt >/dev/null 2>&1 || \
-		echo "gunicorn's C parser could not be built (is there a C compiler?): it parses HTTP in Python, at half the speed." >&2
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.run

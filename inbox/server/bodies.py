@@ -1,14 +1,14 @@
-"""Bodies of requests, collected in the event loop before the app reads them.
-
-Private part of gunicorn: its parser for chunks. tests/torture/test_broken_requests.py notices if it changes.
-"""
+"""Bodies of requests, collected in the event loop before the app reads them."""
 
 from io import BytesIO
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from gunicorn.asgi.parser import PythonProtocol
+from httptools import HttpParserError, HttpRequestParser
 
-_CHUNKED_HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+_CHUNKED_HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+_MAX_TRAILER_BYTES = 64 * 1024
+# A program in front that merges trailers into the head would read another request (RFC 9110, section 6.5.1).
+_FORBIDDEN_TRAILERS = frozenset({b"authorization", b"content-length", b"host"})
 
 
 class BodyNeeded(BaseException):
@@ -41,38 +41,56 @@ class BrokenBody:
 class SizedBody:
     """A body with a Content-Length."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self.file = BytesIO()
-        self.rest = b""
-        """What follows the body: the next request."""
+    is_malformed = False
 
-    def feed(self, data: bytes) -> bool:
-        """Returns True when the body is complete."""
+    def __init__(self, size: int) -> None:
+        self.file = BytesIO()
+        self._size = size
+
+    @property
+    def is_complete(self) -> bool:
+        return self.file.tell() == self._size
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes what belongs to the body, and returns the rest: the next request."""
         missing_bytes = self._size - self.file.tell()
         self.file.write(data[:missing_bytes])
-        self.rest = data[missing_bytes:]
-        return self.file.tell() == self._size
+        return data[missing_bytes:]
 
 
 class ChunkedBody:
-    """A body in chunks.
+    """A body in chunks. Trailers are ignored."""
 
-    Uses gunicorn's Python parser: the C parser accepts bare LF in extensions and trailers, and sizes wrap at 2**64.
-    """
-
-    def __init__(self, limits: dict[str, int]) -> None:
+    def __init__(self) -> None:
         self.file = BytesIO()
-        self._parser: Any = PythonProtocol(on_body=self.file.write, **limits)
-        self._parser.feed(_CHUNKED_HEAD)
+        self.is_complete = self.is_malformed = False
+        self._bytes_without_body = 0
+        self._parser = HttpRequestParser(self)
+        self._parser.feed_data(_CHUNKED_HEAD)
 
-    def feed(self, data: bytes) -> bool:
-        """Returns True when the body is complete. Raises gunicorn's ParseError if it is malformed."""
-        self._parser.feed(data)
-        complete: bool = self._parser.is_complete
-        return complete
+    def feed(self, data: bytes) -> bytes:
+        """Takes what belongs to the body, and returns the rest: the next request."""
+        end = 0
+        # A body ends with a line. Fed line by line, the parser sees nothing of the next request.
+        while end < len(data) and not self.is_complete and not self.is_malformed:
+            start, end = end, data.find(b"\n", end) + 1 or len(data)
+            self._bytes_without_body += end - start
+            try:
+                self._parser.feed_data(data[start:end])
+            except HttpParserError:
+                self.is_malformed = True
+            self.is_malformed |= self._bytes_without_body > _MAX_TRAILER_BYTES
+        return data[end:]
 
-    @property
-    def rest(self) -> bytes:
-        rest: bytes = self._parser.remaining()
-        return rest
+    # Called by the parser
+
+    def on_body(self, data: bytes) -> None:
+        self.file.write(data)
+        self._bytes_without_body = 0
+
+    def on_header(self, name: bytes, _value: bytes) -> None:
+        if name.lower() in _FORBIDDEN_TRAILERS:
+            raise ValueError
+
+    def on_message_complete(self) -> None:
+        self.is_complete = True

@@ -10,7 +10,6 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import structlog
-from gunicorn.asgi.parser import ParseError
 
 from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED, Problem
 from inbox.api.request_trail import STARTED_AT, new_request_id
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _MAX_HEAD_BYTES = 64 * 1024
 # The app may refuse larger bodies before they are read.
 _SMALL_BODY_BYTES = 64 * 1024
-_SMALL_CHUNKED_BYTES = 2 * 1024
 _MAX_BUFFERED_BYTES = 64 * 1024
 # Longer than a load balancer's 60 s, so that the balancer closes first.
 _IDLE_SECONDS = 75.0
@@ -222,65 +220,53 @@ class Connection(asyncio.Protocol):
 
     async def _respond(self, head: Head) -> Answer:
         self._closes_after_answer = not head.keeps_alive
-        environ, size = head.environ, head.body_bytes
-        if not head.is_chunked and len(self._buffer) >= size:
-            body, self._buffer = BytesIO(self._buffer[:size]), self._buffer[size:]
-            if size:
-                self._connections.hold(self, size)
-            return await self._run_app(environ, body)
-        is_small = self._has_whole_chunked_body() if head.is_chunked else size <= _SMALL_BODY_BYTES
-        if is_small and not head.expects_continue:
-            return await self._run_app(environ, await self._read_body(head))
-        try:
-            answer = await self._run_app(environ, MissingBody())
-        except BodyNeeded as needed:
-            max_bytes = needed.max_bytes
-        else:
-            # The client may still send the body, which would be taken for the next request.
-            self._closes_after_answer = True
-            return answer
-        if head.expects_continue and not self._buffer:
-            self._transport.write(_CONTINUE)
-        body_or_broken = await self._read_body(head, max_bytes)
-        del environ[STARTED_AT]
-        return await self._run_app(environ, body_or_broken)
+        environ, max_bytes = head.environ, inf
+        body = ChunkedBody() if head.is_chunked else SizedBody(head.body_bytes)
+        self._buffer = body.feed(self._buffer)
+        self._connections.hold(self, body.file.tell())
+        may_be_large = head.is_chunked or head.body_bytes > _SMALL_BODY_BYTES
+        if not body.is_complete and (may_be_large or head.expects_continue):
+            try:
+                answer = await self._run_app(environ, MissingBody())
+            except BodyNeeded as needed:
+                max_bytes = needed.max_bytes
+            else:
+                # The client may still send the body, which would be taken for the next request.
+                self._closes_after_answer = True
+                return answer
+            del environ[STARTED_AT]
+            if head.expects_continue and not (body.file.tell() or self._buffer):
+                self._transport.write(_CONTINUE)
+        return await self._run_app(environ, await self._read_body(body, max_bytes))
 
-    def _has_whole_chunked_body(self) -> bool:
-        # Parsing many chunks takes long, and the client may have no key.
-        if len(self._buffer) > _SMALL_CHUNKED_BYTES:
-            return False
-        try:
-            return ChunkedBody(self._serving.heads.limits).feed(self._buffer)
-        except ParseError:
-            return True
-
-    async def _read_body(self, head: Head, max_bytes: float = inf) -> BytesIO | BrokenBody:
+    async def _read_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> BytesIO | BrokenBody:
         """Reads the body, or as much of it as an app needs that reads up to `max_bytes`."""
-        body = ChunkedBody(self._serving.heads.limits) if head.is_chunked else SizedBody(head.body_bytes)
-        transfer = Transfer()
         try:
-            while not body.feed(data := self._take_buffer()):
-                if body.file.tell() >= max_bytes:
-                    self._closes_after_answer = True
-                    break
-                if self._received_eof:
-                    raise EOFError
-                if data:
-                    transfer.add(len(data))
-                self._connections.hold(self, body.file.tell(), transferring=True)
-                await self._receive(transfer.deadline)
-        except (ParseError, EOFError, TimeoutError):
+            await self._receive_body(body, max_bytes)
+        except (EOFError, TimeoutError):
             self._connections.hold(self, 0)
             self._closes_after_answer = True
             return BrokenBody()
-        self._buffer = body.rest
         self._connections.hold(self, body.file.tell())
         body.file.seek(0)
         return body.file
 
-    def _take_buffer(self) -> bytes:
-        data, self._buffer = self._buffer, b""
-        return data
+    async def _receive_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> None:
+        """Raises EOFError if the body is malformed or ends early, TimeoutError if the client is too slow."""
+        transfer = Transfer()
+        while True:
+            if self._buffer:
+                transfer.add(len(self._buffer))
+                self._buffer = body.feed(self._buffer)
+            if body.is_complete:
+                return
+            if body.file.tell() >= max_bytes:
+                self._closes_after_answer = True
+                return
+            if body.is_malformed or self._received_eof:
+                raise EOFError
+            self._connections.hold(self, body.file.tell(), transferring=True)
+            await self._receive(transfer.deadline)
 
     async def _run_app(self, environ: Environ, body: BytesIO | MissingBody | BrokenBody) -> Answer:
         environ["wsgi.input"] = body

@@ -1,27 +1,25 @@
-"""Parses request heads into a WSGI environ, and refuses ambiguous ones.
+"""Parses the heads of requests into WSGI environs.
 
-gunicorn's parser in C lets a line end without CR, continues a header on the next line and accepts several spaces in the
-request line. Its parser in Python refuses these. Both accept more transfer codings than `chunked`.
-
-Private parts of gunicorn: both parsers (`gunicorn_h1c`, `gunicorn.asgi.parser`) and `gunicorn.util.split_request_uri`.
-tests/torture/hostile notices if they change.
+llhttp, the parser of Node.js, refuses most requests that two programs could read differently, such as bare LF, folded
+headers or a length beside chunks. `HeadReader` refuses the rest.
 """
 
+import re
 import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote_to_bytes, urlsplit
 
-from gunicorn.asgi.parser import PythonProtocol
-from gunicorn.util import split_request_uri
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-try:
-    from gunicorn_h1c import H1CProtocol as HeadParser
-except ImportError:
-    HeadParser = PythonProtocol
-
+_MAX_LINE_BYTES = 8190
+_MAX_HEADERS = 100
+# One empty line may come before it (RFC 9112, section 2.2).
+_REQUEST_LINE = re.compile(rb"(?:\r\n)?[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
 # Proxies differ on which value of a repeated header counts.
-_SINGLE_HEADERS = frozenset({"HTTP_HOST", "HTTP_IDEMPOTENCY_KEY", "HTTP_INBOX_ATTEMPT", "HTTP_TRANSFER_ENCODING"})
+_SINGLE_HEADERS = frozenset(
+    {"CONTENT_TYPE", "HTTP_HOST", "HTTP_IDEMPOTENCY_KEY", "HTTP_INBOX_ATTEMPT", "HTTP_TRANSFER_ENCODING"}
+)
 
 Environ = dict[str, Any]
 
@@ -39,71 +37,81 @@ class Head(NamedTuple):
     expects_continue: bool
 
 
-class HeadReader:
-    """Reads complete heads, one after the other. `base` holds the variables that all requests share."""
+class _Lines:
+    """Collects what the parser finds."""
 
-    def __init__(self, cfg: Any, base: Environ) -> None:
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+
+    def on_url(self, url: bytes) -> None:
+        self.url = url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+
+class HeadReader:
+    """`base` holds the variables that all requests share."""
+
+    def __init__(self, base: Environ) -> None:
         self._base = base
-        self.limits = {
-            "limit_request_line": cfg.limit_request_line,
-            "limit_request_fields": cfg.limit_request_fields,
-            "limit_request_field_size": cfg.limit_request_field_size,
-        }
-        self._parser = HeadParser(**self.limits)
 
     def read(self, head: bytes, client_address: Any) -> Head:
-        """Raises InvalidHead."""
-        parser = self._parser
-        _check_lines(head)
+        """Reads one complete head. Raises InvalidHead."""
+        request_line = _REQUEST_LINE.match(head)
+        if request_line is None or len(request_line[0]) > _MAX_LINE_BYTES:
+            raise InvalidHead("malformed request line")
+        lines = _Lines()
+        parser = HttpRequestParser(lines)
         try:
-            parser.feed(head)
-            environ = self._environ(parser, client_address)
-            return Head(
-                environ,
-                # The C parser wraps lengths at 2**64.
-                int(environ.get("CONTENT_LENGTH", 0)),
-                parser.is_chunked,
-                parser.should_keep_alive and "close" not in environ.get("HTTP_CONNECTION", "").lower(),
-                "HTTP_EXPECT" in environ and parser.http_version >= (1, 1),
-            )
-        except InvalidHead:
-            raise
-        except Exception as error:
-            # The C parser has two unrelated classes of errors. The message may quote a key, so only the kind is kept.
-            raise InvalidHead(type(error).__name__) from None
-        finally:
-            parser.reset()
+            parser.feed_data(head)
+        except HttpParserUpgrade:
+            # The service speaks HTTP/1.1 only, so it ignores the header.
+            pass
+        except HttpParserError as error:
+            raise InvalidHead(str(error)) from None
+        version = parser.get_http_version()
+        environ = self._environ(lines)
+        environ["REQUEST_METHOD"] = parser.get_method().decode("latin-1")
+        environ["SERVER_PROTOCOL"] = f"HTTP/{version}"
+        if client_address:
+            environ["REMOTE_ADDR"] = client_address[0]
+        _check_headers(environ)
+        connection = environ.get("HTTP_CONNECTION", "").lower()
+        return Head(
+            environ,
+            int(environ.get("CONTENT_LENGTH", 0)),
+            "HTTP_TRANSFER_ENCODING" in environ,
+            "close" not in connection and (version == "1.1" or "keep-alive" in connection),
+            "HTTP_EXPECT" in environ and version == "1.1",
+        )
 
-    def _environ(self, parser: Any, client_address: Any) -> Environ:
+    def _environ(self, lines: _Lines) -> Environ:
+        if len(lines.headers) > _MAX_HEADERS:
+            raise InvalidHead("too many headers")
         environ = self._base.copy()
-        for name, value in parser.headers:
+        for name, value in lines.headers:
+            if len(name) + len(value) > _MAX_LINE_BYTES:
+                raise InvalidHead("header too large")
             variable = _variable_of(name)
             if variable is None:
                 continue
-            text = value.decode("latin-1")
+            text = value.decode("latin-1").rstrip(" \t")
             if variable in environ:
                 if variable in _SINGLE_HEADERS:
                     raise InvalidHead(f"repeated {variable}")
                 text = f"{environ[variable]},{text}"
             environ[variable] = text
-        if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-            raise InvalidHead("unsupported transfer coding")
-        if environ.get("HTTP_EXPECT", "100-continue").lower() != "100-continue":
-            raise InvalidHead("unsupported expectation")
-        if "HTTP_HOST" not in environ and parser.http_version >= (1, 1):
-            raise InvalidHead("no Host")
-        target = parser.path.decode("latin-1")
+        target = lines.url.decode("latin-1")
         path, _, query = target.partition("?")
-        if path[:1] != "/" or path[:2] == "//" or "#" in target:
-            parts = split_request_uri(target)
-            path, query = parts.path or "", parts.query or ""
-        environ["REQUEST_METHOD"] = parser.method.decode("latin-1")
+        if path[:1] != "/":
+            try:
+                path = urlsplit(path).path
+            except ValueError:
+                raise InvalidHead("malformed target") from None
         environ["RAW_URI"] = target
         environ["PATH_INFO"] = unquote_to_bytes(path).decode("latin-1") if "%" in path else path
         environ["QUERY_STRING"] = query
-        environ["SERVER_PROTOCOL"] = f"HTTP/1.{parser.http_version[1]}"
-        if client_address:
-            environ["REMOTE_ADDR"] = client_address[0]
         return environ
 
 
@@ -125,15 +133,18 @@ def base_environ(server_address: Any) -> Environ:
     }
 
 
-def _check_lines(head: bytes) -> None:
-    if head.count(b"\n") != head.count(b"\r\n"):
-        raise InvalidHead("bare LF")
-    if b"\r\n " in head or b"\r\n\t" in head:
-        raise InvalidHead("folded header")
-    # One empty line may come before the request (RFC 9112, section 2.2).
-    request_line = head.removeprefix(b"\r\n").partition(b"\r\n")[0]
-    if request_line.count(b" ") != 2 or not request_line.isascii():
-        raise InvalidHead("malformed request line")
+def _check_headers(environ: Environ) -> None:
+    version = environ["SERVER_PROTOCOL"]
+    if "HTTP_HOST" not in environ and version == "HTTP/1.1":
+        raise InvalidHead("no Host")
+    if environ.get("HTTP_EXPECT", "100-continue").lower() != "100-continue":
+        raise InvalidHead("unsupported expectation")
+    if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
+        raise InvalidHead("unsupported transfer coding")
+    if "HTTP_TRANSFER_ENCODING" in environ and version == "HTTP/1.0":
+        raise InvalidHead("transfer coding in HTTP/1.0")
+    if environ["RAW_URI"] == "*" and environ["REQUEST_METHOD"] != "OPTIONS":
+        raise InvalidHead("malformed target")
 
 
 @lru_cache(maxsize=1024)

@@ -60,7 +60,7 @@ class InboxWorker(Worker):  # type: ignore[misc]
             # sockets inherit the option.
             with suppress(OSError):
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
-            heads = HeadReader(self.cfg, base_environ(listener.getsockname()) | {LONG_POLLS: long_polls})
+            heads = HeadReader(base_environ(listener.getsockname()) | {LONG_POLLS: long_polls})
             serving = Serving(self.wsgi, heads, threads, connections)
             acceptors.append(loop.create_task(_accept(listener.sock, partial(Connection, serving))))
         while self.alive and not stopping.is_set() and self.ppid == os.getppid():

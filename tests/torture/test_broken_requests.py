@@ -80,6 +80,17 @@ def test_a_chunk_needs_a_size(service: Service, key: str) -> None:
     assert stored(service, key) == []
 
 
+def test_trailers_and_extensions_larger_than_any_head_are_a_400(service: Service, key: str) -> None:
+    start = head("POST", "/events", key, *IN_CHUNKS)
+    for request in (
+        b"8;" + b"x" * 70_000 + b"\r\n" + EVENT + b"\r\n0\r\n\r\n",
+        b"8\r\n" + EVENT + b"\r\n0\r\n" + b"X: y\r\n" * 12_000 + b"\r\n",
+        b"8\r\n" + EVENT + b"\r\n0\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
+    ):
+        refuses(service, start + request + HEALTH)
+    assert stored(service, key) == []
+
+
 def test_chunks_above_the_limit_are_a_413_and_what_follows_is_no_request(service: Service, key: str) -> None:
     (answer,) = exchange(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10))
     assert (answer.status, answer.headers["connection"]) == (413, "close")
@@ -96,7 +107,7 @@ def test_chunks_without_end_are_cut(service: Service, key: str) -> None:
 
 
 def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Service, key: str) -> None:
-    for length in (LIMIT + 1, 10**12, 10**30):
+    for length in (LIMIT + 1, 10**12, 2**64 - 1):
         with Connection(service) as connection:
             connection.send(post(key, EVENT, length=length) + HEALTH)
             (answer,) = connection.answers()
@@ -105,7 +116,7 @@ def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Ser
 
 
 def test_a_length_that_is_no_number_is_a_400(service: Service, key: str) -> None:
-    for length in ("-1", "-8", "+8", "x", "0x8", "8.0", "8, 8", "8 8", "1_0", "\xb2", "", "9" * 5000):
+    for length in ("-1", "-8", "+8", "x", "0x8", "8.0", "8, 8", "8 8", "1_0", "\xb2", "", "9" * 5000, 2**64, 10**30):
         refuses(service, post(key, EVENT, length=length) + HEALTH)
     assert stored(service, key) == []
 

@@ -157,7 +157,7 @@ def test_every_request_is_compared_with_another_checkout_in_speed_and_in_cpu() -
         ("POST /events", "requests/s", Bound.AT_LEAST),
         ("POST /events: CPU", "ms", Bound.AT_MOST),
     ]
-    assert len(rows) == 6
+    assert len(rows) == 8
 
 
 def test_blank_lines_comments_and_docstrings_are_no_code() -> None:

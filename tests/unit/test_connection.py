@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from gunicorn.config import Config
 
 from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections
@@ -60,7 +59,7 @@ class Server:
 @asynccontextmanager
 async def serving(app: App) -> AsyncIterator[Server]:
     threads, connections = DaemonThreads("app", 1), Connections(100, 2 * LARGE_BYTES)
-    heads = HeadReader(Config(), base_environ(("127.0.0.1", 80)))
+    heads = HeadReader(base_environ(("127.0.0.1", 80)))
     new_connection = partial(Connection, Serving(app, heads, threads, connections))
     server = await asyncio.get_running_loop().create_server(new_connection, "127.0.0.1", 0)
     async with server:

@@ -1,20 +1,16 @@
-"""One service for each of gunicorn's parsers, and what has to hold whatever is sent to it."""
+"""One service, and what has to hold whatever is sent to it."""
 
 import json
 from collections.abc import Iterator
-from importlib.util import find_spec
 
 import pytest
 
 from tests.torture.hostile.target import SECRET, Target, Tenant
 
 
-@pytest.fixture(scope="session", params=["c", "python"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    if request.param == "c" and not find_spec("gunicorn_h1c"):
-        missing = pytest.fail if request.config.getoption("--all-engines") else pytest.skip
-        missing("gunicorn's parser in C could not be built: is there a C compiler?")
-    target = Target(tmp_path_factory.mktemp("hostile"), parser=request.param)
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    target = Target(tmp_path_factory.mktemp("hostile"))
     yield target
     target.stop()
 

@@ -1,6 +1,5 @@
 """A service to be attacked over a plain socket, and tenants who have something to lose."""
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,22 +43,15 @@ class Tenant:
 
 
 class Target:
-    def __init__(self, folder: Path, *, parser: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.service = Service(folder)
         # One address makes many mistakes here.
         self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
-        if parser == "python":
-            self._hide_the_parser_in_c(folder)
         self.service.start()
         self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
         self._registry = Registry(self._store.tenants, now_ms)
         self._key_ring = KeyRing(self._store.keys, self._store.tenants, now_ms)
         self.keys: list[str] = []
-
-    def _hide_the_parser_in_c(self, folder: Path) -> None:
-        (folder / "gunicorn_h1c.py").write_text("raise ImportError\n")
-        path = os.environ.get("PYTHONPATH")
-        self.service.variables["PYTHONPATH"] = os.pathsep.join([str(folder), *([path] if path else [])])
 
     def tenant(self, *scopes: Scope, tenant_id: str = "") -> Tenant:
         """A new one, with a key of these scopes, or one that may send and poll."""
