@@ -1,4 +1,6 @@
-"""The app for gunicorn: `gunicorn --worker-class inbox.server.worker.InboxWorker --threads 12 wsgi:app`.
+"""The app for gunicorn.
+
+    gunicorn --worker-class inbox.server.worker.InboxWorker --threads 12 --worker-connections 16384 wsgi:app
 
 Any other worker or WSGI server works too; a poll that waits then holds a thread, and a stop waits for it. Do not use
 --preload: it would open the store before the fork. Each process applies the limits, and counts for /metrics, by itself.

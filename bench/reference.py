@@ -1,8 +1,19 @@
 """What ours is measured against: a Flask view that does nothing, on the same gunicorn settings."""
 
+from tempfile import TemporaryDirectory
+
 from flask import Flask
 
+from inbox.api.services import attach, services_of
+from inbox.app import Shared, create_app
+from inbox.settings import Settings
+from inbox.store.opening import open_store
+
 app = Flask(__name__, static_folder=None)
+# Our worker takes long polls, limits and counters from the app's services. No other worker uses them.
+_folder = TemporaryDirectory(prefix="inbox-bench-")
+_settings = Settings(store=f"sqlite:///{_folder.name}/inbox.db")
+attach(app, services_of(create_app(_settings, open_store(_settings), Shared())))
 
 
 @app.route("/", methods=["GET", "POST"])

@@ -50,8 +50,3 @@ def services() -> Services:
 def services_of(app: Flask) -> Services:
     found: Services = app.extensions[_EXTENSION]
     return found
-
-
-def find_services(app: object) -> Services | None:
-    """Returns None for an app that is not this service."""
-    return services_of(app) if isinstance(app, Flask) and _EXTENSION in app.extensions else None

@@ -20,14 +20,11 @@ from inbox.store.opening import open_made_store, open_store
 
 # Per worker. Above it, the longest idle connections are closed.
 _MAX_CONNECTIONS = 16_384
-# File descriptors for everything but client connections.
-_OTHER_FILES = 128
-_FILES_PER_THREAD = 4
 
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
     """Runs the service until it receives a stop signal."""
-    _allow_many_files()
+    _raise_file_limit()
     # Fails here with one line instead of inside gunicorn.
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
@@ -52,19 +49,17 @@ def _try_to_listen(settings: Settings) -> None:
         raise SettingsError(f"Cannot listen on {host_and_port(settings)} ({error.strerror}){hint}") from None
 
 
-def _allow_many_files() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems take no "unlimited" here.
+def _raise_file_limit() -> None:
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # macOS rejects an unlimited number.
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
-def _max_connections(settings: Settings) -> int:
+def _max_connections() -> int:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files == resource.RLIM_INFINITY:
-        return _MAX_CONNECTIONS
-    left = files - _OTHER_FILES - _FILES_PER_THREAD * settings.threads
-    return min(_MAX_CONNECTIONS, max(left, files // 2))
+    # The other half is for the store.
+    return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
@@ -81,7 +76,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             "workers": self._settings.workers,
             "threads": self._settings.threads,
             "worker_class": InboxWorker,
-            "worker_connections": _max_connections(self._settings),
+            "worker_connections": _max_connections(),
             "worker_tmp_dir": str(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None,
             "graceful_timeout": 8,
             "control_socket_disable": True,

@@ -12,7 +12,7 @@ import structlog
 import uvloop
 from gunicorn.workers.base import Worker
 
-from inbox.api.services import Services, find_services
+from inbox.api.services import Services, services_of
 from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
@@ -20,7 +20,6 @@ from inbox.server.request_heads import HeadReader, base_environ
 from inbox.server.threads import DaemonThreads
 from inbox.waiting import LONG_POLLS
 
-_MAX_HELD_BYTES = 128 * 1024 * 1024
 _MAX_UNSENT_BYTES = 128 * 1024
 _HEARTBEAT_SECONDS = 1.0
 # A pause after a few connections gives the other processes time to take their share of a burst. Without it, one process
@@ -46,13 +45,12 @@ class InboxWorker(Worker):  # type: ignore[misc]
 
     async def _serve(self) -> None:
         loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-        # Until now, gunicorn's own handlers have set `alive`. SIGINT and SIGQUIT stop gracefully too.
-        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-            loop.add_signal_handler(each, stopping.set)
-        services = find_services(self.wsgi)
-        held_bytes = _MAX_HELD_BYTES if services is None else 2 * services.body_budget.limit_bytes
-        connections = Connections(self.cfg.worker_connections, held_bytes)
-        long_polls = None if services is None else LongPolls(services.arrivals, services.admission.still_allows)
+        # gunicorn's handlers set `alive` until here. SIGINT and SIGQUIT stop gracefully too.
+        for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            loop.add_signal_handler(signum, stopping.set)
+        services = services_of(self.wsgi)
+        connections = Connections(self.cfg.worker_connections, 2 * services.body_budget.limit_bytes)
+        long_polls = LongPolls(services.arrivals, services.admission.still_allows)
         threads = DaemonThreads("app", self.cfg.threads)
         acceptors = []
         for listener in self.sockets:
@@ -77,10 +75,10 @@ class InboxWorker(Worker):  # type: ignore[misc]
         # Flush now too: gunicorn may kill the worker before its requests finish.
         flush_threads.run(flush)
         connections.stop()
-        if long_polls is not None:
-            long_polls.stop()
+        long_polls.stop()
         deadline = loop.time() + self.cfg.graceful_timeout - _FLUSH_SECONDS
         while len(connections) and loop.time() < deadline:
+            self.notify()
             connections.check_deadlines()
             await asyncio.sleep(_STOP_CHECK_SECONDS)
         connections.abort()
@@ -96,16 +94,16 @@ async def _accept(listener: socket.socket, new_connection: Callable[[], Connecti
         try:
             for _ in range(_MAX_ACCEPTED_AT_ONCE):
                 client, _ = await loop.sock_accept(listener)
-                await loop.connect_accepted_socket(new_connection, client)
+                # If it were cancelled, uvloop would close the connection, which may have begun to read a request.
+                await asyncio.shield(loop.connect_accepted_socket(new_connection, client))
         except Exception as error:
             _log.warning("cannot accept connections", error=type(error).__name__)
             pause_seconds = _ACCEPT_PAUSE_SECONDS
         await asyncio.sleep(pause_seconds)
 
 
-def _flush_counts(services: Services | None) -> None:
+def _flush_counts(services: Services) -> None:
     try:
-        if services is not None:
-            services.flush_counts()
+        services.flush_counts()
     except Exception as error:
         _log.warning("counts were not written", error=type(error).__name__)
