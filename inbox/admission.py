@@ -103,12 +103,13 @@ class Admission:
         return record.principal
 
     def still_allows(self, access: Access) -> bool:
-        """Returns True if the key is valid, its tenant active and one of the scopes granted. Counts no failure."""
-        record = self._cache.get(access.key_hash)
-        if record is None:
-            read_at = self._cache.timer()
-            record = self._keys.find(access.key_hash)
-            self._cache.keep(access.key_hash, record, read_at)
+        """Returns True if the key is valid, its tenant active and one of the scopes granted.
+
+        Asks the store, and lets the cache know. Counts no failure.
+        """
+        read_at = self._cache.timer()
+        record = self._keys.find(access.key_hash)
+        self._cache.keep(access.key_hash, record, read_at)
         if record is None or record.has_expired(self._now_ms()):
             return False
         caller = record.principal

@@ -126,10 +126,14 @@ def _on_http_exception(error: HTTPException) -> Response:
     return _answer(problem, problem.meaning, {"Allow": ", ".join(sorted(allow))} if allow else {})
 
 
-def _on_bug(error: Exception) -> Response:
+def log_bug(error: BaseException, request_id: str | None = None) -> None:
     # The frames without the message: a message may quote what was sent.
     frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    _log.error("bug", error=type(error).__name__, frames=frames, request_id=request_id())
+    _log.error("bug", error=type(error).__name__, frames=frames, request_id=request_id)
+
+
+def _on_bug(error: Exception) -> Response:
+    log_bug(error, request_id())
     return _answer(INTERNAL_ERROR, INTERNAL_ERROR.meaning)
 
 

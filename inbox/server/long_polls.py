@@ -1,8 +1,7 @@
 """Long polls: requests that found no event wait here, without a thread, until one may have arrived.
 
-A poll that waits is run again, through the whole app, when its inbox may have an event. The polls of an inbox are run
-one at a time, in the order in which they came: the next one only if the one before found something. Otherwise one
-event would wake a thousand polls.
+When an inbox may have an event, its waiting polls are run again, through the whole app: one at a time, the oldest
+first, and the next one only if the one before found something. Otherwise one event would wake a thousand polls.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from inbox.server.threads import DaemonThreads
 from inbox.store.port import ArrivalWatch
 from inbox.waiting import LONG_POLL
 
-_CHECK_KEYS_SECONDS = 2.0
+_CHECK_KEYS_SECONDS = 5.0
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _NOTHING = Page([], more=False)
 _log = structlog.get_logger()
@@ -34,6 +33,7 @@ class LongPoll:
         self.deadline = time.monotonic() + seconds
         self.access = access
         self.found_nothing = False
+        self.has_failed = False
         self.client_is_gone = False
         self.missed_arrival = False
         """An event arrived while the app ran the poll, so that run may have missed it."""
@@ -65,7 +65,7 @@ class LongPolls:
         """Tenants for which this process stored events since the last look."""
         self._is_stopping = False
         arrivals.listener = self.on_arrival
-        self._watch_thread, self._key_thread = DaemonThreads("arrivals", 1), DaemonThreads("keys", 1)
+        self._threads = DaemonThreads("long polls", 2)
         self._tasks = [self._loop.create_task(each) for each in (self._watch_arrivals(), self._check_keys())]
 
     # Called by the app's threads
@@ -80,7 +80,9 @@ class LongPolls:
             # Before `take`: the loop then registers the poll before it hears of an event that `take` did not see.
             self._loop.call_soon_threadsafe(self._register, poll)
         poll.missed_arrival = False
+        poll.has_failed = True
         page = _NOTHING if poll.client_is_gone else take()
+        poll.has_failed = False
         poll.found_nothing = not page.events
         return page
 
@@ -117,8 +119,9 @@ class LongPolls:
             self._inboxes = None
         if poll.found_nothing:
             poll.log_answer()
-        # The inbox may have more events, or the poll was woken and took none.
-        if poll.client_is_gone or not poll.found_nothing:
+        # The inbox may have more events, or the poll was woken and took none. If the store has failed, all polls of the
+        # inbox would fail one after the other: the watch reports the event again.
+        if poll.client_is_gone or not (poll.found_nothing or poll.has_failed):
             self._wake(poll.inbox_key)
 
     def stop(self) -> None:
@@ -158,25 +161,26 @@ class LongPolls:
         watch = self._arrivals.watch()
         try:
             while True:
-                pause_seconds = await self._look(watch)
-                await asyncio.sleep(pause_seconds)
-                if not self._polls:
+                self._inboxes = inboxes = self._inboxes or frozenset(self._polls)
+                pause_seconds = await self._look(watch, inboxes)
+                if inboxes:
+                    await asyncio.sleep(pause_seconds)
+                elif not self._polls:
                     self._has_polls.clear()
                     await self._has_polls.wait()
         finally:
-            self._watch_thread.run(watch.close)
+            self._threads.run(watch.close)
 
-    async def _look(self, watch: ArrivalWatch) -> float:
+    async def _look(self, watch: ArrivalWatch, inboxes: frozenset[InboxKey]) -> float:
         """Returns the seconds to pause."""
         expected, self._expected = self._expected, set()
-        self._inboxes = inboxes = self._inboxes or frozenset(self._polls)
 
         def look() -> set[InboxKey]:
             watch.expect(expected)
             return watch.look(inboxes, self._arrivals.now_ms())
 
         try:
-            for inbox_key in await self._watch_thread.run(look):
+            for inbox_key in await self._threads.run(look):
                 self._wake(inbox_key)
         except Exception as error:
             # The store may be back at the next look. Meanwhile polls wait for events of this process.
@@ -190,7 +194,7 @@ class LongPolls:
             await asyncio.sleep(_CHECK_KEYS_SECONDS)
             accesses = {poll.access for poll in self._all()}
             try:
-                refused = await self._key_thread.run(partial(self._find_refused, accesses))
+                refused = await self._threads.run(partial(self._find_refused, accesses))
             except Exception as error:
                 _log.warning("checking the keys of waiting polls failed", error=type(error).__name__)
                 continue

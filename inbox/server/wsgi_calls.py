@@ -2,18 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import structlog
-
 from inbox.api.problem_catalogue import INTERNAL_ERROR, Problem
-from inbox.api.problems import CONTENT_TYPE, problem_document
+from inbox.api.problems import CONTENT_TYPE, log_bug, problem_document
 from inbox.api.request_trail import new_request_id
 from inbox.server.bodies import BodyNeeded
 from inbox.server.request_heads import Environ
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
-
-_log = structlog.get_logger()
 
 
 class Answer(NamedTuple):
@@ -30,9 +26,9 @@ def call_app(app: "WSGIApplication", environ: Environ) -> Answer:
         raise
     except BaseException as error:
         request_id = new_request_id()
-        # The message may quote what was sent.
-        _log.error("bug", error=type(error).__name__, request_id=request_id)
-        return problem_answer(INTERNAL_ERROR, request_id)
+        log_bug(error, request_id)
+        answer = problem_answer(INTERNAL_ERROR, request_id)
+        return answer._replace(body=b"") if environ["REQUEST_METHOD"] == "HEAD" else answer
     finally:
         # Flask leaves its request here, which refers to the environ in turn.
         environ.pop("werkzeug.request", None)
@@ -66,6 +62,6 @@ def _call(app: "WSGIApplication", environ: Environ) -> Answer:
 
 def _head(status: str, headers: list[tuple[str, str]], body: bytes | None = None) -> bytes:
     head = "".join([f"HTTP/1.1 {status}\r\n", *[f"{name}: {value}\r\n" for name, value in headers]])
-    if body is not None and "\r\ncontent-length:" not in head.lower():
+    if body is not None and all(name.lower() != "content-length" for name, _ in headers):
         head += f"Content-Length: {len(body)}\r\n"
     return head.encode("latin-1")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from inbox.admission import Access
 from inbox.arrivals import Arrivals
+from inbox.errors import StoreUnavailable
 from inbox.events import Event, InboxKey, Page, Status
 from inbox.server import long_polls
 from inbox.server.long_polls import LongPoll, LongPolls
@@ -33,8 +34,10 @@ class Watch:
         self.expected: set[str] = set()
         self.failures: list[Exception] = []
         self.is_closed = False
+        self.waiting: AbstractSet[InboxKey] | None = None
 
     def look(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
+        self.waiting = waiting
         if self.failures:
             raise self.failures.pop()
         found = self.ready & waiting
@@ -218,6 +221,34 @@ async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
         service.polls.on_arrival(INBOX)
         await settle()
         assert (refused.is_answered, next_one.runs) == (True, 2)
+
+
+@in_event_loop
+async def test_poll_that_fails_wakes_no_other_poll() -> None:
+    async with serving() as service:
+        failing, next_one = await Request(service).start(), await Request(service).start()
+
+        def fail() -> Page:
+            raise StoreUnavailable
+
+        def run(seconds: float) -> None:
+            failing.poll.found_nothing = False
+            with suppress(StoreUnavailable):
+                service.polls.take_or_wait(failing.environ, INBOX, seconds, fail, ACCESS)
+
+        failing.run = run  # type: ignore[method-assign]
+        service.polls.on_arrival(INBOX)
+        await settle()
+        assert (failing.is_answered, next_one.runs) == (True, 1)
+
+
+@in_event_loop
+async def test_watch_is_told_when_the_last_poll_ends() -> None:
+    async with serving() as service:
+        request = await Request(service).start()
+        await until(lambda: service.watch.waiting == {INBOX})
+        request.disconnect()
+        await until(lambda: service.watch.waiting == set())
 
 
 @in_event_loop
