@@ -6,8 +6,9 @@ from typing import NoReturn
 from httptools import HttpParserError, HttpRequestParser
 
 _CHUNKED_HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-_MAX_TRAILER_BYTES = 64 * 1024
-# A program in front that merges trailers into the head would read another request (RFC 9110, section 6.5.1).
+# A body may have as many bytes of chunk sizes, extensions and trailers as it has itself, and these in addition.
+_MAX_FRAMING_BYTES = 64 * 1024
+# A proxy that merges trailers into the head would forward another request (RFC 9110, section 6.5.1).
 _FORBIDDEN_TRAILERS = frozenset({b"authorization", b"content-length", b"host"})
 
 
@@ -64,29 +65,40 @@ class ChunkedBody:
     def __init__(self) -> None:
         self.file = BytesIO()
         self.is_complete = self.is_malformed = False
-        self._bytes_without_body = 0
+        self._framing_bytes = self._chunk_bytes_left = 0
+        self._line = b""
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(_CHUNKED_HEAD)
 
     def feed(self, data: bytes) -> bytes:
         """Takes what belongs to the body, and returns the rest: the next request."""
         end = 0
-        # A body ends with a line. Fed line by line, the parser sees nothing of the next request.
         while end < len(data) and not self.is_complete and not self.is_malformed:
-            start, end = end, data.find(b"\n", end) + 1 or len(data)
-            self._bytes_without_body += end - start
+            start = end
+            if self._chunk_bytes_left:
+                end = min(start + self._chunk_bytes_left, len(data))
+                self._chunk_bytes_left -= end - start
+            else:
+                # Fed line by line, the parser sees nothing of the next request.
+                end = data.find(b"\n", start) + 1 or len(data)
+                self._line += data[start:end]
+                self._framing_bytes += end - start
             try:
                 self._parser.feed_data(data[start:end])
             except HttpParserError:
                 self.is_malformed = True
-            self.is_malformed |= self._bytes_without_body > _MAX_TRAILER_BYTES
+            if self._line.endswith(b"\n"):
+                self._line = b""
+            self.is_malformed |= self._framing_bytes > _MAX_FRAMING_BYTES + self.file.tell()
         return data[end:]
 
     # Called by the parser
 
     def on_body(self, data: bytes) -> None:
         self.file.write(data)
-        self._bytes_without_body = 0
+
+    def on_chunk_header(self) -> None:
+        self._chunk_bytes_left = int(self._line.partition(b";")[0], 16)
 
     def on_header(self, name: bytes, _value: bytes) -> None:
         if name.lower() in _FORBIDDEN_TRAILERS:

@@ -16,6 +16,8 @@ _MAX_LINE_BYTES = 8190
 _MAX_HEADERS = 100
 # One empty line may come before it (RFC 9112, section 2.2).
 _REQUEST_LINE = re.compile(rb"(?:\r\n)?[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
+_MAX_LENGTH_DIGITS = 20
+_HOST = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 # Proxies differ on which value of a repeated header counts.
 _SINGLE_HEADERS = frozenset(
     {"CONTENT_TYPE", "HTTP_HOST", "HTTP_IDEMPOTENCY_KEY", "HTTP_INBOX_ATTEMPT", "HTTP_TRANSFER_ENCODING"}
@@ -137,6 +139,11 @@ def _check_headers(environ: Environ) -> None:
     version = environ["SERVER_PROTOCOL"]
     if "HTTP_HOST" not in environ and version == "HTTP/1.1":
         raise InvalidHead("no Host")
+    if not _HOST.fullmatch(environ.get("HTTP_HOST", "")):
+        raise InvalidHead("malformed Host")
+    # llhttp accepts any number of leading zeros, and int() does not.
+    if len(environ.get("CONTENT_LENGTH", "")) > _MAX_LENGTH_DIGITS:
+        raise InvalidHead("malformed Content-Length")
     if environ.get("HTTP_EXPECT", "100-continue").lower() != "100-continue":
         raise InvalidHead("unsupported expectation")
     if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":

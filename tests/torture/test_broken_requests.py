@@ -116,7 +116,8 @@ def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Ser
 
 
 def test_a_length_that_is_no_number_is_a_400(service: Service, key: str) -> None:
-    for length in ("-1", "-8", "+8", "x", "0x8", "8.0", "8, 8", "8 8", "1_0", "\xb2", "", "9" * 5000, 2**64, 10**30):
+    huge = "9" * 5000, "0" * 5000 + "8", 2**64, 10**30
+    for length in ("-1", "-8", "+8", "x", "0x8", "8.0", "8, 8", "8 8", "1_0", "\xb2", "", *huge):
         refuses(service, post(key, EVENT, length=length) + HEALTH)
     assert stored(service, key) == []
 

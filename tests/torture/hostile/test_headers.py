@@ -32,6 +32,9 @@ def test_floods_are_cut_off(target: Target, victim: Tenant) -> None:
 def test_a_request_needs_a_host(target: Target, victim: Tenant) -> None:
     [answer] = target.tell(f"GET /inbox HTTP/1.1\r\n{victim.authorization}\r\n\r\n")
     assert is_problem(answer, 400, "bad-request")
+    for host in ("a b", "a/b", "a@b", "a\xe9", "a?b", "a#b"):
+        [answer] = target.tell(f"GET /inbox HTTP/1.1\r\nHost: {host}\r\n{victim.authorization}\r\n\r\n")
+        assert is_problem(answer, 400, "bad-request"), host
     [answer] = target.tell(f"GET /inbox HTTP/1.0\r\n{victim.authorization}\r\n\r\n")
     assert answer.status == 200
 
