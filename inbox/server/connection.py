@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import structlog
 
 from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED, Problem
+from inbox.api.problems import log_bug
 from inbox.api.request_trail import STARTED_AT, new_request_id
 from inbox.errors import Overloaded
 from inbox.server import connections as limits
 from inbox.server.bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
-from inbox.server.connections import Connections, Transfer
+from inbox.server.connections import Connections, State, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.server.request_heads import Environ, Head, HeadReader, InvalidHead
 from inbox.server.threads import DaemonThreads
@@ -33,6 +34,10 @@ _MAX_BUFFERED_BYTES = 64 * 1024
 # Longer than a load balancer's 60 s, so that the balancer closes first.
 _IDLE_SECONDS = 75.0
 _LINGER_SECONDS = 2.0
+# A client that closes its half of the connection sooner expects an answer. A later one has given up.
+_HALF_CLOSE_SECONDS = 1.0
+# Without a refusal, a client that uses https:// would wait for the deadline.
+_TLS_HANDSHAKE = b"\x16"
 _END_OF_HEAD = b"\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _log = structlog.get_logger()
@@ -63,6 +68,8 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         self._closes_after_answer = False
         self._poll: LongPoll | None = None
+        self._requested_at = inf
+        self.state = State.IDLE
         self.held_bytes = 0
         self.deadline = inf
 
@@ -82,12 +89,13 @@ class Connection(asyncio.Protocol):
         self._buffer = self._buffer + data if self._buffer else data
         if len(self._buffer) > _MAX_BUFFERED_BYTES:
             self._transport.pause_reading()
-            if self._waiter is None:
-                self._connections.hold(self, self.held_bytes + len(self._buffer))
+            if self.state not in (State.IDLE, State.RECEIVING):
+                self._hold_pipelined(len(data))
         self.wake()
 
     def eof_received(self) -> bool:
         self._received_eof = True
+        self._is_gone = time.monotonic() - self._requested_at > _HALF_CLOSE_SECONDS
         self._end_poll()
         self.wake()
         # Keeps the connection open for the answer.
@@ -104,6 +112,12 @@ class Connection(asyncio.Protocol):
         self._is_gone = True
         self._end_poll()
         self.wake()
+
+    def _hold_pipelined(self, size: int) -> None:
+        try:
+            self._connections.update(self, self.state, self.held_bytes + size)
+        except Overloaded:
+            self.abort()
 
     def _end_poll(self) -> None:
         if self._poll is not None:
@@ -138,7 +152,7 @@ class Connection(asyncio.Protocol):
         except (ConnectionResetError, TimeoutError, Overloaded):
             pass
         except Exception as error:
-            _log.error("bug", error=type(error).__name__)
+            log_bug(error)
         finally:
             self._connections.remove(self)
             self._transport.abort()
@@ -192,7 +206,7 @@ class Connection(asyncio.Protocol):
 
     async def _read_head(self) -> Head | None:
         """Returns None if the client has closed the connection, or it is idle and the process stops."""
-        self._connections.mark_idle(self)
+        self._connections.update(self, State.IDLE)
         searched, has_begun = 0, False
         while (end := self._buffer.find(_END_OF_HEAD, max(0, searched - len(_END_OF_HEAD)))) == -1:
             # A blank line may come before a request (RFC 9112, section 2.2).
@@ -202,6 +216,7 @@ class Connection(asyncio.Protocol):
                 deadline = time.monotonic() + _IDLE_SECONDS
             elif (
                 self._received_eof
+                or self._buffer[:1] == _TLS_HANDSHAKE
                 or len(self._buffer) > _MAX_HEAD_BYTES
                 or b"\n\n" in self._buffer[max(0, searched - 1) :]
             ):
@@ -209,9 +224,10 @@ class Connection(asyncio.Protocol):
             elif not has_begun:
                 has_begun = True
                 deadline = time.monotonic() + limits.HEAD_SECONDS
+            if has_begun:
+                self._connections.update(self, State.RECEIVING, len(self._buffer))
             searched = len(self._buffer)
             await self._receive(deadline)
-        self._connections.mark_busy(self)
         end += len(_END_OF_HEAD)
         if end > _MAX_HEAD_BYTES:
             raise InvalidHead("head too large")
@@ -223,7 +239,7 @@ class Connection(asyncio.Protocol):
         environ, max_bytes = head.environ, inf
         body = ChunkedBody() if head.is_chunked else SizedBody(head.body_bytes)
         self._buffer = body.feed(self._buffer)
-        self._connections.hold(self, body.file.tell())
+        self._connections.update(self, State.RUNNING, body.file.tell() + len(self._buffer))
         may_be_large = head.is_chunked or head.body_bytes > _SMALL_BODY_BYTES
         if not body.is_complete and (may_be_large or head.expects_continue):
             try:
@@ -236,6 +252,7 @@ class Connection(asyncio.Protocol):
                 return answer
             del environ[STARTED_AT]
             if head.expects_continue and not (body.file.tell() or self._buffer):
+                self._check_connected()
                 self._transport.write(_CONTINUE)
         return await self._run_app(environ, await self._read_body(body, max_bytes))
 
@@ -244,10 +261,10 @@ class Connection(asyncio.Protocol):
         try:
             await self._receive_body(body, max_bytes)
         except (EOFError, TimeoutError):
-            self._connections.hold(self, 0)
+            self._connections.update(self, State.RUNNING)
             self._closes_after_answer = True
             return BrokenBody()
-        self._connections.hold(self, body.file.tell())
+        self._connections.update(self, State.RUNNING, body.file.tell() + len(self._buffer))
         body.file.seek(0)
         return body.file
 
@@ -265,14 +282,16 @@ class Connection(asyncio.Protocol):
                 return
             if body.is_malformed or self._received_eof:
                 raise EOFError
-            self._connections.hold(self, body.file.tell(), transferring=True)
+            self._connections.update(self, State.RECEIVING, body.file.tell())
             await self._receive(transfer.deadline)
 
     async def _run_app(self, environ: Environ, body: BytesIO | MissingBody | BrokenBody) -> Answer:
         environ["wsgi.input"] = body
         environ.setdefault(STARTED_AT, time.perf_counter())
-        if len(self._buffer) > _MAX_BUFFERED_BYTES:
-            self._connections.hold(self, self.held_bytes + len(self._buffer))
+        if len(self._buffer) <= _MAX_BUFFERED_BYTES and not self._received_eof:
+            # Otherwise a client that disconnects would not be noticed.
+            self._transport.resume_reading()
+        self._requested_at = time.monotonic()
         call = partial(self._call_app, environ)
         answer = await self._serving.threads.run(call)
         poll: LongPoll | None = environ.get(LONG_POLL)
@@ -282,7 +301,11 @@ class Connection(asyncio.Protocol):
         self._poll = poll
         poll.client_is_gone = self._received_eof or self._is_gone
         try:
-            while poll.found_nothing and await long_polls.wait(poll):
+            while poll.found_nothing:
+                self._connections.update(self, State.WAITING, self.held_bytes)
+                if not await long_polls.wait(poll):
+                    break
+                self._connections.update(self, State.RUNNING, self.held_bytes)
                 answer = await self._serving.threads.run(call)
         finally:
             self._poll = None
@@ -309,16 +332,15 @@ class Connection(asyncio.Protocol):
         connection = b"close" if closes else b"keep-alive"
         head = b"%bDate: %b\r\nConnection: %b\r\n\r\n" % (answer.head, _http_date(int(time.time())), connection)
         self._transport.writelines((head, answer.body))
-        if self.held_bytes:
-            self._connections.hold(self, 0)
 
     async def _drain(self) -> None:
         """Waits until everything is sent. Raises TimeoutError if the client reads too slowly."""
         if self._is_writable:
             return
         transfer, unsent_bytes = Transfer(), self._transport.get_write_buffer_size()
+        # The transport keeps the whole answer until the last byte is sent.
+        self._connections.update(self, State.SENDING, unsent_bytes)
         while not self._is_writable:
-            self._connections.hold(self, unsent_bytes, transferring=True)
             # Wakes up every second to see how much was sent.
             with suppress(TimeoutError):
                 await self._wait(time.monotonic())
@@ -328,11 +350,10 @@ class Connection(asyncio.Protocol):
                 unsent_bytes = left_bytes
             if transfer.deadline <= time.monotonic():
                 raise TimeoutError
-        self._connections.hold(self, 0)
 
     async def _linger(self) -> None:
         """Half-closes, and waits for the client. Closing with unread data sends a RST, which can discard the answer."""
-        self._connections.mark_idle(self)
+        self._connections.update(self, State.IDLE)
         self._check_connected()
         self._transport.write_eof()
         deadline = time.monotonic() + _LINGER_SECONDS

@@ -1,6 +1,7 @@
 """All connections of a process, and their shared limits."""
 
 import time
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from inbox.errors import Overloaded
@@ -15,8 +16,19 @@ TRANSFER_SECONDS = 30.0
 PAUSE_SECONDS = 10.0
 
 
+class State(Enum):
+    """What a connection is doing. At the limits, connections are closed in this order, except RUNNING ones."""
+
+    IDLE = auto()
+    RECEIVING = auto()
+    WAITING = auto()
+    """Its long poll waits."""
+    SENDING = auto()
+    RUNNING = auto()
+
+
 class Transfer:
-    """Tracks the progress of a body or an answer, and computes its deadline."""
+    """Tracks the progress of a request or an answer, and computes its deadline."""
 
     def __init__(self) -> None:
         self._started_at = self._progress_at = time.monotonic()
@@ -37,67 +49,73 @@ class Connections:
         self._max_connections = max_connections
         self._max_held_bytes = max_held_bytes
         self._held_bytes = 0
-        self._all: set[Connection] = set()
-        # Oldest first.
-        self._idle: dict[Connection, None] = {}
-        self._transferring: dict[Connection, None] = {}
+        # In each state, the connection that entered it first comes first.
+        self._by_state: dict[State, dict[Connection, None]] = {state: {} for state in State}
         self.is_stopping = False
 
     def __len__(self) -> int:
-        return len(self._all)
+        return sum(map(len, self._by_state.values()))
 
     def add(self, connection: "Connection") -> bool:
-        """At the limit, closes the longest idle connection or the oldest transfer. Returns False if all are busy."""
-        if len(self._all) >= self._max_connections:
-            oldest = next(iter(self._idle), None) or next(iter(self._transferring), None)
+        """At the limit, closes another connection. Returns False if all of them run the app."""
+        if len(self) >= self._max_connections:
+            oldest = self._oldest(State.IDLE, State.RECEIVING, State.WAITING, State.SENDING)
             if oldest is None:
                 return False
             oldest.abort()
             self.remove(oldest)
-        self._all.add(connection)
+        self._by_state[connection.state][connection] = None
         return True
 
     def remove(self, connection: "Connection") -> None:
-        self._all.discard(connection)
-        self.mark_busy(connection)
-        self.hold(connection, 0)
+        self._by_state[connection.state].pop(connection, None)
+        self._hold(connection, 0)
 
-    def mark_idle(self, connection: "Connection") -> None:
-        self._idle[connection] = None
+    def update(self, connection: "Connection", state: State, held_bytes: int = 0) -> None:
+        """Sets the state of a connection, and how many bytes of requests and answers it holds in memory.
 
-    def mark_busy(self, connection: "Connection") -> None:
-        self._idle.pop(connection, None)
-
-    def hold(self, connection: "Connection", held_bytes: int, *, transferring: bool = False) -> None:
-        """Sets how many bytes a connection holds. Cancels the oldest transfers if all together exceed the limit.
-
-        Raises Overloaded if the connection's own transfer is among them.
+        If all connections together exceed the limit, cancels the oldest transfers. Raises Overloaded if the
+        connection's own transfer is among them, or there are none left.
         """
-        self._held_bytes += held_bytes - connection.held_bytes
-        connection.held_bytes = held_bytes
-        if transferring:
-            self._transferring.setdefault(connection)
-        else:
-            self._transferring.pop(connection, None)
-        while self._held_bytes > self._max_held_bytes and self._transferring:
-            oldest = next(iter(self._transferring))
-            self.hold(oldest, 0)
+        if state is not connection.state:
+            self._move(connection, state)
+        self._hold(connection, held_bytes)
+        while held_bytes and self._held_bytes > self._max_held_bytes:
+            oldest = self._oldest(State.RECEIVING, State.SENDING) or connection
+            self._hold(oldest, 0)
             if oldest is connection:
-                # It is running, and cannot be interrupted.
                 raise Overloaded
+            self._move(oldest, State.RUNNING)
             oldest.cancel_transfer()
 
     def check_deadlines(self) -> None:
         now = time.monotonic()
-        for connection in [each for each in self._all if each.deadline <= now]:
+        for connection in [each for each in self._all() if each.deadline <= now]:
             connection.time_out()
 
     def stop(self) -> None:
         """Closes idle connections. From now on each of the others closes after its answer."""
         self.is_stopping = True
-        for connection in list(self._idle):
+        for connection in list(self._by_state[State.IDLE]):
             connection.wake()
 
     def abort(self) -> None:
-        for connection in list(self._all):
+        for connection in self._all():
             connection.abort()
+
+    def _all(self) -> list["Connection"]:
+        return [connection for group in self._by_state.values() for connection in group]
+
+    def _oldest(self, *states: State) -> "Connection | None":
+        """Returns the oldest connection in the first of these states in which there is one."""
+        return next((connection for state in states for connection in self._by_state[state]), None)
+
+    def _move(self, connection: "Connection", state: State) -> None:
+        # It is missing if it was closed to make room.
+        self._by_state[connection.state].pop(connection, None)
+        connection.state = state
+        self._by_state[state][connection] = None
+
+    def _hold(self, connection: "Connection", held_bytes: int) -> None:
+        self._held_bytes += held_bytes - connection.held_bytes
+        connection.held_bytes = held_bytes

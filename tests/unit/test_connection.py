@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inbox.server import connection
 from inbox.server.connection import Connection, Serving
-from inbox.server.connections import Connections
+from inbox.server.connections import Connections, State
 from inbox.server.request_heads import HeadReader, base_environ
 from inbox.server.threads import DaemonThreads
 from tests.unit.event_loop import in_event_loop, until
@@ -93,12 +94,38 @@ async def test_request_of_a_client_that_disconnects_in_the_queue_is_not_run(app:
             await until(lambda: server.threads._calls.qsize() == 1)
             reset_on_close = struct.pack("ii", 1, 0)
             queued.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset_on_close)
-        await until(lambda: any(connection._is_gone for connection in server.connections._all))
+        await until(lambda: any(connection._is_gone for connection in server.connections._all()))
         app.release.set()
         assert await answer(reader) == b"ok"
         writer.write(get("/next"))
         assert await answer(reader) == b"ok"
     assert app.paths == ["/blocked", "/next"]
+
+
+@in_event_loop
+async def test_request_of_a_client_that_gives_up_in_the_queue_is_not_run(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_HALF_CLOSE_SECONDS", 0)
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(get("/blocked"))
+        await until(lambda: app.paths == ["/blocked"])
+        async with server.connect() as (_, queued):
+            queued.write(get("/queued"))
+            await until(lambda: server.threads._calls.qsize() == 1)
+        await until(lambda: any(each._is_gone for each in server.connections._all()))
+        app.release.set()
+        assert await answer(reader) == b"ok"
+        writer.write(get("/next"))
+        assert await answer(reader) == b"ok"
+    assert app.paths == ["/blocked", "/next"]
+
+
+@in_event_loop
+async def test_incomplete_head_counts_as_held_memory(app: App) -> None:
+    async with serving(app) as server, server.connect() as (_, writer):
+        writer.write(b"GET / HTTP/1.1\r\n")
+        await until(lambda: server.connections._held_bytes == 16)
 
 
 @in_event_loop
@@ -131,10 +158,10 @@ async def test_nothing_is_held_after_a_body_that_arrived_in_pieces(app: App, pie
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\n")
         for piece in pieces[:-1]:
             writer.write(piece)
-            await until(lambda: bool(server.connections._transferring))
+            await until(lambda: bool(server.connections._by_state[State.RECEIVING]))
         writer.write(pieces[-1])
         assert await answer(reader) == b"ok"
-        assert (server.connections._held_bytes, server.connections._transferring) == (0, {})
+        await until(lambda: server.connections._held_bytes == 0)
 
 
 @in_event_loop

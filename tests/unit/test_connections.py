@@ -4,17 +4,20 @@ import pytest
 
 from inbox.errors import Overloaded
 from inbox.server.connection import Connection
-from inbox.server.connections import Connections
+from inbox.server.connections import Connections, State
 
 
 class Member(Connection):
     """Records the last call."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, state: State = State.RUNNING, held_bytes: int = 0) -> None:
         self.deadline = float("inf")
+        self.state = State.IDLE
         self.held_bytes = 0
         self.fate = ""
         self.is_added = connections.add(self)
+        if self.is_added:
+            connections.update(self, state, held_bytes)
 
     def time_out(self) -> None:
         self.fate = "timed out"
@@ -35,52 +38,80 @@ def fates(*members: Member) -> list[str]:
 
 def test_longest_idle_connection_is_closed_first() -> None:
     connections = Connections(3, 100)
-    _busy, recent, longest = members = [Member(connections) for _ in range(3)]
-    connections.mark_idle(longest)
-    connections.mark_idle(recent)
+    _busy, longest, recent = members = [Member(connections) for _ in range(3)]
+    connections.update(longest, State.IDLE)
+    connections.update(recent, State.IDLE)
+    connections.update(longest, State.IDLE)
     assert Member(connections).is_added
-    assert fates(*members) == ["", "", "aborted"]
+    assert fates(*members) == ["", "aborted", ""]
 
 
-def test_slow_transfer_is_closed_if_no_connection_is_idle() -> None:
-    connections = Connections(2, 100)
-    busy, slow = Member(connections), Member(connections)
-    connections.hold(slow, 1, transferring=True)
-    assert Member(connections).is_added
-    assert fates(busy, slow) == ["", "aborted"]
+def test_connections_are_closed_in_the_order_of_their_states() -> None:
+    connections = Connections(5, 100)
+    states = [State.SENDING, State.WAITING, State.RUNNING, State.RECEIVING, State.IDLE]
+    sending, waiting, running, receiving, idle = members = [Member(connections, state) for state in states]
+    closed = []
+    while Member(connections).is_added:
+        closed.append(next(each for each in members if each.fate and each not in closed))
+    assert closed == [idle, receiving, waiting, sending]
+    assert running.fate == ""
 
 
-def test_busy_connections_are_not_closed_to_make_room() -> None:
+def test_connection_that_was_closed_to_make_room_is_not_counted_again() -> None:
     connections = Connections(1, 100)
-    busy = Member(connections)
-    assert not Member(connections).is_added
-    connections.remove(busy)
-    assert Member(connections).is_added
+    closed = Member(connections, State.WAITING)
+    Member(connections)
+    connections.update(closed, State.RUNNING)
+    connections.remove(closed)
+    assert len(connections) == 1
 
 
-def test_complete_body_is_no_transfer_that_could_be_cancelled() -> None:
+def test_connections_that_run_the_app_are_not_closed_to_make_room() -> None:
     connections = Connections(1, 100)
-    member = Member(connections)
-    connections.hold(member, 0, transferring=True)
-    connections.hold(member, 0)
+    running = Member(connections)
     assert not Member(connections).is_added
+    connections.remove(running)
+    assert Member(connections).is_added
 
 
 def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
     connections = Connections(9, 100)
-    complete, oldest, older, newest = members = [Member(connections) for _ in range(4)]
-    connections.hold(complete, 30)
-    connections.hold(oldest, 20, transferring=True)
-    connections.hold(older, 40, transferring=True)
-    connections.hold(oldest, 25, transferring=True)
+    complete = Member(connections, State.RUNNING, 30)
+    oldest = Member(connections, State.RECEIVING, 20)
+    older = Member(connections, State.RECEIVING, 40)
+    newest = Member(connections, State.RECEIVING)
+    members = complete, oldest, older, newest
+    connections.update(oldest, State.RECEIVING, 25)
     assert fates(*members) == ["", "", "", ""]
-    connections.hold(newest, 45, transferring=True)
+    connections.update(newest, State.RECEIVING, 45)
     assert fates(*members) == ["", "cancelled", "cancelled", ""]
-    connections.hold(newest, 70, transferring=True)
+    connections.update(newest, State.RECEIVING, 70)
     assert fates(*members) == ["", "cancelled", "cancelled", ""]
     with pytest.raises(Overloaded):
-        connections.hold(newest, 71, transferring=True)
+        connections.update(newest, State.RECEIVING, 71)
     assert newest.held_bytes == 0
+
+
+def test_requests_are_cancelled_before_answers() -> None:
+    connections = Connections(9, 100)
+    sending, receiving = Member(connections, State.SENDING, 60), Member(connections, State.RECEIVING, 30)
+    Member(connections, State.RUNNING, 20)
+    assert fates(sending, receiving) == ["", "cancelled"]
+
+
+def test_complete_body_is_refused_if_no_transfer_can_be_cancelled() -> None:
+    connections = Connections(9, 100)
+    Member(connections, State.RUNNING, 80)
+    with pytest.raises(Overloaded):
+        Member(connections, State.RUNNING, 21)
+    assert Member(connections, State.RUNNING, 20).fate == ""
+
+
+def test_thousands_of_transfers_are_cancelled_at_once() -> None:
+    connections = Connections(5_000, 5_000)
+    members = [Member(connections, State.RECEIVING, 1) for _ in range(4_000)]
+    Member(connections, State.RUNNING, 5_000)
+    assert fates(*members) == ["cancelled"] * 4_000
 
 
 def test_connections_whose_deadline_is_over_time_out() -> None:
@@ -91,11 +122,9 @@ def test_connections_whose_deadline_is_over_time_out() -> None:
     assert fates(late, patient) == ["timed out", ""]
 
 
-@pytest.mark.parametrize("is_idle", [True, False])
-def test_stop_wakes_idle_connections_only(is_idle: bool) -> None:
+@pytest.mark.parametrize("state", State)
+def test_stop_wakes_idle_connections_only(state: State) -> None:
     connections = Connections(9, 100)
-    member = Member(connections)
-    if is_idle:
-        connections.mark_idle(member)
+    member = Member(connections, state)
     connections.stop()
-    assert member.fate == ("woken" if is_idle else "")
+    assert member.fate == ("woken" if state is State.IDLE else "")
