@@ -15,11 +15,11 @@ from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED, Problem
 from inbox.api.problems import log_bug
 from inbox.api.request_trail import STARTED_AT, new_request_id
 from inbox.errors import Overloaded
-from inbox.server import connections as limits
+from inbox.server import connections
 from inbox.server.bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.connections import Connections, State, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
-from inbox.server.request_heads import Environ, Head, HeadReader, InvalidHead
+from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
 from inbox.server.threads import DaemonThreads
 from inbox.server.wsgi_calls import Answer, call_app, problem_answer
 from inbox.waiting import LONG_POLL, LONG_POLLS
@@ -47,7 +47,7 @@ class Serving(NamedTuple):
     """What the connections of a process share."""
 
     app: "WSGIApplication"
-    heads: HeadReader
+    base_environ: Environ
     threads: DaemonThreads
     connections: Connections
 
@@ -164,7 +164,7 @@ class Connection(asyncio.Protocol):
             return False
         closes = self._closes_after_answer or self._connections.is_stopping
         self._send(answer, closes=closes)
-        # The transport has it. A second copy would stay in memory while the client reads.
+        # Otherwise the answer would stay in memory until the next one, after it was sent.
         del answer
         await self._drain()
         if closes:
@@ -207,7 +207,7 @@ class Connection(asyncio.Protocol):
     async def _read_head(self) -> Head | None:
         """Returns None if the client has closed the connection, or it is idle and the process stops."""
         self._connections.update(self, State.IDLE)
-        searched, has_begun = 0, False
+        searched, head_started = 0, False
         while (end := self._buffer.find(_END_OF_HEAD, max(0, searched - len(_END_OF_HEAD)))) == -1:
             # A blank line may come before a request (RFC 9112, section 2.2).
             if self._buffer in (b"", b"\r\n"):
@@ -221,10 +221,10 @@ class Connection(asyncio.Protocol):
                 or b"\n\n" in self._buffer[max(0, searched - 1) :]
             ):
                 raise InvalidHead("incomplete head")
-            elif not has_begun:
-                has_begun = True
-                deadline = time.monotonic() + limits.HEAD_SECONDS
-            if has_begun:
+            elif not head_started:
+                head_started = True
+                deadline = time.monotonic() + connections.HEAD_SECONDS
+            if head_started:
                 self._connections.update(self, State.RECEIVING, len(self._buffer))
             searched = len(self._buffer)
             await self._receive(deadline)
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
         if end > _MAX_HEAD_BYTES:
             raise InvalidHead("head too large")
         head, self._buffer = self._buffer[:end], self._buffer[end:]
-        return self._serving.heads.read(head, self._client_address)
+        return parse_head(head, self._serving.base_environ, self._client_address)
 
     async def _respond(self, head: Head) -> Answer:
         self._closes_after_answer = not head.keeps_alive

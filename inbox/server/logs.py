@@ -41,7 +41,7 @@ def configure_logs(log_format: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    # It logs at each start where it found its credentials.
+    # At INFO it logs where it found its credentials, at each start.
     logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
@@ -52,16 +52,16 @@ class _Stderr:
     """
 
     def __init__(self) -> None:
-        self._file = _unblocked(2)
-        self._broke_off = False
+        self._file = _open_nonblocking(2)
+        self._ends_mid_line = False
 
     def write(self, text: str) -> None:
         line = text.encode(errors="backslashreplace")
-        if self._broke_off:
+        if self._ends_mid_line:
             line = b"\n" + line
         with suppress(OSError):
             # A pipe that is nearly full takes a part of a long line.
-            self._broke_off = os.write(self._file, line) < len(line)
+            self._ends_mid_line = os.write(self._file, line) < len(line)
 
     def flush(self) -> None:
         """Does nothing: nothing is buffered."""
@@ -72,7 +72,7 @@ class _Stderr:
     debug = info = warning = error = critical = msg
 
 
-def _unblocked(file: int) -> int:
+def _open_nonblocking(file: int) -> int:
     """Returns a non-blocking descriptor of the same pipe. Opened anew, because other processes share the given one."""
     # Only on Linux, and not for another user's pipe.
     with suppress(OSError):

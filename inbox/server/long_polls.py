@@ -61,7 +61,7 @@ class LongPolls:
         self._has_polls = asyncio.Event()
         self._inboxes: frozenset[InboxKey] | None = None
         """The keys of `_polls`, None after a change: the watch only compares them if it gets another object."""
-        self._expected: set[str] = set()
+        self._tenants_with_events: set[str] = set()
         """Tenants for which this process stored events since the last look."""
         self._is_stopping = False
         arrivals.listener = self.on_arrival
@@ -147,7 +147,7 @@ class LongPolls:
     def _notice(self, inbox_key: InboxKey) -> None:
         if self._polls:
             # Named inboxes may have got copies, so the watch checks all inboxes of the tenant.
-            self._expected.add(inbox_key[0])
+            self._tenants_with_events.add(inbox_key[0])
             self._wake(inbox_key)
 
     def _wake(self, inbox_key: InboxKey) -> None:
@@ -173,10 +173,10 @@ class LongPolls:
 
     async def _look(self, watch: ArrivalWatch, inboxes: frozenset[InboxKey]) -> float:
         """Returns the seconds to pause."""
-        expected, self._expected = self._expected, set()
+        tenant_ids, self._tenants_with_events = self._tenants_with_events, set()
 
         def look() -> set[InboxKey]:
-            watch.expect(expected)
+            watch.expect(tenant_ids)
             return watch.look(inboxes, self._arrivals.now_ms())
 
         try:
@@ -194,13 +194,13 @@ class LongPolls:
             await asyncio.sleep(_CHECK_KEYS_SECONDS)
             accesses = {poll.access for poll in self._all()}
             try:
-                refused = await self._threads.run(partial(self._find_refused, accesses))
+                revoked = await self._threads.run(partial(self._find_revoked, accesses))
             except Exception as error:
                 _log.warning("checking the keys of waiting polls failed", error=type(error).__name__)
                 continue
             for poll in self._all():
-                if poll.access in refused:
+                if poll.access in revoked:
                     poll.resume(runs_again=True)
 
-    def _find_refused(self, accesses: set[Access]) -> set[Access]:
+    def _find_revoked(self, accesses: set[Access]) -> set[Access]:
         return {access for access in accesses if not self._is_allowed(access)}

@@ -1,7 +1,7 @@
 """Parses the heads of requests into WSGI environs.
 
 llhttp, the parser of Node.js, refuses most requests that two programs could read differently, such as bare LF, folded
-headers or a length beside chunks. `HeadReader` refuses the rest.
+headers or a length beside chunks. `_check` refuses the rest.
 """
 
 import re
@@ -33,14 +33,14 @@ class InvalidHead(Exception):
 class Head(NamedTuple):
     environ: Environ
     body_bytes: int
-    """What Content-Length announces."""
+    """Value of Content-Length, 0 without one."""
     is_chunked: bool
     keeps_alive: bool
     expects_continue: bool
 
 
-class _Lines:
-    """Collects what the parser finds."""
+class _ParsedHead:
+    """Collects what llhttp finds."""
 
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
@@ -52,69 +52,65 @@ class _Lines:
         self.headers.append((name, value))
 
 
-class HeadReader:
-    """`base` holds the variables that all requests share."""
+def parse_head(head: bytes, base: Environ, client_address: Any) -> Head:
+    """Parses one complete head. `base` holds the variables that all requests share. Raises InvalidHead."""
+    request_line = _REQUEST_LINE.match(head)
+    if request_line is None or len(request_line[0]) > _MAX_LINE_BYTES:
+        raise InvalidHead("malformed request line")
+    parsed = _ParsedHead()
+    parser = HttpRequestParser(parsed)
+    try:
+        parser.feed_data(head)
+    except HttpParserUpgrade:
+        # The service speaks HTTP/1.1 only, so it ignores the header.
+        pass
+    except HttpParserError as error:
+        raise InvalidHead(str(error)) from None
+    version = parser.get_http_version()
+    environ = base | _headers(parsed.headers) | _target(parsed.url.decode("latin-1"))
+    environ["REQUEST_METHOD"] = parser.get_method().decode("latin-1")
+    environ["SERVER_PROTOCOL"] = f"HTTP/{version}"
+    if client_address:
+        environ["REMOTE_ADDR"] = client_address[0]
+    _check(environ)
+    connection = environ.get("HTTP_CONNECTION", "").lower()
+    return Head(
+        environ,
+        int(environ.get("CONTENT_LENGTH", 0)),
+        "HTTP_TRANSFER_ENCODING" in environ,
+        "close" not in connection and (version == "1.1" or "keep-alive" in connection),
+        "HTTP_EXPECT" in environ and version == "1.1",
+    )
 
-    def __init__(self, base: Environ) -> None:
-        self._base = base
 
-    def read(self, head: bytes, client_address: Any) -> Head:
-        """Reads one complete head. Raises InvalidHead."""
-        request_line = _REQUEST_LINE.match(head)
-        if request_line is None or len(request_line[0]) > _MAX_LINE_BYTES:
-            raise InvalidHead("malformed request line")
-        lines = _Lines()
-        parser = HttpRequestParser(lines)
+def _headers(headers: list[tuple[bytes, bytes]]) -> Environ:
+    if len(headers) > _MAX_HEADERS:
+        raise InvalidHead("too many headers")
+    environ: Environ = {}
+    for name, value in headers:
+        if len(name) + len(value) > _MAX_LINE_BYTES:
+            raise InvalidHead("header too large")
+        variable = _variable_of(name)
+        if variable is None:
+            continue
+        text = value.decode("latin-1").rstrip(" \t")
+        if variable in environ:
+            if variable in _SINGLE_HEADERS:
+                raise InvalidHead(f"repeated {variable}")
+            text = f"{environ[variable]},{text}"
+        environ[variable] = text
+    return environ
+
+
+def _target(target: str) -> Environ:
+    path, _, query = target.partition("?")
+    if path[:1] != "/":
         try:
-            parser.feed_data(head)
-        except HttpParserUpgrade:
-            # The service speaks HTTP/1.1 only, so it ignores the header.
-            pass
-        except HttpParserError as error:
-            raise InvalidHead(str(error)) from None
-        version = parser.get_http_version()
-        environ = self._environ(lines)
-        environ["REQUEST_METHOD"] = parser.get_method().decode("latin-1")
-        environ["SERVER_PROTOCOL"] = f"HTTP/{version}"
-        if client_address:
-            environ["REMOTE_ADDR"] = client_address[0]
-        _check_headers(environ)
-        connection = environ.get("HTTP_CONNECTION", "").lower()
-        return Head(
-            environ,
-            int(environ.get("CONTENT_LENGTH", 0)),
-            "HTTP_TRANSFER_ENCODING" in environ,
-            "close" not in connection and (version == "1.1" or "keep-alive" in connection),
-            "HTTP_EXPECT" in environ and version == "1.1",
-        )
-
-    def _environ(self, lines: _Lines) -> Environ:
-        if len(lines.headers) > _MAX_HEADERS:
-            raise InvalidHead("too many headers")
-        environ = self._base.copy()
-        for name, value in lines.headers:
-            if len(name) + len(value) > _MAX_LINE_BYTES:
-                raise InvalidHead("header too large")
-            variable = _variable_of(name)
-            if variable is None:
-                continue
-            text = value.decode("latin-1").rstrip(" \t")
-            if variable in environ:
-                if variable in _SINGLE_HEADERS:
-                    raise InvalidHead(f"repeated {variable}")
-                text = f"{environ[variable]},{text}"
-            environ[variable] = text
-        target = lines.url.decode("latin-1")
-        path, _, query = target.partition("?")
-        if path[:1] != "/":
-            try:
-                path = urlsplit(path).path
-            except ValueError:
-                raise InvalidHead("malformed target") from None
-        environ["RAW_URI"] = target
-        environ["PATH_INFO"] = unquote_to_bytes(path).decode("latin-1") if "%" in path else path
-        environ["QUERY_STRING"] = query
-        return environ
+            path = urlsplit(path).path
+        except ValueError:
+            raise InvalidHead("malformed target") from None
+    path = unquote_to_bytes(path).decode("latin-1") if "%" in path else path
+    return {"RAW_URI": target, "PATH_INFO": path, "QUERY_STRING": query}
 
 
 def base_environ(server_address: Any) -> Environ:
@@ -135,7 +131,7 @@ def base_environ(server_address: Any) -> Environ:
     }
 
 
-def _check_headers(environ: Environ) -> None:
+def _check(environ: Environ) -> None:
     version = environ["SERVER_PROTOCOL"]
     if "HTTP_HOST" not in environ and version == "HTTP/1.1":
         raise InvalidHead("no Host")

@@ -16,7 +16,7 @@ from inbox.api.services import Services, services_of
 from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
-from inbox.server.request_heads import HeadReader, base_environ
+from inbox.server.request_heads import base_environ
 from inbox.server.threads import DaemonThreads
 from inbox.waiting import LONG_POLLS
 
@@ -58,8 +58,8 @@ class InboxWorker(Worker):  # type: ignore[misc]
             # sockets inherit the option.
             with suppress(OSError):
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
-            heads = HeadReader(base_environ(listener.getsockname()) | {LONG_POLLS: long_polls})
-            serving = Serving(self.wsgi, heads, threads, connections)
+            environ = base_environ(listener.getsockname()) | {LONG_POLLS: long_polls}
+            serving = Serving(self.wsgi, environ, threads, connections)
             acceptors.append(loop.create_task(_accept(listener.sock, partial(Connection, serving))))
         while self.alive and not stopping.is_set() and self.ppid == os.getppid():
             self.notify()

@@ -14,7 +14,7 @@ import pytest
 from inbox.server import connection
 from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections, State
-from inbox.server.request_heads import HeadReader, base_environ
+from inbox.server.request_heads import base_environ
 from inbox.server.threads import DaemonThreads
 from tests.unit.event_loop import in_event_loop, until
 
@@ -60,8 +60,8 @@ class Server:
 @asynccontextmanager
 async def serving(app: App) -> AsyncIterator[Server]:
     threads, connections = DaemonThreads("app", 1), Connections(100, 2 * LARGE_BYTES)
-    heads = HeadReader(base_environ(("127.0.0.1", 80)))
-    new_connection = partial(Connection, Serving(app, heads, threads, connections))
+    environ = base_environ(("127.0.0.1", 80))
+    new_connection = partial(Connection, Serving(app, environ, threads, connections))
     server = await asyncio.get_running_loop().create_server(new_connection, "127.0.0.1", 0)
     async with server:
         yield Server(server.sockets[0].getsockname()[1], threads, connections)
