@@ -4,7 +4,7 @@ import asyncio
 import time
 from contextlib import suppress
 from email.utils import formatdate
-from functools import lru_cache, partial
+from functools import lru_cache
 from io import BytesIO
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
         self._is_writable = True
         self._closes_after_answer = False
         self._poll: LongPoll | None = None
-        self._requested_at = inf
+        self._queued_at = inf
         self.state = State.IDLE
         self.held_bytes = 0
         self.deadline = inf
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self._received_eof = True
-        self._is_gone = time.monotonic() - self._requested_at > _HALF_CLOSE_SECONDS
+        self._is_gone = time.monotonic() - self._queued_at > _HALF_CLOSE_SECONDS
         self._end_poll()
         self.wake()
         # Keeps the connection open for the answer.
@@ -137,6 +137,9 @@ class Connection(asyncio.Protocol):
         self._interrupt(Overloaded())
 
     def abort(self) -> None:
+        # The event loop calls `connection_lost` later. A poll must take nothing until then.
+        self._is_gone = True
+        self._end_poll()
         self._transport.abort()
 
     def _interrupt(self, error: Exception) -> None:
@@ -291,9 +294,7 @@ class Connection(asyncio.Protocol):
         if len(self._buffer) <= _MAX_BUFFERED_BYTES and not self._received_eof:
             # Otherwise a client that disconnects would not be noticed.
             self._transport.resume_reading()
-        self._requested_at = time.monotonic()
-        call = partial(self._call_app, environ)
-        answer = await self._serving.threads.run(call)
+        answer = await self._call_app(environ)
         poll: LongPoll | None = environ.get(LONG_POLL)
         if poll is None:
             return answer
@@ -306,17 +307,24 @@ class Connection(asyncio.Protocol):
                 if not await long_polls.wait(poll):
                     break
                 self._connections.update(self, State.RUNNING, self.held_bytes)
-                answer = await self._serving.threads.run(call)
+                answer = await self._call_app(environ)
         finally:
             self._poll = None
             long_polls.end(poll)
         return answer
 
-    def _call_app(self, environ: Environ) -> Answer:
-        # The client disconnected while its request was queued. Running it could consume events.
-        if self._is_gone:
-            raise ConnectionResetError
-        return call_app(self._serving.app, environ)
+    async def _call_app(self, environ: Environ) -> Answer:
+        def call() -> Answer:
+            # The client disconnected while its request was queued. Running it could consume events.
+            if self._is_gone:
+                raise ConnectionResetError
+            return call_app(self._serving.app, environ)
+
+        self._queued_at = time.monotonic()
+        try:
+            return await self._serving.threads.run(call)
+        finally:
+            self._queued_at = inf
 
     # Answers
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,6 +120,16 @@ async def test_request_of_a_client_that_gives_up_in_the_queue_is_not_run(
         writer.write(get("/next"))
         assert await answer(reader) == b"ok"
     assert app.paths == ["/blocked", "/next"]
+
+
+@in_event_loop
+async def test_time_of_an_upload_does_not_count_as_time_in_the_queue(app: App) -> None:
+    async with serving(app) as server, server.connect() as (reader, writer):
+        writer.write(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        await until(lambda: app.paths == ["/upload"] and bool(server.connections._by_state[State.RECEIVING]))
+        assert {each._queued_at for each in server.connections._all()} == {inf}
+        writer.write(bytes(100_000))
+        assert await answer(reader) == b"ok"
 
 
 @in_event_loop
