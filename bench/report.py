@@ -68,10 +68,11 @@ def _line(row: Row) -> str:
 
 
 def _where(context: dict[str, Any]) -> str:
-    parser = "with its C parser" if context["gunicorn_h1c"] else "without its C parser"
+    parser = "with" if context["gunicorn_h1c"] else "without"
     return (
         f"Measured on {context['cores']} cores with Python {context['python']}, SQLite {context['sqlite']}, Flask "
-        f"{context['flask']} and gunicorn {context['gunicorn']} {parser}, {context['workers']} workers."
+        f"{context['flask']} and gunicorn {context['gunicorn']} ({parser} its C parser in the reference), "
+        f"{context['workers']} workers."
     )
 
 
