@@ -12,7 +12,6 @@ import requests
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.exposition import Exposition
 from tests.service import Service, until
-from tests.torture.raw import head, post
 
 # Long enough for a request to reach its place, or for a client's end to be noticed there.
 A_MOMENT_SECONDS = 1
@@ -74,20 +73,6 @@ def test_a_client_that_hangs_up_leaves_its_place_and_takes_nothing(service: Serv
         assert not waiting.done()
         sent = client.send({"n": 1})
         assert [event["id"] for event in waiting.result()] == [sent]
-
-
-def test_poll_behind_a_large_request_takes_nothing_once_its_client_is_gone(service: Service) -> None:
-    service.variables["INBOX_WORKERS"] = "1"
-    key = service.create_key("acme")
-    client = Client(service, key)
-    service.start()
-    large = b'{"text": "' + b"x" * 200_000 + b'"}'
-    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
-        connection.sendall(post(key, large) + head("GET", "/inbox", key) + head("GET", "/inbox?wait=20", key))
-        until(lambda: waiting_polls(service) == 1)
-    until(lambda: waiting_polls(service) == 0)
-    sent = client.send({"n": 1})
-    assert [event["id"] for event in client.get("/inbox")] == [sent]
 
 
 def test_a_client_that_is_gone_when_an_event_comes_does_not_take_it(service: Service) -> None:

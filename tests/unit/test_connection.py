@@ -109,6 +109,21 @@ async def test_request_of_a_client_that_gives_up_in_the_queue_is_not_run(
 
 
 @in_event_loop
+async def test_disconnect_is_noticed_while_a_request_behind_a_large_one_runs(app: App) -> None:
+    async with serving(app) as server, server.connect() as (_, writer):
+        await until(lambda: len(server.connections) == 1)
+        (served,) = server.connections._all()
+        # In one piece: reading pauses.
+        served.data_received(
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000) + get("/blocked")
+        )
+        await until(lambda: app.paths == ["/", "/blocked"])
+        writer.close()
+        await until(lambda: served._received_eof)
+        app.release.set()
+
+
+@in_event_loop
 async def test_time_of_an_upload_does_not_count_as_time_in_the_queue(app: App) -> None:
     async with serving(app) as server, server.connect() as (reader, writer):
         writer.write(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
