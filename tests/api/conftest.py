@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,9 @@ def registry(store: Store) -> Registry:
 
 @pytest.fixture
 def key_ring(store: Store) -> KeyRing:
-    return KeyRing(store.keys, store.tenants, now_ms)
+    """Creates each key in a millisecond of its own, and before those that the app creates: lists are in this order."""
+    moments = count(now_ms() - 1000)
+    return KeyRing(store.keys, store.tenants, lambda: next(moments))
 
 
 class Clock:
