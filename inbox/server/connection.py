@@ -167,7 +167,7 @@ class Connection(asyncio.Protocol):
             return False
         closes = self._closes_after_answer or self._connections.is_stopping
         self._send(answer, closes=closes)
-        # Otherwise the answer would stay in memory until the next one, after it was sent.
+        # Drop our reference, so that the answer is freed as soon as it is sent.
         del answer
         await self._drain()
         if closes:
