@@ -11,7 +11,7 @@ from bench.filling import TENANT, fill
 from bench.rounds import Round
 from bench.servers import ours
 from inbox.clock import now_ms
-from inbox.events import DEFAULT_INBOX, PageSize
+from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.settings import Settings
 from inbox.store.sqlite import SQLiteStore
 

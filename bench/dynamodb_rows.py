@@ -19,7 +19,7 @@ from bench.driving import CONNECTIONS
 from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
 from bench.rounds import Round
 from inbox.clock import now_ms
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Status, random_event_id
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Status, random_event_id
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection

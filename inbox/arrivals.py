@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inbox.events import InboxKey
+from inbox.domain.events import InboxKey
 from inbox.store.port import ArrivalWatch
 
 

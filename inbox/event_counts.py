@@ -5,7 +5,7 @@ from typing import Any
 
 from prometheus_client import Counter
 
-from inbox.events import Page, Replayed, Stored
+from inbox.domain.events import Page, Replayed, Stored
 
 CountResult = Callable[[Any], None]
 

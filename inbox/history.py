@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 
+from inbox.domain.events import MOST_PAYLOAD_BYTES, Event, Order, PageSize, Replayed, Selection
 from inbox.errors import Fault, InvalidRequest, NotFound
-from inbox.events import MOST_PAYLOAD_BYTES, Event, Order, PageSize, Replayed, Selection
 from inbox.named_inboxes import require_inbox
 from inbox.store.port import EventStore, InboxStore
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from inbox import events, strict_json
+from inbox.domain import events, exact_json
 from inbox.errors import EventTooLarge, Fault, IdempotencyConflict
 from inbox.store.port import EventStore
 
@@ -95,8 +95,8 @@ def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:
 
 
 def _event(submission: Submission, event_id: str, fingerprint: bytes | None = None) -> events.NewEvent:
-    return events.NewEvent(event_id, submission.event_type, strict_json.dump(submission.payload), fingerprint)
+    return events.NewEvent(event_id, submission.event_type, exact_json.dump(submission.payload), fingerprint)
 
 
 def _canonical(submission: Submission) -> bytes:
-    return strict_json.dump_canonical(submission.payload)
+    return exact_json.dump_canonical(submission.payload)

@@ -5,10 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from authorizer import apikey
-from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
-from inbox.registry import find_tenant
-from inbox.store.port import KeyStore, TenantStore
-from inbox.tenants import (
+from inbox.domain.tenants import (
     DEFAULT_SCOPES,
     MAX_NAME,
     MOST_KEYS,
@@ -19,6 +16,9 @@ from inbox.tenants import (
     is_key_id,
     is_name,
 )
+from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
+from inbox.registry import find_tenant
+from inbox.store.port import KeyStore, TenantStore
 
 _FORGOTTEN_AT_A_TIME = 10
 

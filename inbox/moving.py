@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from inbox.domain.tenants import KeyStatus, Tenant
 from inbox.errors import EmailTaken, NotAllowed
 from inbox.store.port import SourceStore, TargetStore
-from inbox.tenants import KeyStatus, Tenant
 
 _AT_A_TIME = 100
 

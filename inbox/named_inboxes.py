@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 
+from inbox.domain.events import DEFAULT_INBOX
+from inbox.domain.tenants import Inbox, is_inbox_name
 from inbox.errors import Fault, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
-from inbox.events import DEFAULT_INBOX
 from inbox.store.port import InboxStore, TenantStore
-from inbox.tenants import Inbox, is_inbox_name
 
 _COPIES_A_STEP = 500
 _MOST_SECONDS = 10

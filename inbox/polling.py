@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inbox.events import MOST_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
+from inbox.domain.events import MOST_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
+from inbox.domain.receipts import parse_receipt
 from inbox.named_inboxes import require_inbox
-from inbox.receipts import parse_receipt
 from inbox.store.port import EventStore, InboxStore
 
 

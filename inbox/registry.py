@@ -5,9 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreUnavailable, WrongStep
-from inbox.store.port import TenantStore
-from inbox.tenants import (
+from inbox.domain.tenants import (
     MAX_NAME,
     SYSTEM_TENANT,
     AuditAction,
@@ -21,6 +19,8 @@ from inbox.tenants import (
     is_name,
     is_tenant_id,
 )
+from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreUnavailable, WrongStep
+from inbox.store.port import TenantStore
 
 # Each time that somebody else changes the tenant between our reading and our writing it is tried again.
 _ATTEMPTS = 50

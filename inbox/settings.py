@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from authorizer.sealing import checked_secret
+from inbox.domain.tenants import MAX_RATE_LIMIT
 from inbox.errors import SettingsError
-from inbox.tenants import MAX_RATE_LIMIT
 
 PREFIX = "INBOX_"
 SQLITE = "sqlite:///"

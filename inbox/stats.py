@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import TypeVar
 
-from inbox.counts import Counted, Counts, Span, Undelivered
+from inbox.domain.stats import Counted, Counts, Span, Undelivered
 from inbox.errors import NotFound
 from inbox.named_inboxes import require_inbox
 from inbox.store.port import CounterStore, InboxStore, TenantStore

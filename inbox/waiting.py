@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from inbox.events import Page
+from inbox.domain.events import Page
 
 LONG_POLLS = "inbox.long_polls"
 LONG_POLL = "inbox.long_poll"

@@ -16,11 +16,11 @@ from typing import Any
 from cachetools import TTLCache
 
 from bench.cost.sizes import stored_bytes
-from inbox.events import DEFAULT_INBOX, Event, NewEvent, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.tenants import ApiKey, AuditAction, AuditEntry, Inbox, KeyStatus, Scope, Tenant, TenantStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import STATUS_INDEX
-from inbox.tenants import ApiKey, AuditAction, AuditEntry, Inbox, KeyStatus, Scope, Tenant, TenantStatus
 from tests.engines.wire import Wire
 
 # Far ahead: DynamoDB Local deletes what has expired by its own clock.

@@ -25,8 +25,8 @@ from inbox.api.tenant_schemas import (
     TenantPage,
     place_text,
 )
-from inbox.documents import audit_document, tenant_document
-from inbox.tenants import Scope, TenantPlace, TenantSelection
+from inbox.domain.documents import audit_document, tenant_document
+from inbox.domain.tenants import Scope, TenantPlace, TenantSelection
 
 blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 

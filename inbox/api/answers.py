@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from flask import Response
 
-from inbox.events import DEFAULT_INBOX, Event, Receipt, Stored
-from inbox.moments import iso
-from inbox.receipts import receipt_text
-from inbox.strict_json import splice
-from inbox.tenants import Inbox
+from inbox.domain.events import DEFAULT_INBOX, Event, Receipt, Stored
+from inbox.domain.exact_json import splice
+from inbox.domain.receipts import receipt_text
+from inbox.domain.tenants import Inbox
+from inbox.domain.timestamps import iso
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -14,8 +14,8 @@ from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.request_trail import note_tenant
 from inbox.api.services import services
+from inbox.domain.tenants import Scope
 from inbox.errors import RateLimited
-from inbox.tenants import Scope
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment

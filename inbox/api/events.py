@@ -14,9 +14,9 @@ from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import IDEMPOTENCY_CONFLICT, NOT_JSON
 from inbox.api.schemas import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
+from inbox.domain.tenants import Scope
 from inbox.errors import Fault, InvalidRequest
 from inbox.ingest import Submission
-from inbox.tenants import Scope
 
 blueprint = Blueprint("events", __name__, description="Events go in.")
 

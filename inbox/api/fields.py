@@ -7,11 +7,11 @@ from marshmallow import Schema, ValidationError
 from marshmallow.fields import Boolean, Field, Integer, String
 from marshmallow.validate import Length, Range, Regexp
 
-from inbox import strict_json
 from inbox.api.examples import EVENT_TYPE, STORED_AT
-from inbox.events import DEFAULT_INBOX
-from inbox.moments import moment_ms, within_reach
-from inbox.tenants import INBOX_NAME, MAX_NAME
+from inbox.domain import exact_json
+from inbox.domain.events import DEFAULT_INBOX
+from inbox.domain.tenants import INBOX_NAME, MAX_NAME
+from inbox.domain.timestamps import moment_ms, within_reach
 
 # As far as every language's patterns go; Unicode knows more that cannot be printed.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
@@ -103,7 +103,7 @@ class JSONWholeNumber(Integer):
     """A member that is a number without fraction and exponent; a string of digits is none."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
-        number = strict_json.whole_number(value)
+        number = exact_json.whole_number(value)
         if number is None:
             raise self.make_error("invalid")
         return number
@@ -136,7 +136,7 @@ class Moment(Field[int]):
         if isinstance(value, str):
             moment = moment_ms(value)
         else:
-            number = strict_json.whole_number(value)
+            number = exact_json.whole_number(value)
             moment = None if number is None else within_reach(number)
         if moment is None:
             raise ValidationError("Has to be epoch milliseconds or ISO 8601.")

@@ -14,8 +14,8 @@ from inbox.api.paging import next_page
 from inbox.api.problem_catalogue import EVENT_LEASED, NOT_JSON
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
-from inbox.events import Selection
-from inbox.tenants import Scope
+from inbox.domain.events import Selection
+from inbox.domain.tenants import Scope
 
 blueprint = Blueprint("history", __name__, description="Events are looked at again, replayed, erased.")
 

@@ -8,7 +8,7 @@ from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import CURSOR, HANDED_OUT_AT
 from inbox.api.fields import AT_MOST, EventType, InboxName, Moment, SmallBody, WholeNumber
-from inbox.events import Order, Selection, Status
+from inbox.domain.events import Order, Selection, Status
 
 MAX_LISTED = 500
 DEFAULT_LISTED = 100

@@ -30,9 +30,9 @@ from inbox.api.problems import Refusal
 from inbox.api.request_trail import note_wait
 from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
+from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
+from inbox.domain.tenants import Scope
 from inbox.errors import Fault, InvalidRequest
-from inbox.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
-from inbox.tenants import Scope
 from inbox.waiting import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")

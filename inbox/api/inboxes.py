@@ -12,7 +12,7 @@ from inbox.api.inbox_schemas import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
 from inbox.api.services import services
-from inbox.tenants import Scope
+from inbox.domain.tenants import Scope
 
 blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of each event that matches.")
 

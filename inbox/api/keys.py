@@ -12,9 +12,9 @@ from inbox.api.key_schemas import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
 from inbox.api.services import services
-from inbox.documents import key_document
+from inbox.domain.documents import key_document
+from inbox.domain.tenants import Scope
 from inbox.key_ring import NewKey
-from inbox.tenants import Scope
 
 blueprint = Blueprint("keys", __name__, description="The tenant's own keys.")
 

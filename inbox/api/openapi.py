@@ -18,7 +18,7 @@ from inbox.api.problem_catalogue import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Pr
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
 from inbox.api.schemas import RAW_EVENT, ProblemDocument
-from inbox.tenants import INBOX_NAME, KEY_ID, TENANT_ID
+from inbox.domain.tenants import INBOX_NAME, KEY_ID, TENANT_ID
 
 View = TypeVar("View", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from inbox.api.fields import (
     SmallBody,
     WholeNumber,
 )
-from inbox.events import Order
+from inbox.domain.events import Order
 
 MAX_POLL = 500
 DEFAULT_POLL = 100

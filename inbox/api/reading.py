@@ -9,13 +9,13 @@ from urllib.parse import parse_qs
 from flask import Request
 from marshmallow import Schema, ValidationError
 
-from inbox import strict_json
 from inbox.api.bodies import read_body
 from inbox.api.problem_catalogue import NOT_JSON
 from inbox.api.problems import Refusal
 from inbox.api.services import services
+from inbox.domain import exact_json
+from inbox.domain.exact_json import ElementTooLarge, NotAnArray, NotJSON
 from inbox.errors import EventTooLarge, Fault, InvalidRequest
-from inbox.strict_json import ElementTooLarge, NotAnArray, NotJSON
 
 # Per schema. A query has up to 4 KiB.
 _CACHED_QUERIES = 64
@@ -37,7 +37,7 @@ def _json(schema: Schema) -> Read:
         if schema.many:
             return _load_each(chosen, body)
         try:
-            document = strict_json.parse(body)
+            document = exact_json.parse(body)
         except NotJSON as error:
             raise Refusal(NOT_JSON, str(error)) from None
         return _load(chosen, document)
@@ -61,7 +61,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     position = -1
     try:
         for position, element in enumerate(
-            strict_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
+            exact_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
         ):
             if position == schema.max_elements:
                 raise NotAnArray

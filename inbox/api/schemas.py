@@ -10,9 +10,9 @@ from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
 from inbox.api.fields import EventType, Flag, HeaderText
-from inbox.events import Status
+from inbox.domain.events import Status
+from inbox.domain.tenants import DEFAULT_SCOPES, Scope
 from inbox.ingest import Submission
-from inbox.tenants import DEFAULT_SCOPES, Scope
 
 MAX_BATCH = 500
 MAX_IDEMPOTENCY_KEY = 255

@@ -9,9 +9,9 @@ from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
 from inbox.api.services import services
 from inbox.api.stats_schemas import InboxStats, StatsParameters
-from inbox.counts import Counts, Span
-from inbox.moments import iso
-from inbox.tenants import Scope
+from inbox.domain.stats import Counts, Span
+from inbox.domain.tenants import Scope
+from inbox.domain.timestamps import iso
 
 blueprint = Blueprint("stats", __name__, description="What waits, and what became of events.")
 

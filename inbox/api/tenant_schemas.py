@@ -9,7 +9,7 @@ from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
 from inbox.api.fields import Flag, FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
-from inbox.tenants import (
+from inbox.domain.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
     TENANT_ID,

@@ -4,11 +4,11 @@ from contextlib import closing
 
 import click
 
-from inbox import strict_json
 from inbox.backlog import Backlog, Waiting
 from inbox.cli.environment import settings_in_force
 from inbox.cli.tables import print_rows
-from inbox.moments import iso
+from inbox.domain import exact_json
+from inbox.domain.timestamps import iso
 from inbox.store.opening import open_existing_store
 
 _COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
@@ -22,7 +22,7 @@ def backlog(*, as_json: bool) -> None:
         found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
         longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
     if as_json:
-        click.echo(strict_json.dump(_metric(longest_first)))
+        click.echo(exact_json.dump(_metric(longest_first)))
     else:
         print_rows([_row(waiting) for waiting in longest_first], _COLUMNS, as_json=False)
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from inbox import strict_json
 from inbox.cli.environment import settings_in_force
 from inbox.client import CallFailed, Client
-from inbox.tenants import is_inbox_name
+from inbox.domain import exact_json
+from inbox.domain.tenants import is_inbox_name
 
 # A person waits for it.
 _RETRIES = 2
 # A payload may itself be as deep as can be, and stands two levels down: in an array, in an event.
-_read_json = partial(strict_json.parse, max_depth=strict_json.MAX_DEPTH + 2)
+_read_json = partial(exact_json.parse, max_depth=exact_json.MAX_DEPTH + 2)
 
 
 def calls_service(command: Callable[..., None]) -> Callable[..., None]:
@@ -30,7 +30,7 @@ def calls_service(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("An API key is needed: --key, or INBOX_API_KEY.")
         if not address.lower().startswith(("http://", "https://")):
             raise click.UsageError("The address of the service has to begin with http:// or https://.")
-        exact: dict[str, Any] = {"read_json": _read_json, "write_json": strict_json.dump}
+        exact: dict[str, Any] = {"read_json": _read_json, "write_json": exact_json.dump}
         try:
             client = Client(address, key, retries=_RETRIES, **exact)
         except ValueError as error:

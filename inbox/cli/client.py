@@ -4,12 +4,12 @@ import sys
 
 import click
 
-from inbox import strict_json
 from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.event_printer import print_events
 from inbox.cli.following import follow as follow_inbox
 from inbox.client import Client
-from inbox.events import DEFAULT_INBOX
+from inbox.domain import exact_json
+from inbox.domain.events import DEFAULT_INBOX
 
 
 @click.command()
@@ -20,12 +20,12 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
     """Send one event and print the answer. The argument is its payload, a JSON object; - reads it from stdin."""
     text = sys.stdin.buffer.read() if payload == "-" else payload.encode(errors="surrogateescape")
     try:
-        document = strict_json.parse(text)
-    except strict_json.NotJSON as error:
+        document = exact_json.parse(text)
+    except exact_json.NotJSON as error:
         raise click.UsageError(f"The payload is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise click.UsageError("The payload has to be a JSON object.")
-    click.echo(strict_json.dump(client.send(document, event_type)))
+    click.echo(exact_json.dump(client.send(document, event_type)))
 
 
 @click.command()
@@ -46,6 +46,6 @@ def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> No
         follow_inbox(client, inbox, limit)
     elif peek:
         for event in client.peek(inbox, limit=limit):
-            click.echo(strict_json.dump(event))
+            click.echo(exact_json.dump(event))
     else:
         print_events(client, inbox, limit)

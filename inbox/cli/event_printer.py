@@ -17,8 +17,8 @@ from contextlib import suppress
 
 import click
 
-from inbox import strict_json
 from inbox.client import CallFailed, Client, Event, Lease
+from inbox.domain import exact_json
 
 # Early, because the lease lasts INBOX_LEASE_SECONDS until then, which may be short.
 _FIRST_RENEWAL_SECONDS = 0.5
@@ -65,7 +65,7 @@ class _Printer:
     def print_all(self) -> None:
         for event in self._lease.events:
             if event not in self._lease.lost:
-                click.echo(strict_json.dump(event))
+                click.echo(exact_json.dump(event))
                 if self._is_pipe:
                     self._wait_until_read()
                 self.read.append(event)

@@ -8,7 +8,7 @@ from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.client import CallFailed, Client
-from inbox.events import DEFAULT_INBOX
+from inbox.domain.events import DEFAULT_INBOX
 
 _COLUMNS = ("name", "event_types", "created_at")
 _MOST_CALLS = 60

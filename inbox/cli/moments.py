@@ -4,7 +4,7 @@ import re
 
 import click
 
-from inbox.moments import moment_ms
+from inbox.domain.timestamps import moment_ms
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

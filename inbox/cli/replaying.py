@@ -11,8 +11,8 @@ from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.moments import Moment
 from inbox.cli.progress import progress
 from inbox.client import Client
-from inbox.events import DEFAULT_INBOX, Status
-from inbox.strict_json import whole_number
+from inbox.domain.events import DEFAULT_INBOX, Status
+from inbox.domain.exact_json import whole_number
 
 # A consumer that polls meanwhile delivers again what was replayed, and it would never end.
 _MOST_CALLS = 1000

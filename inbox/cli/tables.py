@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from inbox import strict_json
+from inbox.domain import exact_json
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
@@ -13,7 +13,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         for row in rows:
-            click.echo(strict_json.dump({name: row[name] for name in columns}))
+            click.echo(exact_json.dump({name: row[name] for name in columns}))
         return
     cells = [
         list(columns),

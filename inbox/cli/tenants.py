@@ -7,8 +7,8 @@ import click
 from inbox.cli.environment import OPERATOR, open_registry
 from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
-from inbox.documents import audit_document, tenant_document
-from inbox.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus
+from inbox.domain.documents import audit_document, tenant_document
+from inbox.domain.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus
 
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")
 _AUDIT_COLUMNS = ("number", "at", "by", "action", "forced", "changes")

@@ -13,7 +13,7 @@ import structlog
 
 from inbox.admission import Access
 from inbox.arrivals import Arrivals
-from inbox.events import InboxKey, Page
+from inbox.domain.events import InboxKey, Page
 from inbox.server.request_heads import Environ
 from inbox.server.threads import DaemonThreads
 from inbox.store.port import ArrivalWatch

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from authorizer.resolver import KeyRecord
-from inbox.counts import Counted, Span, Undelivered
-from inbox.events import (
+from inbox.domain.events import (
     Adopted,
     Event,
     InboxKey,
@@ -25,7 +24,8 @@ from inbox.events import (
     Selection,
     Stored,
 )
-from inbox.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPlace, TenantSelection
+from inbox.domain.stats import Counted, Span, Undelivered
+from inbox.domain.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPlace, TenantSelection
 
 
 class EventStore(Protocol):

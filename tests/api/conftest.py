@@ -13,12 +13,12 @@ from werkzeug.test import TestResponse
 
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
+from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from inbox.store.port import Store
-from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from inbox.tenants import TenantStatus
+from inbox.domain.tenants import TenantStatus
 from tests.api.conftest import Caller, Clock, Tenancy, pointers
 
 OPS = "Ops@Acme.example"

@@ -10,7 +10,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from authorizer import apikey
-from inbox.tenants import Scope, TenantStatus
+from inbox.domain.tenants import Scope, TenantStatus
 from tests.api.conftest import Caller, Tenancy, pointers
 
 PUBLIC: frozenset[Scope] = frozenset()

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.tenants import MOST_INBOXES
+from inbox.domain.timestamps import iso
 from inbox.errors import InboxClosing
-from inbox.moments import iso
 from inbox.store.port import Store
-from inbox.tenants import MOST_INBOXES
 from tests.api.conftest import Caller, Clock, pointers
 
 

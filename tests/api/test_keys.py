@@ -8,9 +8,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from inbox.clock import now_ms
+from inbox.domain.tenants import MOST_KEYS, Scope
 from inbox.key_ring import KeyRing
 from inbox.store.port import Store
-from inbox.tenants import MOST_KEYS, Scope
 from tests.api.conftest import Caller, Clock, Tenancy, pointers
 
 

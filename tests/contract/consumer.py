@@ -3,10 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inbox.counts import Counts, Span, Undelivered
-from inbox.events import DEFAULT_INBOX, Event, Listing, NewEvent, Order, Page, Receipt, Replayed, Selection, Stored
+from inbox.domain.events import (
+    DEFAULT_INBOX,
+    Event,
+    Listing,
+    NewEvent,
+    Order,
+    Page,
+    Receipt,
+    Replayed,
+    Selection,
+    Stored,
+)
+from inbox.domain.stats import Counts, Span, Undelivered
+from inbox.domain.tenants import Inbox
 from inbox.store.port import Store
-from inbox.tenants import Inbox
 from tests.contract.samples import LATER, MINUTE, NOW, numbered, page_of
 from tests.engines.harnesses import Harness
 

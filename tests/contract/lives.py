@@ -7,11 +7,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from inbox.counts import Counts, Span, Undelivered
+from inbox.domain.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.stats import Counts, Span, Undelivered
+from inbox.domain.tenants import Inbox
 from inbox.errors import EventLeased
-from inbox.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, PageSize, Receipt, Selection, Status
 from inbox.store.port import EventStore, Store
-from inbox.tenants import Inbox
 from tests.contract.model import Model
 from tests.contract.samples import NOW, ids, new_event, page_of, receipts
 from tests.engines.harnesses import MAX_DELIVERIES, Harness

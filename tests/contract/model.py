@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from inbox.errors import EventLeased
-from inbox.events import (
+from inbox.domain.events import (
     ATTEMPT_MS,
     DEFAULT_INBOX,
     Event,
@@ -23,7 +22,8 @@ from inbox.events import (
     Selection,
     Status,
 )
-from inbox.tenants import Inbox
+from inbox.domain.tenants import Inbox
+from inbox.errors import EventLeased
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from inbox.events import InboxKey, Selection, Status
+from inbox.domain.events import InboxKey, Selection, Status
 from inbox.store.port import ArrivalWatch
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, new_event, numbered, receipts

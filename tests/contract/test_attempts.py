@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inbox.events import ATTEMPT_MS, Event, Page, Status
+from inbox.domain.events import ATTEMPT_MS, Event, Page, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
 from tests.engines.harnesses import MAX_DELIVERIES

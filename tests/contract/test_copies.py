@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from inbox.events import Event, NewEvent, Status
+from inbox.domain.events import Event, NewEvent, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, keyed_event, new_event, numbered, receipt, receipts
 

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span, Undelivered
+from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span, Undelivered
 from tests.contract.consumer import Consumer
 from tests.contract.samples import (
     MINUTE,

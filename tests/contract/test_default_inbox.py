@@ -4,11 +4,11 @@ import uuid
 
 import pytest
 
-from inbox.counts import Counts, Undelivered
+from inbox.domain.events import Event, NewEvent, Order, Selection, Status, Stored
+from inbox.domain.stats import Counts, Undelivered
+from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import EventLeased, IdempotencyConflict
-from inbox.events import Event, NewEvent, Order, Selection, Status, Stored
 from inbox.store.port import Store
-from inbox.tenants import MOST_INBOXES, Inbox
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, NOW, ids, keyed_event, new_event, numbered, receipts
 from tests.engines.harnesses import Harness

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.events import DEFAULT_INBOX, Event, Order, Status
+from inbox.domain.events import DEFAULT_INBOX, Event, Order, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, NOW, at_the_same_time, ids, new_event, numbered, page_of
 from tests.engines.harnesses import Harness

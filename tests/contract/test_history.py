@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.events import Order, Selection, Status
+from inbox.domain.events import Order, Selection, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, MINUTE, NOW, ids, in_order, new_event, numbered, receipt
 from tests.engines.harnesses import MAX_DELIVERIES

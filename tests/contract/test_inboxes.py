@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.port import Store
-from inbox.tenants import MOST_INBOXES, Inbox
 from tests.contract.consumer import Consumer
 from tests.contract.samples import NOW, at_the_same_time, ids
 from tests.engines.harnesses import Harness

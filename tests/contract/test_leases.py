@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.events import Event, Lease, NewEvent, Selection, Status
+from inbox.domain.events import Event, Lease, NewEvent, Selection, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
 from tests.engines.harnesses import MAX_DELIVERIES

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from inbox.domain.events import Receipt, Status
 from inbox.errors import EventLeased
-from inbox.events import Receipt, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, MINUTE, NOW, new_event, receipt
 from tests.engines.harnesses import MAX_DELIVERIES

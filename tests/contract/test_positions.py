@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from inbox.domain.events import Order, Selection
 from inbox.errors import InvalidRequest
-from inbox.events import Order, Selection
 from tests.contract.consumer import Consumer
 from tests.contract.samples import NOW, ids, in_order, new_event, page_of
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.events import Status
+from inbox.domain.events import Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, new_event, receipt, receipts
 

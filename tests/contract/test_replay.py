@@ -2,8 +2,8 @@
 
 import pytest
 
+from inbox.domain.events import Replayed, Selection, Status
 from inbox.errors import EventLeased
-from inbox.events import Replayed, Selection, Status
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, new_event, receipts
 from tests.engines.harnesses import MAX_DELIVERIES

@@ -2,7 +2,7 @@
 
 import uuid
 
-from inbox.events import Order, Replayed
+from inbox.domain.events import Order, Replayed
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, MINUTE, NOW, ids, keyed_event, new_event, numbered, receipts
 

@@ -1,8 +1,8 @@
 """What a store promises about those who want the same of it at the same time: `TenantStore` in `inbox.store.port`."""
 
+from inbox.domain.tenants import Tenant, TenantSelection
 from inbox.errors import AlreadyExists, EmailTaken
 from inbox.store.port import Store
-from inbox.tenants import Tenant, TenantSelection
 from tests.contract.samples import at_the_same_time, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
 

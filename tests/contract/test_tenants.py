@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from inbox.domain.tenants import TenantStatus
 from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound
 from inbox.store.port import Store
-from inbox.tenants import TenantStatus
 from tests.contract.samples import NOW, change, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
+from inbox.domain.tenants import ApiKey, AuditAction, AuditEntry, Change, KeyStatus, Scope
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import EVENTS, TENANTS
-from inbox.tenants import ApiKey, AuditAction, AuditEntry, Change, KeyStatus, Scope
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 

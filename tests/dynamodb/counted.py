@@ -1,7 +1,7 @@
 """Events that are sent, and what has been counted of them."""
 
-from inbox.counts import Counts, Span
-from inbox.events import DEFAULT_INBOX, NewEvent
+from inbox.domain.events import DEFAULT_INBOX, NewEvent
+from inbox.domain.stats import Counts, Span
 from inbox.store.dynamodb import DynamoDBStore
 from tests.dynamodb.conftest import LATER, NOW, fresh
 

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, InboxKey
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, InboxKey
 from inbox.store.dynamodb import DynamoDBStore, arrivals
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
 from inbox.store.dynamodb.availability import Availability

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, Event, Order, PageSize, Receipt, Selection, Status
 from inbox.errors import InvalidRequest
-from inbox.events import DEFAULT_INBOX, Event, Order, PageSize, Receipt, Selection, Status
 from inbox.store.dynamodb import DynamoDBStore, availability, replaying, status_index
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
+from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import StoreUnavailable, TooManyInboxes
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import event_key
 from inbox.store.dynamodb.shards import NOTICE_MS
-from inbox.tenants import MOST_INBOXES, Inbox
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.tenants import Inbox, KeyStatus, TenantStatus
 from inbox.errors import NotAllowed
-from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
 from inbox.moving import Copied, Move
 from inbox.registry import Registry
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
-from inbox.tenants import Inbox, KeyStatus, TenantStatus
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, key_of, keyed
 from tests.engines.harnesses import MAX_DELIVERIES

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
+from inbox.domain.tenants import Inbox, TenantPlace, TenantSelection
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import to_entry
-from inbox.tenants import Inbox, TenantPlace, TenantSelection
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, filled, fresh, key_of
 from tests.engines.harnesses import MAX_DELIVERIES

@@ -2,11 +2,11 @@
 
 import pytest
 
-from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span
-from inbox.events import DEFAULT_INBOX, PageSize
+from inbox.domain.events import DEFAULT_INBOX, PageSize
+from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.domain.tenants import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
-from inbox.tenants import Inbox
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.dynamodb.counted import TODAY, send, totals
 from tests.engines.wire import Wire

@@ -11,13 +11,13 @@ from unittest.mock import Mock
 import pytest
 from structlog.testing import capture_logs
 
-from inbox.counts import Counts, Span
+from inbox.domain.events import DEFAULT_INBOX, PageSize, Receipt, Status
+from inbox.domain.stats import Counts, Span
+from inbox.domain.tenants import Inbox
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, PageSize, Receipt, Status
 from inbox.store.dynamodb import DynamoDBStore, pending_counts
 from inbox.store.dynamodb.connection import AT_ONCE
 from inbox.store.dynamodb.layout import TENANTS, counter_key
-from inbox.tenants import Inbox
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, keyed
 from tests.dynamodb.counted import TODAY, send, totals
 from tests.engines.harnesses import MAX_DELIVERIES

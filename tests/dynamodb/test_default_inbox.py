@@ -2,11 +2,11 @@
 
 import pytest
 
+from inbox.domain.events import PageSize, Status
+from inbox.domain.tenants import Inbox
 from inbox.errors import StoreUnavailable
-from inbox.events import PageSize, Status
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, tenant_key, text
-from inbox.tenants import Inbox
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire

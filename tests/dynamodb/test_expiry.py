@@ -2,8 +2,8 @@
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, Order, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, Order, PageSize
 from inbox.store.dynamodb import DynamoDBStore, status_index
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.wire import Wire

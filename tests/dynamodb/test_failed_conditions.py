@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, Event, PageSize, Receipt, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
-from inbox.events import DEFAULT_INBOX, Event, PageSize, Receipt, Status
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.changes import Change, Outcome
 from inbox.store.dynamodb.items import to_entry

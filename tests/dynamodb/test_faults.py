@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
-from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
 from inbox.store.dynamodb import DynamoDBStore
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import (

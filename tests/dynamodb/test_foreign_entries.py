@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
+from inbox.domain.tenants import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import EVENTS, event_key
-from inbox.tenants import Inbox
 from tests.contract.samples import ids
 from tests.dynamodb.conftest import ANY_SIZE, NOW, filled
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.changes import Change
 from inbox.store.dynamodb.items import to_entry

@@ -8,8 +8,8 @@ import orjson
 import pytest
 from hypothesis import given
 
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import EventTooLarge
-from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore, payloads
 from inbox.store.dynamodb.items import MOST_PAYLOAD_BYTES
 from tests.dynamodb.conftest import LATER, NOW, fresh

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from inbox.counts import Span
+from inbox.domain.events import DEFAULT_INBOX
+from inbox.domain.stats import Span
+from inbox.domain.tenants import TenantSelection
 from inbox.errors import AlreadyExists, EmailTaken
-from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key, tenant_key
-from inbox.tenants import TenantSelection
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import NOW, entry, key_of
 from tests.engines.harnesses import DynamoDBHarness

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.tenants import KeyStatus
 from inbox.errors import AlreadyExists, EmailTaken, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.tenants import KeyStatus
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import NOW, entry, key_of
 from tests.dynamodb.test_registry import by_index_email, items_of, outcome

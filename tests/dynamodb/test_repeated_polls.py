@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
 from tests.engines.wire import Fault, Wire

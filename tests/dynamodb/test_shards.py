@@ -4,12 +4,12 @@ import uuid
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
+from inbox.domain.tenants import Inbox
 from inbox.errors import IdempotencyConflict, NotFound
-from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, tenant_key
 from inbox.store.dynamodb.shards import NOTICE_MS
-from inbox.tenants import Inbox
 from tests.contract.samples import ids as ids_of
 from tests.contract.samples import receipts
 from tests.contract.samples import tenant as named

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import SettingsError, StoreUnavailable
-from inbox.events import DEFAULT_INBOX
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on, make_tables

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, PageSize
 from inbox.store.dynamodb import DynamoDBStore, turns
 from inbox.store.dynamodb.changes import Changes
 from inbox.store.dynamodb.turns import Turns

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 import requests
 
+from inbox.domain.tenants import MOST_KEYS, KeyStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.tenants import MOST_KEYS, KeyStatus
 from tests.dynamodb.conftest import key_of
 from tests.dynamodb.counted import totals
 from tests.engines.aws import aws_environment

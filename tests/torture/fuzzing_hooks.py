@@ -10,7 +10,7 @@ from schemathesis.core.failures import Failure
 from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import AllowHeaderMismatch, RejectedPositiveData, UseAfterFree
 
-from inbox.events import DEFAULT_INBOX
+from inbox.domain.events import DEFAULT_INBOX
 
 # Who calls, and what was made for the run beforehand: names that are made up lead to a 404 and no further.
 _KNOWN = json.loads(os.environ["FUZZING"])

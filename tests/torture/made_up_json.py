@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from inbox.strict_json import MAX_DEPTH
+from inbox.domain.exact_json import MAX_DEPTH
 from tests.json_documents import TEXT
 
 # Up to here DynamoDB keeps a payload as a map, and behind it as compressed bytes.

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 import requests
 
-from inbox.events import NewEvent
+from inbox.domain.events import NewEvent
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.small_disk import SmallDisk
 from tests.service import INBOX, Service, bearer, until

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from inbox.events import DEFAULT_INBOX
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.store.port import EventStore
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import LATER, NOW, ids, numbered, page_of

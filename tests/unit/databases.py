@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from inbox.events import NewEvent, random_event_id
+from inbox.domain.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
 from inbox.store.sqlite.backup import back_up
 from inbox.store.sqlite.migrations import _run, _scripts

@@ -3,10 +3,10 @@
 import pytest
 
 from inbox.backlog import Backlog, Waiting
-from inbox.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
+from inbox.domain.tenants import Inbox, TenantStatus
 from inbox.registry import Registry
 from inbox.store.sqlite import SQLiteStore
-from inbox.tenants import Inbox, TenantStatus
 from tests.contract.samples import tenant as named
 
 NOW_MS = 1_732_140_249_123

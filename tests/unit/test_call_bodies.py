@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from inbox.events import Status
+from inbox.domain.events import Status
 from inbox.store.dynamodb import call_bodies
 
 ITEM: dict[str, Any] = {

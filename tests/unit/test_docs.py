@@ -15,9 +15,9 @@ from inbox.api.schemas import MAX_BATCH
 from inbox.api.tenant_schemas import DEFAULT_PAGE, MAX_PAGE
 from inbox.app import Shared, create_app
 from inbox.cli import inbox
+from inbox.domain.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
 from inbox.settings import Settings, variable_of
 from inbox.store.opening import open_store
-from inbox.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
 from tests.exposition import every_metric
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from authorizer import items
-from inbox.events import DEFAULT_INBOX
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.store.dynamodb import layout
 
 POLICY = json.loads((Path(__file__).parents[2] / "deploy" / "iam" / "tenant.json").read_text())

@@ -11,11 +11,11 @@ import pytest
 
 from inbox.admission import Access
 from inbox.arrivals import Arrivals
+from inbox.domain.events import Event, InboxKey, Page, Status
+from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable
-from inbox.events import Event, InboxKey, Page, Status
 from inbox.server import long_polls
 from inbox.server.long_polls import LongPoll, LongPolls
-from inbox.tenants import Scope
 from tests.unit.event_loop import in_event_loop, until
 
 NOTHING = Page([], more=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.moments import iso, moment_ms
+from inbox.domain.timestamps import iso, moment_ms
 
 LAST_MS = 9_999_999_999_999
 

@@ -4,10 +4,10 @@ from typing import cast
 
 import pytest
 
+from inbox.domain.tenants import Inbox
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
 from inbox.named_inboxes import NamedInboxes
 from inbox.store.port import InboxStore, TenantStore
-from inbox.tenants import Inbox
 
 
 class Inboxes:

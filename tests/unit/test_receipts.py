@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox.events import Receipt
-from inbox.receipts import parse_receipt, receipt_text
+from inbox.domain.events import Receipt
+from inbox.domain.receipts import parse_receipt, receipt_text
 
 RECEIPTS = st.builds(
     Receipt,

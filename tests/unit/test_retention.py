@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from inbox.background import Background
+from inbox.domain.events import NewEvent, random_event_id
 from inbox.errors import StoreUnavailable
-from inbox.events import NewEvent, random_event_id
 from inbox.retention import Retention
 from inbox.server.config import _Server
 from inbox.settings import Settings

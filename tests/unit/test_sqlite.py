@@ -10,11 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
+from inbox.domain.tenants import Inbox
 from inbox.errors import StoreFull, StoreUnavailable
-from inbox.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
 from inbox.store.sqlite import SQLiteStore, database, migrations
 from inbox.store.sqlite.database import Database
-from inbox.tenants import Inbox
 
 NOW = 1_732_140_249_123
 LATER = NOW // 1000 + 3600

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt
 from inbox.store.sqlite import SQLiteStore, arrivals, reopened_inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivals
 from tests.engines.harnesses import MAX_DELIVERIES

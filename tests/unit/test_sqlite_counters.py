@@ -4,8 +4,8 @@ from pathlib import Path
 
 import apsw
 
-from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span
-from inbox.events import DEFAULT_INBOX
+from inbox.domain.events import DEFAULT_INBOX
+from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
 from inbox.store.sqlite import SQLiteStore, migrations
 from tests.contract.samples import NOW, new_event
 from tests.engines.harnesses import MAX_DELIVERIES

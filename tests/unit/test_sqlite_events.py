@@ -7,8 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from inbox.errors import InvalidRequest, StoreUnavailable
-from inbox.events import (
+from inbox.domain.events import (
     ATTEMPT_MS,
     DEFAULT_INBOX,
     NewEvent,
@@ -20,8 +19,9 @@ from inbox.events import (
     Status,
     attempt_digest,
 )
+from inbox.domain.tenants import Inbox
+from inbox.errors import InvalidRequest, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, claiming, database, events, selecting, settling
-from inbox.tenants import Inbox
 
 NOW = 1_732_140_249_123
 LATER = NOW // 1000 + 3600

@@ -7,8 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import DEFAULT_INBOX, NewEvent, Order, PageSize
 from inbox.store.sqlite import SQLiteStore
 
 NOW = 1_732_140_249_123

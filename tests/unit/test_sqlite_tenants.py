@@ -5,10 +5,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from inbox.errors import EmailTaken
-from inbox.store.sqlite import SQLiteStore, migrations, tenant_audit, tenants
-from inbox.store.sqlite.database import Parameters
-from inbox.tenants import (
+from inbox.domain.tenants import (
     ApiKey,
     AuditAction,
     AuditEntry,
@@ -18,6 +15,9 @@ from inbox.tenants import (
     TenantSelection,
     TenantStatus,
 )
+from inbox.errors import EmailTaken
+from inbox.store.sqlite import SQLiteStore, migrations, tenant_audit, tenants
+from inbox.store.sqlite.database import Parameters
 from tests.contract.samples import NOW, change, changed, tenant, updated
 
 

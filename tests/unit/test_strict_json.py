@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbox import strict_json
-from inbox.strict_json import (
+from inbox.domain import exact_json
+from inbox.domain.exact_json import (
     MAX_DEPTH,
     ElementTooLarge,
     NotAnArray,
@@ -187,19 +187,19 @@ class TestArray:
         self, unit: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         parsed: list[int] = []
-        decode = strict_json._DECODER.raw_decode
+        decode = exact_json._DECODER.raw_decode
 
         def decode_and_count(text: str) -> tuple[Any, int]:
             parsed.append(len(text))
             return decode(text)
 
-        monkeypatch.setattr(strict_json._DECODER, "raw_decode", decode_and_count)
+        monkeypatch.setattr(exact_json._DECODER, "raw_decode", decode_and_count)
         text = b'[{"n":1}, {"a":[' + b",".join([unit] * 5_000) + end
 
         with pytest.raises(ElementTooLarge) as refused:
             list(parse_array(text, 2_000))
         assert refused.value.position == 1
-        assert max(parsed) <= 2_000 + strict_json._LOOKAHEAD
+        assert max(parsed) <= 2_000 + exact_json._LOOKAHEAD
 
     @pytest.mark.parametrize("filler", [b" ", b"\n\t", b"\r\n"])
     def test_white_space_and_escapes_do_not_count(self, filler: bytes) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from inbox.events import Event, Page, Status
+from inbox.domain.events import Event, Page, Status
 from inbox.waiting import ThreadWaits
 
 NOTHING = Page([], more=False)

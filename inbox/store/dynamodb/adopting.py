@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from inbox.events import DEFAULT_INBOX, Adopted, NewEvent, Record
+from inbox.domain.events import DEFAULT_INBOX, Adopted, NewEvent, Record
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, copied_place, key_of, text

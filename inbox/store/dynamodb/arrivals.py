@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from inbox.events import InboxKey
+from inbox.domain.events import InboxKey
 from inbox.store.dynamodb.availability import Availability
 
 _SHORTEST_PAUSE_SECONDS = 0.2

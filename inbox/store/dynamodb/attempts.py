@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.events import ATTEMPT_MS, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import Changes, raise_fault
 from inbox.store.dynamodb.claiming import Claim

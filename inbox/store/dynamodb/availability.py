@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from inbox.events import Order, Status
+from inbox.domain.events import Order, Status
 from inbox.store.dynamodb.changes import Change, Changes
 from inbox.store.dynamodb.layout import back_by, status_range
 from inbox.store.dynamodb.shards import Shards

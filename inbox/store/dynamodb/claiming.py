@@ -5,7 +5,7 @@ import uuid
 from dataclasses import dataclass, replace
 from functools import partial
 
-from inbox.events import Event, Page, PageSize
+from inbox.domain.events import Event, Page, PageSize
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome, raise_fault
 from inbox.store.dynamodb.connection import Connection

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from inbox.counts import Span
+from inbox.domain.stats import Span
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
     COUNTERS_OF_TENANT,

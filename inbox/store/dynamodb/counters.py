@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
-from inbox.counts import Counted, Counts, Span, Undelivered
-from inbox.events import Order, Status
+from inbox.domain.events import Order, Status
+from inbox.domain.stats import Counted, Counts, Span, Undelivered
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counter_items import CounterItems

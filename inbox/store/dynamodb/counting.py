@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from inbox.counts import NONE, Counts
+from inbox.domain.stats import NONE, Counts
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import AT_ONCE, Connection, groups_of

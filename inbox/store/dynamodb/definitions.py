@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cachetools import TLRUCache
 
+from inbox.domain.tenants import Inbox
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
     DEFAULT_ENABLED,
@@ -20,7 +21,6 @@ from inbox.store.dynamodb.layout import (
     tenant_key,
     text,
 )
-from inbox.tenants import Inbox
 
 _CACHED_TENANTS = 10_000
 _RENEWED_AFTER = 0.8

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from inbox.events import (
+from inbox.domain.events import (
     Adopted,
     Event,
     Listing,

@@ -6,7 +6,7 @@ from itertools import islice
 
 import structlog
 
-from inbox.events import Event, Page, PageSize
+from inbox.domain.events import Event, Page, PageSize
 from inbox.store.dynamodb.states import Entry
 
 Take = Callable[[list[Entry], list[Event]], None]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
+from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, Selection, Status
 from inbox.errors import Fault, InvalidRequest
-from inbox.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, Selection, Status
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import (

@@ -6,6 +6,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
+from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
 from inbox.store.dynamodb.counter_items import CounterItems
@@ -27,7 +28,6 @@ from inbox.store.dynamodb.layout import (
 )
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.writing import Writing
-from inbox.tenants import MOST_INBOXES, Inbox
 
 # The conditions, and why.
 _NEW = "attribute_not_exists(PK)"

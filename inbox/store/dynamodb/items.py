@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inbox.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
+from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import payloads
 from inbox.store.dynamodb.layout import (
     UNSHARDED,

@@ -5,6 +5,7 @@ from typing import Any
 
 from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
+from inbox.domain.tenants import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
 from inbox.store.dynamodb.faults import ConditionFailed
@@ -22,7 +23,6 @@ from inbox.store.dynamodb.layout import (
     text,
 )
 from inbox.store.dynamodb.transactions import optional, put, update
-from inbox.tenants import ApiKey, KeyStatus, Scope
 
 # The conditions, and why.
 _THERE = "attribute_exists(pk)"

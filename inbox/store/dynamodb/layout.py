@@ -13,9 +13,9 @@ from authorizer.items import TENANTS as TENANTS
 from authorizer.items import Item as Item
 from authorizer.items import api_key_key as api_key_key
 from authorizer.items import tenant_key as tenant_key
-from inbox.counts import Span
-from inbox.events import DEFAULT_INBOX, Status, attempt_digest
-from inbox.moments import iso
+from inbox.domain.events import DEFAULT_INBOX, Status, attempt_digest
+from inbox.domain.stats import Span
+from inbox.domain.timestamps import iso
 
 EVENTS = "Events"
 

@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Callable, Sequence
 
+from inbox.domain.events import Receipt, Status, is_event_id
+from inbox.domain.tenants import is_inbox_name
 from inbox.errors import StoreUnavailable
-from inbox.events import Receipt, Status, is_event_id
 from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counting import Counting
@@ -12,7 +13,6 @@ from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.states import Entry, Standing, State, standing
-from inbox.tenants import is_inbox_name
 
 # How often an event may change between being read and being written, before somebody else is to blame.
 _TRIES = 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from json import JSONDecoder
 from typing import Any
 
-from inbox import strict_json
+from inbox.domain import exact_json
 
 _LARGEST_MAP_BYTES = 1024
 # DynamoDB takes 32 levels, and the item itself is the first.
@@ -28,14 +28,14 @@ def to_attribute(payload: bytes) -> dict[str, Any]:
         except _NotExact:
             pass
         else:
-            return {"M": strict_json.splice(strict_json.dump(native["M"]))}
+            return {"M": exact_json.splice(exact_json.dump(native["M"]))}
     return {"B": zlib.compress(payload)}
 
 
 def from_attribute(attribute: Mapping[str, Any]) -> bytes:
     if "B" in attribute:
         return zlib.decompress(attribute["B"])
-    return strict_json.dump(_plain(attribute))
+    return exact_json.dump(_plain(attribute))
 
 
 class _Number(str):
@@ -76,7 +76,7 @@ def _plain(attribute: Mapping[str, Any]) -> Any:
         case "L":
             return [_plain(element) for element in value]
         case "N":
-            return strict_json.splice(value)
+            return exact_json.splice(value)
         case "NULL":
             return None
         case _:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from inbox.counts import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
 
 # A busy inbox's counts are written so often.
 _DUE_SECONDS = 5

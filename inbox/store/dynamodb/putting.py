@@ -5,8 +5,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from inbox.domain.events import NewEvent, Status, Stored
+from inbox.domain.tenants import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
-from inbox.events import NewEvent, Status, Stored
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
@@ -17,7 +18,6 @@ from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
 from inbox.store.dynamodb.states import is_kept_only, kept_only, undelivered
 from inbox.store.dynamodb.writing import Writing
-from inbox.tenants import Inbox
 
 
 class Putting:

@@ -2,8 +2,8 @@
 
 from itertools import chain, islice
 
+from inbox.domain.events import Event, Order, Replayed, Selection, Status
 from inbox.errors import EventLeased, Fault, InvalidRequest, StoreUnavailable
-from inbox.events import Event, Order, Replayed, Selection, Status
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, raise_fault
 from inbox.store.dynamodb.history import History, is_of_type
 from inbox.store.dynamodb.items import to_entry, to_event

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
-from inbox import counts
-from inbox.counts import Counts
-from inbox.events import Event, Order, Status
+from inbox.domain import stats
+from inbox.domain.events import Event, Order, Status
+from inbox.domain.stats import Counts
 from inbox.store.dynamodb.layout import (
     Item,
     event_id_of,
@@ -121,16 +121,16 @@ class Entry:
 def what_happened(seen: Entry, state: State) -> Counts:
     """When an event came from what was seen of it into that state."""
     if state.status is Status.DELIVERED:
-        return counts.DELIVERED
+        return stats.DELIVERED
     if state.status is Status.LEASED:
-        return counts.LEASED if state.deliveries > seen.deliveries else counts.NONE
+        return stats.LEASED if state.deliveries > seen.deliveries else stats.NONE
     if state.status is Status.DEAD:
-        return counts.DEAD
+        return stats.DEAD
     if state.claim_id is not None:
         # Released.
-        return counts.NONE
+        return stats.NONE
     # What died of its last lease may be replayed before anybody has written that down.
-    return counts.REPLAYED if until_of(seen.status_key) is None else counts.REPLAYED.plus(counts.DEAD)
+    return stats.REPLAYED if until_of(seen.status_key) is None else stats.REPLAYED.plus(stats.DEAD)
 
 
 def in_order(order: Order, walks: Iterable[Iterator[Entry]], unsorted: Iterable[Entry]) -> Iterator[Entry]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cachetools import TLRUCache
 
-from inbox.events import Order, Status
+from inbox.domain.events import Order, Status
 from inbox.store.dynamodb.connection import LATER_LIMIT, MOST_QUERIES, Connection, groups_of, too_much
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, inbox_of, status_range, text

@@ -3,10 +3,10 @@
 from typing import Any
 
 from authorizer.items import number_in
-from inbox.moments import iso, moment_ms
+from inbox.domain.tenants import AuditAction, AuditEntry, Change, Tenant, TenantStatus, email_key
+from inbox.domain.timestamps import iso, moment_ms
 from inbox.store.dynamodb.layout import Item, active_key, audit_key, number, text
 from inbox.store.dynamodb.transactions import optional
-from inbox.tenants import AuditAction, AuditEntry, Change, Tenant, TenantStatus, email_key
 
 
 def attributes_of(tenant: Tenant) -> dict[str, Any]:

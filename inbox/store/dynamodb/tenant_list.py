@@ -6,6 +6,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
 
+from inbox.domain.tenants import Tenant, TenantPlace, TenantSelection
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
     ACTIVE_INDEX,
@@ -17,7 +18,6 @@ from inbox.store.dynamodb.layout import (
     text,
 )
 from inbox.store.dynamodb.tenant_items import to_tenant
-from inbox.tenants import Tenant, TenantPlace, TenantSelection
 
 # The tenant at the place itself comes once more, and the end of a millisecond shows by what lies beyond it.
 _BESIDES = 2

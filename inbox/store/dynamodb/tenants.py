@@ -5,6 +5,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from inbox.domain.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, email_key
 from inbox.errors import AlreadyExists, EmailTaken, NotFound
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.faults import ConditionFailed
@@ -20,7 +21,6 @@ from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 from inbox.store.dynamodb.tenant_items import attributes_of, audit_item, email_key_of, to_audit_entry, to_tenant
 from inbox.store.dynamodb.tenant_list import TenantList
 from inbox.store.dynamodb.transactions import put, update
-from inbox.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, email_key
 
 _NEW = "attribute_not_exists(PK)"
 _AT_THAT_VERSION = "#version = :expected"

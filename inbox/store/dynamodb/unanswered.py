@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from inbox.events import PageSize
+from inbox.domain.events import PageSize
 from inbox.store.dynamodb.layout import Item, text
 from inbox.store.dynamodb.states import Entry
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import apsw
 
-from inbox import strict_json
-from inbox.events import InboxKey
+from inbox.domain import exact_json
+from inbox.domain.events import InboxKey
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.faults import PASSING, unavailable
 from inbox.store.sqlite.rows import seconds
@@ -171,7 +171,7 @@ class SQLiteArrivals:
         self, connection: apsw.Connection, statement: str, inboxes: AbstractSet[InboxKey], now_ms: int
     ) -> set[InboxKey]:
         """Returns the inboxes that have an event to claim, and notes when the next lease or delay of each one ends."""
-        place = {"inboxes": strict_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
+        place = {"inboxes": exact_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
         rows: list[Row] = connection.execute(statement, place).fetchall()
         for tenant_id, inbox, _, end_ms in rows:
             if end_ms is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from inbox.events import ATTEMPT_MS
+from inbox.domain.events import ATTEMPT_MS
 
 KNOWN = f"""
     SELECT claim_ids, seqs FROM attempts

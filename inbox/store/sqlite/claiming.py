@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from inbox import counts, strict_json
-from inbox.events import Order, Page, PageSize, Status, attempt_digest
+from inbox.domain import exact_json, stats
+from inbox.domain.events import Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.attempts import Attempt
 from inbox.store.sqlite.counting import count_each
@@ -121,12 +121,12 @@ def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
 
 def _take(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], seqs: Sequence[int]) -> None:
     taken: list[Row] = connection.execute(_TAKE, {**hands, "seqs": _json(seqs)}).fetchall()
-    outcome = counts.LEASED if hands["status"] is Status.LEASED else counts.DELIVERED
+    outcome = stats.LEASED if hands["status"] is Status.LEASED else stats.DELIVERED
     count_each(connection, place["tenant_id"], place["inbox"], place["now_ms"], taken, outcome, -1)
 
 
 def _json(seqs: Sequence[int]) -> str:
-    return strict_json.dump(seqs).decode()
+    return exact_json.dump(seqs).decode()
 
 
 def _these(connection: apsw.Connection, seqs: Sequence[int]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 import apsw
 
-from inbox.counts import NONE, Counted, Counts, Span, Undelivered
+from inbox.domain.stats import NONE, Counted, Counts, Span, Undelivered
 from inbox.store.sqlite.counting import add
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import seconds

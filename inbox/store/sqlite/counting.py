@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import apsw
 
-from inbox.counts import FURTHER_TYPES, MOST_TYPES, NONE, Counts, Span, Tally
-from inbox.events import Status
+from inbox.domain.events import Status
+from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, NONE, Counts, Span, Tally
 from inbox.store.sqlite.database import Row
 
 _SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)

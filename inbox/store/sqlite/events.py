@@ -4,7 +4,19 @@ from collections.abc import Sequence
 
 import apsw
 
-from inbox.events import Event, Listing, NewEvent, Order, Page, PageSize, Receipt, Record, Replayed, Selection, Stored
+from inbox.domain.events import (
+    Event,
+    Listing,
+    NewEvent,
+    Order,
+    Page,
+    PageSize,
+    Receipt,
+    Record,
+    Replayed,
+    Selection,
+    Stored,
+)
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.claiming import Claiming
 from inbox.store.sqlite.counting import count_gone

@@ -4,9 +4,9 @@ import json
 
 import apsw
 
-from inbox import counts
+from inbox.domain import stats
+from inbox.domain.events import Event, Listing, Order, PageSize, Replayed, Selection, Status
 from inbox.errors import EventLeased
-from inbox.events import Event, Listing, Order, PageSize, Replayed, Selection, Status
 from inbox.store.sqlite.counting import count_each
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.reopened_inboxes import note_reopened
@@ -57,9 +57,9 @@ class History:
                 return event
             if as_stored(row).status is Status.LEASED:
                 # It died of its last lease, and nobody has written that down yet.
-                count_each(connection, tenant_id, inbox, now_ms, [(event.event_type,)], counts.DEAD, 0)
+                count_each(connection, tenant_id, inbox, now_ms, [(event.event_type,)], stats.DEAD, 0)
             replayed: list[Row] = connection.execute(_REPLAY, (json.dumps([row[0]]),)).fetchall()
-            count_each(connection, tenant_id, inbox, now_ms, replayed, counts.REPLAYED, 1)
+            count_each(connection, tenant_id, inbox, now_ms, replayed, stats.REPLAYED, 1)
             note_reopened(connection, tenant_id, [inbox])
             return event._replace(status=Status.UNDELIVERED, delivered_at_ms=None)
 
@@ -79,7 +79,7 @@ class History:
         def act(connection: apsw.Connection) -> Replayed:
             found = [seq for (seq,) in connection.execute(f"{select} LIMIT {most + 1}", values)]
             replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:most]),)).fetchall()
-            count_each(connection, tenant_id, selection.inbox, now_ms, replayed, counts.REPLAYED, 1)
+            count_each(connection, tenant_id, selection.inbox, now_ms, replayed, stats.REPLAYED, 1)
             note_reopened(connection, tenant_id, [selection.inbox] if replayed else [])
             return Replayed(len(found[:most]), more=len(found) > most)
 

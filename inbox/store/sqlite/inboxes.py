@@ -4,9 +4,9 @@ import json
 
 import apsw
 
+from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import MOST_INBOXES, Inbox
 
 _OPEN = "SELECT name, event_types, created_at_ms FROM inboxes WHERE tenant_id = ? AND NOT closing"
 

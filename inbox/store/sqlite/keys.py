@@ -5,10 +5,10 @@ from typing import Any
 import apsw
 
 from authorizer.resolver import KeyRecord, Principal
+from inbox.domain.tenants import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound
 from inbox.store.sqlite import tenants
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import ApiKey, KeyStatus, Scope
 
 # In the order of ApiKey's members.
 _COLUMNS = """

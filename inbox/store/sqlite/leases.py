@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from inbox.counts import DEAD, DELIVERED, NONE, Counts, Tally
-from inbox.events import Receipt, Status
+from inbox.domain.events import Receipt, Status
+from inbox.domain.stats import DEAD, DELIVERED, NONE, Counts, Tally
 from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.reopened_inboxes import note_reopened

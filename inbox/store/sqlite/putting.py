@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import apsw
 
-from inbox import counts
-from inbox.counts import Tally
+from inbox.domain import stats
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Status, Stored
+from inbox.domain.stats import Tally
 from inbox.errors import IdempotencyConflict
-from inbox.events import DEFAULT_INBOX, NewEvent, Status, Stored
 from inbox.store.sqlite.counting import count, count_gone
 from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes
 from inbox.store.sqlite.rows import seconds
@@ -50,7 +50,7 @@ def put(
                 status = in_default if inbox == DEFAULT_INBOX else Status.UNDELIVERED
                 _insert(connection, tenant_id, inbox, event, timestamp_ms, status, expires_at_s)
                 undelivered = int(status is Status.UNDELIVERED)
-                tally.add(inbox, event.event_type, counts.received(len(event.payload)), undelivered)
+                tally.add(inbox, event.event_type, stats.received(len(event.payload)), undelivered)
         elif first[0] != event.fingerprint:
             conflicts.append(position)
         happened_ms, status = (first[1], Status(first[2])) if first else (timestamp_ms, in_default)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from inbox.events import Event, Lease, PageSize, Status
+from inbox.domain.events import Event, Lease, PageSize, Status
 from inbox.store.sqlite.database import Row
 
 HELD = "held"

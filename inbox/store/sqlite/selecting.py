@@ -6,8 +6,8 @@ Timestamps never fall along seq, so the order of time is the order of seq, and a
 import re
 from collections.abc import Sequence
 
+from inbox.domain.events import Order, Selection, Status
 from inbox.errors import Fault, InvalidRequest
-from inbox.events import Order, Selection, Status
 from inbox.store.sqlite.rows import HELD, seconds
 
 _LAST = 2**63 - 1

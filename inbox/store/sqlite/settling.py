@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import apsw
 
-from inbox import counts
-from inbox.counts import Tally
-from inbox.events import Event, Status
+from inbox.domain import stats
+from inbox.domain.events import Event, Status
+from inbox.domain.stats import Tally
 from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.group_commit import Act
@@ -47,9 +47,9 @@ class Settling:
             tally = Tally()
             for status, event_type in settled:
                 if status == Status.DEAD:
-                    tally.add(inbox, event_type, counts.DEAD)
+                    tally.add(inbox, event_type, stats.DEAD)
                 else:
-                    tally.add(inbox, event_type, counts.NONE, 1)
+                    tally.add(inbox, event_type, stats.NONE, 1)
             count(connection, tenant_id, now_ms, tally)
             if len(settled) == _AT_ONCE:
                 return None

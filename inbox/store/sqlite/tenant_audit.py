@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import apsw
 
+from inbox.domain.tenants import AuditAction, AuditEntry, Change
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import AuditAction, AuditEntry, Change
 
 _INSERT = """
     INSERT INTO tenant_audit (tenant_id, number, at_ms, by, action, changes, forced) VALUES (?, ?, ?, ?, ?, ?, ?)"""

@@ -6,10 +6,10 @@ from typing import Any
 
 import apsw
 
+from inbox.domain.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, TenantStatus, email_key
 from inbox.errors import AlreadyExists, EmailTaken, NotAllowed
 from inbox.store.sqlite import tenant_audit
 from inbox.store.sqlite.database import Database, Row
-from inbox.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, TenantStatus, email_key
 
 COLUMNS = (
     "tenant_id",

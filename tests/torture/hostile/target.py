@@ -8,11 +8,11 @@ from uuid import uuid4
 import requests
 
 from inbox.clock import now_ms
+from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 from inbox.key_ring import KeyRing
 from inbox.registry import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
-from inbox.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 from tests.service import Service, bearer
 from tests.torture.raw import Answer, Connection
 

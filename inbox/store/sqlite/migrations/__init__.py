@@ -8,8 +8,8 @@ from typing import Any
 
 import apsw
 
+from inbox.domain.tenants import email_key
 from inbox.errors import StoreUnavailable
-from inbox.tenants import email_key
 
 
 def migrate(connection: apsw.Connection) -> None:

@@ -3,8 +3,8 @@
 import base64
 import uuid
 
-from inbox.events import Receipt
-from inbox.tenants import is_inbox_name
+from inbox.domain.events import Receipt
+from inbox.domain.tenants import is_inbox_name
 
 _ID_BYTES = 16
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from inbox.moments import iso
-from inbox.tenants import ApiKey, AuditEntry, Tenant, TenantStatus
+from inbox.domain.tenants import ApiKey, AuditEntry, Tenant, TenantStatus
+from inbox.domain.timestamps import iso
 
 
 def key_document(key: ApiKey) -> dict[str, Any]:

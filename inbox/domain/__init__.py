@@ -1,0 +1,1 @@
+"""Data and rules, without I/O."""
