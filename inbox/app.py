@@ -8,16 +8,17 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from inbox import api, console
-from inbox.admission import Admission, Limits
 from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.flask_app import InboxApp
 from inbox.api.services import Services
 from inbox.arrivals import Arrivals
+from inbox.auth.authenticator import Admission, Limits
+from inbox.auth.key_cache import KeyCache
+from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import Background
 from inbox.byte_budget import ByteBudget
 from inbox.history import History
 from inbox.ingest import Ingest
-from inbox.key_cache import KeyCache
 from inbox.key_ring import KeyRing
 from inbox.measured_store import MeasuredStore
 from inbox.metrics import Metrics
@@ -30,7 +31,6 @@ from inbox.settings import Settings
 from inbox.shared_integer import SharedInteger
 from inbox.stats import Stats
 from inbox.store.port import Store
-from inbox.token_buckets import TokenBuckets
 from inbox.waiting import ThreadWaits
 
 _PURGE_SECONDS = 60

@@ -8,12 +8,12 @@ from flask import Response, after_this_request, g, request
 
 from authorizer import apikey, credentials
 from authorizer.resolver import Principal
-from inbox.admission import Access, Allowance
 from inbox.api.bodies import check_ignored_body
 from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.request_trail import note_tenant
 from inbox.api.services import services
+from inbox.auth.authenticator import Access, Allowance
 from inbox.domain.tenants import Scope
 from inbox.errors import RateLimited
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
-from inbox.admission import Admission
 from inbox.arrivals import Arrivals
+from inbox.auth.authenticator import Admission
 from inbox.byte_budget import ByteBudget
 from inbox.history import History
 from inbox.ingest import Ingest

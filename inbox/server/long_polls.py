@@ -11,8 +11,8 @@ from functools import partial
 
 import structlog
 
-from inbox.admission import Access
 from inbox.arrivals import Arrivals
+from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
 from inbox.server.request_heads import Environ
 from inbox.server.threads import DaemonThreads

@@ -6,9 +6,9 @@ import pytest
 from flask import Flask
 
 from inbox.app import Shared, create_app
+from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.port import Store
-from inbox.token_buckets import TokenBuckets
 from tests.api.conftest import Caller, Clock
 from tests.api.test_described_examples import Spec, resolved
 from tests.unit.test_token_buckets import Seconds

@@ -11,11 +11,11 @@ from cachetools import LRUCache
 
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
-from inbox.admission import Admission, Limits
+from inbox.auth.authenticator import Admission, Limits
+from inbox.auth.key_cache import KeyCache
+from inbox.auth.token_buckets import TokenBuckets
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
-from inbox.key_cache import KeyCache
 from inbox.store.port import KeyStore
-from inbox.token_buckets import TokenBuckets
 from tests.unit.test_token_buckets import Seconds
 
 PRINCIPAL = Principal("acme", "Acme", True, "key_1", frozenset({"inbox:read"}))

@@ -1,8 +1,8 @@
 """What a process remembers of keys."""
 
 from authorizer.resolver import KeyRecord, Principal
-from inbox.key_cache import KeyCache
-from inbox.token_buckets import TokenBuckets
+from inbox.auth.key_cache import KeyCache
+from inbox.auth.token_buckets import TokenBuckets
 
 RECORD = KeyRecord(Principal("acme", "Acme", True, "key_1", frozenset({"inbox:read"})))
 

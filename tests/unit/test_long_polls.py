@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from inbox.admission import Access
 from inbox.arrivals import Arrivals
+from inbox.auth.authenticator import Access
 from inbox.domain.events import Event, InboxKey, Page, Status
 from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from inbox.token_buckets import _PLACES, TokenBuckets
+from inbox.auth.token_buckets import _PLACES, TokenBuckets
 
 
 class Seconds:
@@ -90,7 +90,7 @@ def test_more_names_than_there_are_places_neither_grow_it_nor_break_it() -> None
 
 FORKING = """
 import os
-from inbox.token_buckets import TokenBuckets
+from inbox.auth.token_buckets import TokenBuckets
 buckets = TokenBuckets()
 for _ in range(3):
     if os.fork() == 0:
@@ -106,7 +106,7 @@ def test_forked_processes_count_together() -> None:
 
 AT_ONCE = """
 import os, time
-from inbox.token_buckets import TokenBuckets
+from inbox.auth.token_buckets import TokenBuckets
 buckets = TokenBuckets()
 reader, writer = os.pipe()
 for _ in range(4):

@@ -13,11 +13,11 @@ from cachetools import LRUCache
 
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
+from inbox.auth.key_cache import KeyCache
+from inbox.auth.token_buckets import Standing, TokenBuckets
 from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
-from inbox.key_cache import KeyCache
 from inbox.store.port import KeyStore
-from inbox.token_buckets import Standing, TokenBuckets
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from cachetools import TLRUCache, TTLCache
 
 from authorizer.resolver import KeyRecord
-from inbox.token_buckets import TokenBuckets
+from inbox.auth.token_buckets import TokenBuckets
 
 _REMEMBERED = 10_000
 _DAY_SECONDS = 86_400

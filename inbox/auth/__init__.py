@@ -1,0 +1,1 @@
+"""From API key to principal, and rate limits."""
