@@ -6,8 +6,8 @@ from pathlib import Path
 import apsw
 
 from inbox.clock import now_ms
-from inbox.key_ring import KeyRing
-from inbox.registry import Registry
+from inbox.services.keys import KeyRing
+from inbox.services.tenants import Registry
 from inbox.store.sqlite import SQLiteStore
 
 TENANT = "bench"

@@ -11,27 +11,27 @@ from inbox import api, console
 from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.flask_app import InboxApp
 from inbox.api.services import Services
-from inbox.arrivals import Arrivals
 from inbox.auth.authenticator import Admission, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import Background
 from inbox.byte_budget import ByteBudget
-from inbox.history import History
-from inbox.ingest import Ingest
-from inbox.key_ring import KeyRing
 from inbox.measured_store import MeasuredStore
 from inbox.metrics import Metrics
-from inbox.named_inboxes import NamedInboxes
-from inbox.polling import Polling
-from inbox.readiness import Readiness
-from inbox.registry import Registry
-from inbox.retention import Retention
+from inbox.services.arrivals import Arrivals
+from inbox.services.blocking_polls import ThreadWaits
+from inbox.services.consume import Polling
+from inbox.services.history import History
+from inbox.services.inboxes import NamedInboxes
+from inbox.services.keys import KeyRing
+from inbox.services.publish import Ingest
+from inbox.services.readiness import Readiness
+from inbox.services.retention import Retention
+from inbox.services.stats import Stats
+from inbox.services.tenants import Registry
 from inbox.settings import Settings
 from inbox.shared_integer import SharedInteger
-from inbox.stats import Stats
 from inbox.store.port import Store
-from inbox.waiting import ThreadWaits
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1

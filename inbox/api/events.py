@@ -16,7 +16,7 @@ from inbox.api.schemas import MAX_BATCH, Envelope, SendHeaders, SendParameters, 
 from inbox.api.services import services
 from inbox.domain.tenants import Scope
 from inbox.errors import Fault, InvalidRequest
-from inbox.ingest import Submission
+from inbox.services.publish import Submission
 
 blueprint = Blueprint("events", __name__, description="Events go in.")
 

@@ -33,7 +33,7 @@ from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.domain.tenants import Scope
 from inbox.errors import Fault, InvalidRequest
-from inbox.waiting import LONG_POLLS
+from inbox.services.blocking_polls import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
 

@@ -14,7 +14,7 @@ from inbox.api.problem_catalogue import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
 from inbox.api.services import services
 from inbox.domain.documents import key_document
 from inbox.domain.tenants import Scope
-from inbox.key_ring import NewKey
+from inbox.services.keys import NewKey
 
 blueprint = Blueprint("keys", __name__, description="The tenant's own keys.")
 

@@ -12,7 +12,7 @@ from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT,
 from inbox.api.fields import EventType, Flag, HeaderText
 from inbox.domain.events import Status
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope
-from inbox.ingest import Submission
+from inbox.services.publish import Submission
 
 MAX_BATCH = 500
 MAX_IDEMPOTENCY_KEY = 255

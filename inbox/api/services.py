@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
-from inbox.arrivals import Arrivals
 from inbox.auth.authenticator import Admission
 from inbox.byte_budget import ByteBudget
-from inbox.history import History
-from inbox.ingest import Ingest
-from inbox.key_ring import KeyRing
-from inbox.named_inboxes import NamedInboxes
-from inbox.polling import Polling
-from inbox.registry import Registry
-from inbox.stats import Stats
-from inbox.waiting import ThreadWaits
+from inbox.services.arrivals import Arrivals
+from inbox.services.blocking_polls import ThreadWaits
+from inbox.services.consume import Polling
+from inbox.services.history import History
+from inbox.services.inboxes import NamedInboxes
+from inbox.services.keys import KeyRing
+from inbox.services.publish import Ingest
+from inbox.services.stats import Stats
+from inbox.services.tenants import Registry
 
 _EXTENSION = "inbox"
 

@@ -6,7 +6,7 @@ from marshmallow.fields import DateTime, Enum, Integer, List, Nested, String
 from inbox.api.examples import EVENT_TYPE, STORED_AT
 from inbox.api.fields import InboxName
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.stats import Window
+from inbox.services.stats import Window
 
 _HOUR_OF_STORED = "2026-11-16T01:00:00.000Z"
 

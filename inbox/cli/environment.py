@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from inbox.key_ring import KeyRing
-from inbox.registry import Registry
+from inbox.services.keys import KeyRing
+from inbox.services.tenants import Registry
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.opening import open_existing_store, open_or_create_store
 from inbox.store.port import Store

@@ -7,9 +7,9 @@ import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
-from inbox.moving import Move
+from inbox.services.stats import Recount
+from inbox.services.store_copy import Move
 from inbox.settings import SQLITE
-from inbox.stats import Recount
 from inbox.store.opening import open_source, open_target
 
 

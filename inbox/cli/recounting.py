@@ -6,7 +6,7 @@ import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
-from inbox.stats import Recount
+from inbox.services.stats import Recount
 from inbox.store.opening import open_existing_store
 
 

@@ -7,10 +7,10 @@ import click
 
 from inbox.cli.environment import OPERATOR, key_ring_of, settings_in_force
 from inbox.domain.tenants import ALL_BUT_ADMIN, TenantStatus
-from inbox.registry import Registry
 from inbox.server.config import host_and_port
 from inbox.server.config import serve as run_server
 from inbox.server.logs import configure_logs
+from inbox.services.tenants import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 

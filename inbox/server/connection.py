@@ -22,7 +22,7 @@ from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
 from inbox.server.threads import DaemonThreads
 from inbox.server.wsgi_calls import Answer, call_app, problem_answer
-from inbox.waiting import LONG_POLL, LONG_POLLS
+from inbox.services.blocking_polls import LONG_POLL, LONG_POLLS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

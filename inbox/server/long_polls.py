@@ -11,13 +11,13 @@ from functools import partial
 
 import structlog
 
-from inbox.arrivals import Arrivals
 from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
 from inbox.server.request_heads import Environ
 from inbox.server.threads import DaemonThreads
+from inbox.services.arrivals import Arrivals
+from inbox.services.blocking_polls import LONG_POLL
 from inbox.store.port import ArrivalWatch
-from inbox.waiting import LONG_POLL
 
 _CHECK_KEYS_SECONDS = 5.0
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0

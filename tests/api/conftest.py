@@ -14,8 +14,8 @@ from werkzeug.test import TestResponse
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
-from inbox.key_ring import KeyRing
-from inbox.registry import Registry
+from inbox.services.keys import KeyRing
+from inbox.services.tenants import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from inbox.store.port import Store

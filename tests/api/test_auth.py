@@ -9,7 +9,7 @@ from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
-from inbox.key_ring import KeyRing
+from inbox.services.keys import KeyRing
 from inbox.settings import Settings
 from inbox.store.port import Store
 from tests.api.conftest import Caller

@@ -93,7 +93,7 @@ def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: Flask
 def test_repeated_readiness_calls_share_one_check_of_the_store(
     settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inbox.readiness._CACHE_SECONDS", 3600)
+    monkeypatch.setattr("inbox.services.readiness._CACHE_SECONDS", 3600)
     checks: list[None] = []
     monkeypatch.setattr(store, "check", lambda: checks.append(None))
     client = create_app(settings, store, Shared()).test_client()

@@ -3,8 +3,8 @@
 import pytest
 
 from inbox.domain.tenants import AuditAction, Change, TenantStatus
-from inbox.key_ring import KeyRing
-from inbox.registry import Registry
+from inbox.services.keys import KeyRing
+from inbox.services.tenants import Registry
 from tests.contract.samples import NOW, at_the_same_time, keep
 from tests.contract.samples import tenant as named
 from tests.engines.harnesses import Harness

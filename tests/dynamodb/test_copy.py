@@ -11,8 +11,8 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
 from inbox.domain.tenants import Inbox, KeyStatus, TenantStatus
 from inbox.errors import NotAllowed
-from inbox.moving import Copied, Move
-from inbox.registry import Registry
+from inbox.services.store_copy import Copied, Move
+from inbox.services.tenants import Registry
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named

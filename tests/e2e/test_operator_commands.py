@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from authorizer import apikey
-from inbox.registry import Registry
+from inbox.services.tenants import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from tests.service import Service

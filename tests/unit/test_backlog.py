@@ -2,10 +2,10 @@
 
 import pytest
 
-from inbox.backlog import Backlog, Waiting
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
 from inbox.domain.tenants import Inbox, TenantStatus
-from inbox.registry import Registry
+from inbox.services.backlog import Backlog, Waiting
+from inbox.services.tenants import Registry
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named
 

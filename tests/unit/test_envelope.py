@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from marshmallow import Schema, ValidationError
 
 from inbox.api.schemas import Envelope
-from inbox.ingest import Submission
+from inbox.services.publish import Submission
 
 VALUES: st.SearchStrategy[Any] = st.one_of(
     st.none(),

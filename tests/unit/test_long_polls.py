@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from inbox.arrivals import Arrivals
 from inbox.auth.authenticator import Access
 from inbox.domain.events import Event, InboxKey, Page, Status
 from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable
 from inbox.server import long_polls
 from inbox.server.long_polls import LongPoll, LongPolls
+from inbox.services.arrivals import Arrivals
 from tests.unit.event_loop import in_event_loop, until
 
 NOTHING = Page([], more=False)

@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.tenants import Inbox
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
-from inbox.named_inboxes import NamedInboxes
+from inbox.services.inboxes import NamedInboxes
 from inbox.store.port import InboxStore, TenantStore
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.readiness import Readiness
+from inbox.services.readiness import Readiness
 from tests.service import until
 from tests.unit.test_token_buckets import Seconds
 

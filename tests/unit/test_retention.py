@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from inbox.background import Background
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.errors import StoreUnavailable
-from inbox.retention import Retention
 from inbox.server.config import _Server
+from inbox.services.retention import Retention
 from inbox.settings import Settings
 from inbox.store.port import EventStore
 from inbox.store.sqlite import SQLiteStore

@@ -9,8 +9,8 @@ import requests
 
 from inbox.clock import now_ms
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
-from inbox.key_ring import KeyRing
-from inbox.registry import Registry
+from inbox.services.keys import KeyRing
+from inbox.services.tenants import Registry
 from inbox.settings import Settings
 from inbox.store.opening import open_store
 from tests.service import Service, bearer

@@ -17,7 +17,7 @@ from inbox.domain.tenants import (
     is_name,
 )
 from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
-from inbox.registry import find_tenant
+from inbox.services.tenants import find_tenant
 from inbox.store.port import KeyStore, TenantStore
 
 _FORGOTTEN_AT_A_TIME = 10

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 
 from inbox.domain.events import MOST_PAYLOAD_BYTES, Event, Order, PageSize, Replayed, Selection
 from inbox.errors import Fault, InvalidRequest, NotFound
-from inbox.named_inboxes import require_inbox
+from inbox.services.inboxes import require_inbox
 from inbox.store.port import EventStore, InboxStore
 
 _MOST_REPLAYED = 1000
