@@ -15,7 +15,7 @@ from inbox.app import Shared, create_app, start_background
 from inbox.errors import InboxError
 from inbox.server.logs import configure_logs
 from inbox.settings import read_settings
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 
 try:
     settings = read_settings(os.environ, on_terminal=sys.stderr.isatty())

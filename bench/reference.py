@@ -7,7 +7,7 @@ from flask import Flask
 from inbox.api.services import attach, services_of
 from inbox.app import Shared, create_app
 from inbox.settings import Settings
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 
 app = Flask(__name__, static_folder=None)
 # Our worker takes long polls, limits and counters from the app's services. No other worker uses them.

@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from inbox.errors import InboxError, StoreUnavailable
-from inbox.store.port import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
+from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 
 Ended = Callable[[float, Any, bool], object]
 """Hears of a call's end: the seconds that it took, what it returned, and whether the store failed."""

@@ -17,7 +17,7 @@ from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import Standing, TokenBuckets
 from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
-from inbox.store.port import KeyStore
+from inbox.store.interface import KeyStore
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000

@@ -9,7 +9,7 @@ from inbox.cli.tables import print_rows
 from inbox.domain import exact_json
 from inbox.domain.timestamps import iso
 from inbox.services.backlog import Backlog, Waiting
-from inbox.store.opening import open_existing_store
+from inbox.store.factory import open_existing_store
 
 _COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 

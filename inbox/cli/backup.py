@@ -9,7 +9,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
 from inbox.interrupts import stop_as_at_ctrl_c
-from inbox.store import opening
+from inbox.store import factory
 
 
 def _new_file(_context: click.Context, _argument: click.Parameter, text: str) -> Path:
@@ -43,7 +43,7 @@ def backup(file: Path) -> None:
     settings = settings_in_force()
     stop_as_at_ctrl_c()
     with _shown("Copying the database") as show:
-        opening.back_up(settings, file, show)
+        factory.back_up(settings, file, show)
     click.echo(file)
 
 
@@ -54,6 +54,6 @@ def restore(file: Path) -> None:
     settings = settings_in_force()
     stop_as_at_ctrl_c()
     with _shown("Copying the backup") as show:
-        path, kept = opening.restore(settings, file, show)
+        path, kept = factory.restore(settings, file, show)
     click.echo(f"{path} is restored.", err=True)
     click.echo(f"What was there is kept as {kept}." if kept else "Nothing was there before.", err=True)

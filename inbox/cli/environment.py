@@ -9,8 +9,8 @@ from typing import Any
 from inbox.services.keys import KeyRing
 from inbox.services.tenants import Registry
 from inbox.settings import Settings, read_settings, variable_of
-from inbox.store.opening import open_existing_store, open_or_create_store
-from inbox.store.port import Store
+from inbox.store.factory import open_existing_store, open_or_create_store
+from inbox.store.interface import Store
 
 OPERATOR = "cli"
 """Who changes tenants by command, as the audit trail names them."""

@@ -10,7 +10,7 @@ from inbox.cli.tables import as_json as as_json_option
 from inbox.cli.tables import print_rows
 from inbox.domain.documents import key_document
 from inbox.domain.tenants import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
-from inbox.store.opening import open_or_create_store
+from inbox.store.factory import open_or_create_store
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 _ALL = "all"

@@ -10,7 +10,7 @@ from inbox.cli.progress import progress
 from inbox.services.stats import Recount
 from inbox.services.store_copy import Move
 from inbox.settings import SQLITE
-from inbox.store.opening import open_source, open_target
+from inbox.store.factory import open_source, open_target
 
 
 def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:

@@ -7,7 +7,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
 from inbox.services.stats import Recount
-from inbox.store.opening import open_existing_store
+from inbox.store.factory import open_existing_store
 
 
 @click.command()

@@ -7,7 +7,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
 from inbox.services.retention import Retention
-from inbox.store.opening import open_or_create_store
+from inbox.store.factory import open_or_create_store
 
 
 @click.command()

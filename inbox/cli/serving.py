@@ -12,7 +12,7 @@ from inbox.server.config import serve as run_server
 from inbox.server.logs import configure_logs
 from inbox.services.tenants import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 
 _DEMO = "demo"
 

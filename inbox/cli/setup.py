@@ -5,7 +5,7 @@ from contextlib import closing
 import click
 
 from inbox.cli.environment import settings_in_force
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 
 
 @click.command()

@@ -16,7 +16,7 @@ from inbox.metrics_folder import SHARED_MEMORY, create_metrics_folder, remove_ga
 from inbox.server.logs import GunicornLogger
 from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
-from inbox.store.opening import open_made_store, open_store
+from inbox.store.factory import open_made_store, open_store
 
 # Per worker. Above it, the longest idle connections are closed.
 _MAX_CONNECTIONS = 16_384

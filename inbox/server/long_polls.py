@@ -17,7 +17,7 @@ from inbox.server.request_heads import Environ
 from inbox.server.threads import DaemonThreads
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import LONG_POLL
-from inbox.store.port import ArrivalWatch
+from inbox.store.interface import ArrivalWatch
 
 _CHECK_KEYS_SECONDS = 5.0
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0

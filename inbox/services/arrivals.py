@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inbox.domain.events import InboxKey
-from inbox.store.port import ArrivalWatch
+from inbox.store.interface import ArrivalWatch
 
 
 def _ignore(_: object) -> None:

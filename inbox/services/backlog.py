@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from inbox.domain.events import DEFAULT_INBOX, Order, PageSize
-from inbox.store.port import EventStore, InboxStore, TenantStore
+from inbox.store.interface import EventStore, InboxStore, TenantStore
 
 _OLDEST_ONE = PageSize(1, 1)
 

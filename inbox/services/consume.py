@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inbox.domain.events import MOST_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
 from inbox.domain.receipts import parse_receipt
 from inbox.services.inboxes import require_inbox
-from inbox.store.port import EventStore, InboxStore
+from inbox.store.interface import EventStore, InboxStore
 
 
 @dataclass(frozen=True, slots=True)

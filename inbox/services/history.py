@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from inbox.domain.events import MOST_PAYLOAD_BYTES, Event, Order, PageSize, Replayed, Selection
 from inbox.errors import Fault, InvalidRequest, NotFound
 from inbox.services.inboxes import require_inbox
-from inbox.store.port import EventStore, InboxStore
+from inbox.store.interface import EventStore, InboxStore
 
 _MOST_REPLAYED = 1000
 _SEAL_BYTES = 12

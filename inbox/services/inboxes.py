@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.tenants import Inbox, is_inbox_name
 from inbox.errors import Fault, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
-from inbox.store.port import InboxStore, TenantStore
+from inbox.store.interface import InboxStore, TenantStore
 
 _COPIES_A_STEP = 500
 _MOST_SECONDS = 10

@@ -18,7 +18,7 @@ from inbox.domain.tenants import (
 )
 from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
 from inbox.services.tenants import find_tenant
-from inbox.store.port import KeyStore, TenantStore
+from inbox.store.interface import KeyStore, TenantStore
 
 _FORGOTTEN_AT_A_TIME = 10
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from inbox.domain import events, exact_json
 from inbox.errors import EventTooLarge, Fault, IdempotencyConflict
-from inbox.store.port import EventStore
+from inbox.store.interface import EventStore
 
 
 class Submission(NamedTuple):

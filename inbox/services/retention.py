@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from inbox.store.port import EventStore
+from inbox.store.interface import EventStore
 
 _ROWS_A_STEP = 100
 _PAUSE_SECONDS = 0.02

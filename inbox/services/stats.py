@@ -10,7 +10,7 @@ from typing import TypeVar
 from inbox.domain.stats import Counted, Counts, Span, Undelivered
 from inbox.errors import NotFound
 from inbox.services.inboxes import require_inbox
-from inbox.store.port import CounterStore, InboxStore, TenantStore
+from inbox.store.interface import CounterStore, InboxStore, TenantStore
 
 Key = TypeVar("Key")
 

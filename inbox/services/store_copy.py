@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from inbox.domain.tenants import KeyStatus, Tenant
 from inbox.errors import EmailTaken, NotAllowed
-from inbox.store.port import SourceStore, TargetStore
+from inbox.store.interface import SourceStore, TargetStore
 
 _AT_A_TIME = 100
 

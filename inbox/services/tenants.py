@@ -20,7 +20,7 @@ from inbox.domain.tenants import (
     is_tenant_id,
 )
 from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreUnavailable, WrongStep
-from inbox.store.port import TenantStore
+from inbox.store.interface import TenantStore
 
 # Each time that somebody else changes the tenant between our reading and our writing it is tried again.
 _ATTEMPTS = 50

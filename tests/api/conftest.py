@@ -17,8 +17,8 @@ from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 from inbox.services.keys import KeyRing
 from inbox.services.tenants import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
-from inbox.store.port import Store
+from inbox.store.factory import open_store
+from inbox.store.interface import Store
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from inbox.app import Shared, create_app
 from inbox.clock import now_ms
 from inbox.services.keys import KeyRing
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller
 
 

@@ -8,7 +8,7 @@ from flask import Flask
 from inbox.app import Shared, create_app
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock
 from tests.api.test_described_examples import Spec, resolved
 from tests.unit.test_token_buckets import Seconds

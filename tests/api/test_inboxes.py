@@ -7,7 +7,7 @@ import pytest
 from inbox.domain.tenants import MOST_INBOXES
 from inbox.domain.timestamps import iso
 from inbox.errors import InboxClosing
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, pointers
 
 

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from inbox.clock import now_ms
 from inbox.domain.tenants import MOST_KEYS, Scope
 from inbox.services.keys import KeyRing
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, Tenancy, pointers
 
 

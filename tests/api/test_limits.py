@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from inbox.app import Shared, create_app
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, Tenancy
 from tests.unit.test_token_buckets import Seconds
 

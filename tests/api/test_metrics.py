@@ -13,7 +13,7 @@ from authorizer import apikey
 from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller
 from tests.api.test_wait import Time, time
 from tests.exposition import Exposition

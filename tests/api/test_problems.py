@@ -12,7 +12,7 @@ from inbox.api.problem_catalogue import PROBLEMS
 from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, pointers
 
 COUNTS = ("received", "delivered", "leased", "dead", "replayed", "bytes")

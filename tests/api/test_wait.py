@@ -7,7 +7,7 @@ import pytest
 
 from inbox.app import Shared, create_app
 from inbox.settings import Settings
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.api.conftest import Caller, Tenancy, pointers
 
 

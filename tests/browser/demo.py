@@ -11,8 +11,8 @@ from typing import Any
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
 from inbox.domain.tenants import Inbox
 from inbox.settings import SQLITE, Settings
-from inbox.store.opening import open_store
-from inbox.store.port import Store
+from inbox.store.factory import open_store
+from inbox.store.interface import Store
 from tests.service import Service
 
 SHOP = "harbour-coffee"

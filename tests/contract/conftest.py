@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
 from tests.engines.harnesses import DynamoDBHarness, Harness, LaggingHarness, SQLiteHarness
 

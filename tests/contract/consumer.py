@@ -17,7 +17,7 @@ from inbox.domain.events import (
 )
 from inbox.domain.stats import Counts, Span, Undelivered
 from inbox.domain.tenants import Inbox
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import LATER, MINUTE, NOW, numbered, page_of
 from tests.engines.harnesses import Harness
 

@@ -11,7 +11,7 @@ from inbox.domain.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, 
 from inbox.domain.stats import Counts, Span, Undelivered
 from inbox.domain.tenants import Inbox
 from inbox.errors import EventLeased
-from inbox.store.port import EventStore, Store
+from inbox.store.interface import EventStore, Store
 from tests.contract.model import Model
 from tests.contract.samples import NOW, ids, new_event, page_of, receipts
 from tests.engines.harnesses import MAX_DELIVERIES, Harness

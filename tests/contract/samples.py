@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from inbox.domain.events import Event, NewEvent, Order, PageSize, Receipt
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
-from inbox.store.port import Store
+from inbox.store.interface import Store
 
 # Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
 NOW = 4_102_444_800_123

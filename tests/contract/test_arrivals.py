@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox.domain.events import InboxKey, Selection, Status
-from inbox.store.port import ArrivalWatch
+from inbox.store.interface import ArrivalWatch
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, new_event, numbered, receipts
 from tests.engines.harnesses import MAX_DELIVERIES, Harness

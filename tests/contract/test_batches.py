@@ -1,6 +1,6 @@
 """Who comes together shares a write, and whoever asked for it is told for how many it was."""
 
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import LATER, NOW, at_the_same_time, new_event
 
 

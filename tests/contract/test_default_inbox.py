@@ -8,7 +8,7 @@ from inbox.domain.events import Event, NewEvent, Order, Selection, Status, Store
 from inbox.domain.stats import Counts, Undelivered
 from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import EventLeased, IdempotencyConflict
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, NOW, ids, keyed_event, new_event, numbered, receipts
 from tests.engines.harnesses import Harness

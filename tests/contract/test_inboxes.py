@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.tenants import MOST_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
 from tests.contract.samples import NOW, at_the_same_time, ids
 from tests.engines.harnesses import Harness

@@ -7,7 +7,7 @@ import pytest
 from authorizer.resolver import KeyRecord, Principal
 from inbox.domain.tenants import ApiKey, KeyStatus, Scope, TenantStatus
 from inbox.errors import NotFound
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import MINUTE, NOW, at_the_same_time, change, keep, tenant
 from tests.engines.harnesses import Harness
 

@@ -1,7 +1,7 @@
 """What a store promises about a tenant's audit trail: `TenantStore` in `inbox.store.port`."""
 
 from inbox.domain.tenants import AuditAction, AuditEntry, Change
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, changed, created, keep, tenant
 from tests.engines.harnesses import Harness
 

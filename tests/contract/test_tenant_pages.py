@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from inbox.domain.tenants import ApiKey, Inbox, KeyStatus, Tenant, TenantPlace, TenantSelection, TenantStatus
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, keep, tenant
 from tests.engines.harnesses import Harness
 

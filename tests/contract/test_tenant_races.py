@@ -2,7 +2,7 @@
 
 from inbox.domain.tenants import Tenant, TenantSelection
 from inbox.errors import AlreadyExists, EmailTaken
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import at_the_same_time, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
 

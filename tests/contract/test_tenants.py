@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.tenants import TenantStatus
 from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
 

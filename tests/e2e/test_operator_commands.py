@@ -9,7 +9,7 @@ import pytest
 from authorizer import apikey
 from inbox.services.tenants import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 from tests.service import Service
 
 

@@ -10,7 +10,7 @@ from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.layout import EVENTS
 from inbox.store.dynamodb.tables import DEFINITIONS
-from inbox.store.port import Store
+from inbox.store.interface import Store
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 

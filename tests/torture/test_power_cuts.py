@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.store.port import EventStore
+from inbox.store.interface import EventStore
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import LATER, NOW, ids, numbered, page_of
 from tests.torture.power_cut import PLAIN_DISK, forgetful_disk

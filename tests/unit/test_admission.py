@@ -15,7 +15,7 @@ from inbox.auth.authenticator import Admission, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
-from inbox.store.port import KeyStore
+from inbox.store.interface import KeyStore
 from tests.unit.test_token_buckets import Seconds
 
 PRINCIPAL = Principal("acme", "Acme", True, "key_1", frozenset({"inbox:read"}))

@@ -17,7 +17,7 @@ from inbox.app import Shared, create_app
 from inbox.cli import inbox
 from inbox.domain.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
 from inbox.settings import Settings, variable_of
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 from tests.exposition import every_metric
 
 ROOT = Path(__file__).parents[2]

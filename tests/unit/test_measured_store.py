@@ -6,7 +6,7 @@ import pytest
 
 from inbox.errors import AlreadyExists, InboxError, StoreUnavailable
 from inbox.measured_store import Ended, MeasuredStore, operations_of
-from inbox.store.port import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
+from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 from inbox.store.sqlite import SQLiteStore
 
 PARTS = {

@@ -7,7 +7,7 @@ import pytest
 from inbox.domain.tenants import Inbox
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
 from inbox.services.inboxes import NamedInboxes
-from inbox.store.port import InboxStore, TenantStore
+from inbox.store.interface import InboxStore, TenantStore
 
 
 class Inboxes:

@@ -15,7 +15,7 @@ from inbox.errors import StoreUnavailable
 from inbox.server.config import _Server
 from inbox.services.retention import Retention
 from inbox.settings import Settings
-from inbox.store.port import EventStore
+from inbox.store.interface import EventStore
 from inbox.store.sqlite import SQLiteStore
 
 NOW_MS = 1_732_140_249_123

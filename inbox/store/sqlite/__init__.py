@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from inbox.shared_integer import SharedInteger
+from inbox.store.shared_integer import SharedInteger
 from inbox.store.sqlite.arrivals import SQLiteArrivals
 from inbox.store.sqlite.clock import SharedClock, boot_id
 from inbox.store.sqlite.counters import SQLiteCounters

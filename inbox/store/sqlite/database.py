@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
-from inbox.shared_integer import SharedInteger
+from inbox.store.shared_integer import SharedInteger
 from inbox.store.sqlite.companions import refuse_to_replace
 from inbox.store.sqlite.disk_room import DiskRoom
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable

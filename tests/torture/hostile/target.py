@@ -12,7 +12,7 @@ from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
 from inbox.services.keys import KeyRing
 from inbox.services.tenants import Registry
 from inbox.settings import Settings
-from inbox.store.opening import open_store
+from inbox.store.factory import open_store
 from tests.service import Service, bearer
 from tests.torture.raw import Answer, Connection
 
