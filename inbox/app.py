@@ -16,8 +16,8 @@ from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import Background
 from inbox.byte_budget import ByteBudget
-from inbox.measured_store import MeasuredStore
-from inbox.metrics import Metrics
+from inbox.metrics.measured_store import MeasuredStore
+from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
 from inbox.services.consume import Polling

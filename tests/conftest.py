@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 from playwright.sync_api import Browser
 
-from inbox.metrics_folder import create_metrics_folder
+from inbox.metrics.folder import create_metrics_folder
 from tests.deploy.recording import Recording
 from tests.engines import browser, cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from inbox.metrics import Metrics
+from inbox.metrics.service_metrics import Metrics
 
 
 class Exposition:

@@ -12,7 +12,7 @@ from gunicorn.app.base import BaseApplication
 
 from inbox.app import Shared, create_app, start_background
 from inbox.errors import SettingsError
-from inbox.metrics_folder import SHARED_MEMORY, create_metrics_folder, remove_gauges
+from inbox.metrics.folder import SHARED_MEMORY, create_metrics_folder, remove_gauges
 from inbox.server.logs import GunicornLogger
 from inbox.server.worker import InboxWorker
 from inbox.settings import Settings

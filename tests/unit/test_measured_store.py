@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from inbox.errors import AlreadyExists, InboxError, StoreUnavailable
-from inbox.measured_store import Ended, MeasuredStore, operations_of
+from inbox.metrics.measured_store import Ended, MeasuredStore, operations_of
 from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 from inbox.store.sqlite import SQLiteStore
 

@@ -9,16 +9,16 @@ import pytest
 from prometheus_client.values import MultiProcessValue
 from structlog.testing import capture_logs
 
-from inbox import metrics_folder as metrics_folder_module
-from inbox.metrics import Metrics
-from inbox.metrics_folder import create_metrics_folder, remove_gauges
+from inbox.metrics import folder as metrics_folder_module
+from inbox.metrics.folder import create_metrics_folder, remove_gauges
+from inbox.metrics.service_metrics import Metrics
 from tests.exposition import Exposition
 
 
 def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: int, waiting: int = 0) -> None:
     """Counts as a process with that pid would."""
     with monkeypatch.context() as patch:
-        patch.setattr("inbox.metrics.MultiProcessValue", lambda: MultiProcessValue(lambda: pid))
+        patch.setattr("inbox.metrics.service_metrics.MultiProcessValue", lambda: MultiProcessValue(lambda: pid))
         metrics = Metrics("sqlite", folder)
     for number in range(answers):
         metrics.answered("/events", "POST", 201, number / 100, may_wait=False)

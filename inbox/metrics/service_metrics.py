@@ -26,9 +26,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
 
-from inbox.event_counts import EventCounts
-from inbox.measured_store import Ended
-from inbox.metrics_folder import has_room
+from inbox.metrics.event_counters import EventCounts
+from inbox.metrics.folder import has_room
+from inbox.metrics.measured_store import Ended
 
 _UNMATCHED = "unmatched"
 _OTHER = "other"
