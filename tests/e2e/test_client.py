@@ -46,7 +46,7 @@ class BadLine(HTTPAdapter):
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Those that a client makes, in seconds; they take no time."""
     made: list[int] = []
-    monkeypatch.setattr("inbox.calls.sleep", made.append)
+    monkeypatch.setattr("inbox.client.http_calls.sleep", made.append)
     return made
 
 

@@ -21,7 +21,7 @@ from hashlib import sha256
 from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
-from inbox.calls import Caller, CallFailed
+from inbox.client.http_calls import Caller, CallFailed
 
 __all__ = ["CallFailed", "Client", "Event", "Lease", "NewEvent", "Replayed", "StoredEvent"]
 
