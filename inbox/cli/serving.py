@@ -7,8 +7,8 @@ import click
 
 from inbox.cli.environment import OPERATOR, key_ring_of, settings_in_force
 from inbox.domain.tenants import ALL_BUT_ADMIN, TenantStatus
-from inbox.server.config import host_and_port
-from inbox.server.config import serve as run_server
+from inbox.server.gunicorn_config import host_and_port
+from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs
 from inbox.services.tenants import Registry
 from inbox.settings import Settings

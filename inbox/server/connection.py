@@ -16,11 +16,11 @@ from inbox.api.problems import log_bug
 from inbox.api.request_trail import STARTED_AT, new_request_id
 from inbox.errors import Overloaded
 from inbox.server import connections
-from inbox.server.bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.connections import Connections, State, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
+from inbox.server.request_bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
-from inbox.server.threads import DaemonThreads
+from inbox.server.thread_pool import DaemonThreads
 from inbox.server.wsgi_calls import Answer, call_app, problem_answer
 from inbox.services.blocking_polls import LONG_POLL, LONG_POLLS
 

@@ -14,7 +14,7 @@ import structlog
 from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
 from inbox.server.request_heads import Environ
-from inbox.server.threads import DaemonThreads
+from inbox.server.thread_pool import DaemonThreads
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import LONG_POLL
 from inbox.store.interface import ArrivalWatch

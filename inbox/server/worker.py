@@ -17,7 +17,7 @@ from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
 from inbox.server.request_heads import base_environ
-from inbox.server.threads import DaemonThreads
+from inbox.server.thread_pool import DaemonThreads
 from inbox.services.blocking_polls import LONG_POLLS
 
 _MAX_UNSENT_BYTES = 128 * 1024

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.server.bodies import ChunkedBody
+from inbox.server.request_bodies import ChunkedBody
 
 NEXT = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 

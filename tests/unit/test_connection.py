@@ -16,7 +16,7 @@ from inbox.server import connection
 from inbox.server.connection import Connection, Serving
 from inbox.server.connections import Connections, State
 from inbox.server.request_heads import base_environ
-from inbox.server.threads import DaemonThreads
+from inbox.server.thread_pool import DaemonThreads
 from tests.unit.event_loop import in_event_loop, until
 
 if TYPE_CHECKING:

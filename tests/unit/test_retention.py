@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from inbox.background import Background
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.errors import StoreUnavailable
-from inbox.server.config import _Server
+from inbox.server.gunicorn_config import _Server
 from inbox.services.retention import Retention
 from inbox.settings import Settings
 from inbox.store.interface import EventStore
