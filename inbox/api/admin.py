@@ -7,14 +7,13 @@ from flask import Response
 from inbox.api.answer_headers import LOCATION, NEXT
 from inbox.api.answers import empty_answer, json_answer
 from inbox.api.auth import principal, requires
-from inbox.api.fields import NoParameters
-from inbox.api.key_schemas import CreatedKey, KeyBody
 from inbox.api.keys import new_key, shown_once
 from inbox.api.openapi import Blueprint
 from inbox.api.paging import next_page
 from inbox.api.problem_catalogue import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS, WRONG_STEP
-from inbox.api.services import services
-from inbox.api.tenant_schemas import (
+from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.keys import CreatedKey, KeyBody
+from inbox.api.schemas.tenants import (
     AuditDocument,
     AuditParameters,
     NewTenantBody,
@@ -25,6 +24,7 @@ from inbox.api.tenant_schemas import (
     TenantPage,
     place_text,
 )
+from inbox.api.services import services
 from inbox.domain.documents import audit_document, tenant_document
 from inbox.domain.tenants import Scope, TenantPlace, TenantSelection
 

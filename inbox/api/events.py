@@ -12,7 +12,7 @@ from inbox.api.auth import principal, requires
 from inbox.api.examples import example_of, named
 from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import IDEMPOTENCY_CONFLICT, NOT_JSON
-from inbox.api.schemas import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
+from inbox.api.schemas.events import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.domain.tenants import Scope
 from inbox.errors import Fault, InvalidRequest

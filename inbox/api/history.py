@@ -7,12 +7,12 @@ from flask import Response
 from inbox.api.answer_headers import NEXT
 from inbox.api.answers import empty_answer, event_document, json_answer
 from inbox.api.auth import principal, requires
-from inbox.api.fields import NoParameters
-from inbox.api.history_schemas import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.openapi import Blueprint
 from inbox.api.paging import next_page
 from inbox.api.problem_catalogue import EVENT_LEASED, NOT_JSON
-from inbox.api.schemas import PolledEvent
+from inbox.api.schemas.events import PolledEvent
+from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.history import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.services import services
 from inbox.domain.events import Selection
 from inbox.domain.tenants import Scope

@@ -13,9 +13,13 @@ from inbox.api.answers import event_document, json_answer
 from inbox.api.auth import check_again, check_scopes, current_access, principal, requires
 from inbox.api.bodies import has_body
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
-from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
-from inbox.api.polling_schemas import (
+from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
+from inbox.api.problems import Refusal
+from inbox.api.request_trail import note_wait
+from inbox.api.schemas.events import PolledEvent
+from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.polling import (
     Acknowledged,
     ExtendBody,
     Extended,
@@ -25,10 +29,6 @@ from inbox.api.polling_schemas import (
     ReleaseBody,
     Released,
 )
-from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
-from inbox.api.problems import Refusal
-from inbox.api.request_trail import note_wait
-from inbox.api.schemas import PolledEvent
 from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.domain.tenants import Scope

@@ -7,10 +7,10 @@ from flask import Response
 from inbox.api.answer_headers import LOCATION
 from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
-from inbox.api.fields import NoParameters
-from inbox.api.inbox_schemas import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
+from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.inboxes import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.services import services
 from inbox.domain.tenants import Scope
 

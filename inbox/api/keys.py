@@ -7,10 +7,10 @@ from flask import Response
 
 from inbox.api.answers import empty_answer, json_answer
 from inbox.api.auth import missing_scope, principal, requires
-from inbox.api.fields import NoParameters
-from inbox.api.key_schemas import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.openapi import Blueprint
 from inbox.api.problem_catalogue import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
+from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.keys import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.services import services
 from inbox.domain.documents import key_document
 from inbox.domain.tenants import Scope

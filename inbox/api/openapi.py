@@ -17,7 +17,7 @@ from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_probl
 from inbox.api.problem_catalogue import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Problem
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.reading import reader
-from inbox.api.schemas import RAW_EVENT, ProblemDocument
+from inbox.api.schemas.events import RAW_EVENT, ProblemDocument
 from inbox.domain.tenants import INBOX_NAME, KEY_ID, TENANT_ID
 
 View = TypeVar("View", bound=Callable[..., Any])

@@ -6,9 +6,9 @@ from flask import Response
 
 from inbox.api.answers import json_answer
 from inbox.api.auth import principal, requires
-from inbox.api.fields import NoParameters
 from inbox.api.openapi import Blueprint
-from inbox.api.schemas import Caller, Health
+from inbox.api.schemas.events import Caller, Health
+from inbox.api.schemas.fields import NoParameters
 from inbox.api.services import services
 
 blueprint = Blueprint("service", __name__, description="Who is calling, and how the service is.")

@@ -7,8 +7,8 @@ from flask import Response
 from inbox.api.answers import json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
+from inbox.api.schemas.stats import InboxStats, StatsParameters
 from inbox.api.services import services
-from inbox.api.stats_schemas import InboxStats, StatsParameters
 from inbox.domain.stats import Counts, Span
 from inbox.domain.tenants import Scope
 from inbox.domain.timestamps import iso

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from inbox.api.history_schemas import DEFAULT_LISTED, MAX_LISTED
-from inbox.api.inbox_schemas import MAX_PATTERNS
-from inbox.api.polling_schemas import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_WAIT
 from inbox.api.problem_catalogue import PROBLEMS
-from inbox.api.schemas import MAX_BATCH
-from inbox.api.tenant_schemas import DEFAULT_PAGE, MAX_PAGE
+from inbox.api.schemas.events import MAX_BATCH
+from inbox.api.schemas.history import DEFAULT_LISTED, MAX_LISTED
+from inbox.api.schemas.inboxes import MAX_PATTERNS
+from inbox.api.schemas.polling import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_WAIT
+from inbox.api.schemas.tenants import DEFAULT_PAGE, MAX_PAGE
 from inbox.app import Shared, create_app
 from inbox.cli import inbox
 from inbox.domain.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import Schema, ValidationError
 
-from inbox.api.schemas import Envelope
+from inbox.api.schemas.events import Envelope
 from inbox.services.publish import Submission
 
 VALUES: st.SearchStrategy[Any] = st.one_of(

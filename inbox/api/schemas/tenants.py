@@ -8,7 +8,7 @@ from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nes
 from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
-from inbox.api.fields import Flag, FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.api.schemas.fields import Flag, FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
 from inbox.domain.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,

@@ -9,7 +9,7 @@ from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, Stri
 from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
-from inbox.api.fields import EventType, Flag, HeaderText
+from inbox.api.schemas.fields import EventType, Flag, HeaderText
 from inbox.domain.events import Status
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope
 from inbox.services.publish import Submission

@@ -7,7 +7,7 @@ from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length, OneOf, Range
 
 from inbox.api.examples import EVENT_ID, RECEIPT
-from inbox.api.fields import (
+from inbox.api.schemas.fields import (
     AT_MOST,
     DELAY_SECONDS,
     LEASE_SECONDS,

@@ -7,7 +7,7 @@ from marshmallow.fields import Boolean, Enum, Integer, String
 from marshmallow.validate import OneOf, Range
 
 from inbox.api.examples import CURSOR, HANDED_OUT_AT
-from inbox.api.fields import AT_MOST, EventType, InboxName, Moment, SmallBody, WholeNumber
+from inbox.api.schemas.fields import AT_MOST, EventType, InboxName, Moment, SmallBody, WholeNumber
 from inbox.domain.events import Order, Selection, Status
 
 MAX_LISTED = 500

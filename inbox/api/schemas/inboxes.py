@@ -5,7 +5,7 @@ from marshmallow.fields import Boolean, DateTime, List, String
 from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import STORED_AT
-from inbox.api.fields import EventTypePattern, HeaderText, JSONFlag, SmallBody
+from inbox.api.schemas.fields import EventTypePattern, HeaderText, JSONFlag, SmallBody
 
 MAX_PATTERNS = 50
 

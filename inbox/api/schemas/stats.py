@@ -4,7 +4,7 @@ from marshmallow import Schema
 from marshmallow.fields import DateTime, Enum, Integer, List, Nested, String
 
 from inbox.api.examples import EVENT_TYPE, STORED_AT
-from inbox.api.fields import InboxName
+from inbox.api.schemas.fields import InboxName
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.services.stats import Window
 

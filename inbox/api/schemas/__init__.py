@@ -1,0 +1,1 @@
+"""Marshmallow schemas of requests and responses."""
