@@ -8,14 +8,14 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from inbox import api, console
-from inbox.api.bodies import LARGEST_EVENTS_IN_A_BATCH
+from inbox.api.byte_budget import ByteBudget
 from inbox.api.flask_app import InboxApp
+from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.services import Services
 from inbox.auth.authenticator import Admission, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import Background
-from inbox.byte_budget import ByteBudget
 from inbox.metrics.measured_store import MeasuredStore
 from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals

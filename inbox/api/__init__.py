@@ -2,10 +2,23 @@
 
 from flask import Flask
 
-from inbox.api import admin, bodies, events, history, inbox, inboxes, keys, pages, paths, problems, service_info, stats
+from inbox.api import (
+    admin,
+    canonical_paths,
+    events,
+    history,
+    inbox,
+    inboxes,
+    keys,
+    pages,
+    problems,
+    request_bodies,
+    service_info,
+    stats,
+)
+from inbox.api.access_log import Answered, RequestTrail
 from inbox.api.compression import compress_answer
 from inbox.api.openapi import create_api
-from inbox.api.request_trail import Answered, RequestTrail
 from inbox.api.services import Services, attach
 
 
@@ -20,7 +33,7 @@ def install(app: Flask, services: Services, answered: Answered) -> None:
         api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)
-    app.before_request(paths.refuse_other_spellings)
+    app.before_request(canonical_paths.refuse_other_spellings)
     app.after_request(compress_answer)
-    app.teardown_request(bodies.release_budget)
+    app.teardown_request(request_bodies.release_budget)
     problems.install(app)

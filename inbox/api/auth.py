@@ -8,10 +8,10 @@ from flask import Response, after_this_request, g, request
 
 from authorizer import apikey, credentials
 from authorizer.resolver import Principal
-from inbox.api.bodies import check_ignored_body
-from inbox.api.problem_catalogue import MISSING_SCOPE, TENANT_INACTIVE
+from inbox.api.access_log import note_tenant
+from inbox.api.problem_types import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
-from inbox.api.request_trail import note_tenant
+from inbox.api.request_bodies import check_ignored_body
 from inbox.api.services import services
 from inbox.auth.authenticator import Access, Allowance
 from inbox.domain.tenants import Scope

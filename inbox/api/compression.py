@@ -7,7 +7,7 @@ from io import BytesIO
 
 from flask import Response, request
 
-from inbox.api.problem_catalogue import BAD_REQUEST
+from inbox.api.problem_types import BAD_REQUEST
 from inbox.api.problems import Refusal
 from inbox.errors import EventTooLarge
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answer_headers import LOCATION, REPLAYED
-from inbox.api.answers import json_answer, stored_document
 from inbox.api.auth import principal, requires
 from inbox.api.examples import example_of, named
 from inbox.api.openapi import Blueprint
-from inbox.api.problem_catalogue import IDEMPOTENCY_CONFLICT, NOT_JSON
+from inbox.api.problem_types import IDEMPOTENCY_CONFLICT, NOT_JSON
+from inbox.api.response_headers import LOCATION, REPLAYED
+from inbox.api.responses import json_answer, stored_document
 from inbox.api.schemas.events import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.domain.tenants import Scope

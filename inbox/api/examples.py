@@ -7,7 +7,7 @@ import orjson
 from marshmallow import Schema
 from marshmallow.fields import Field, List, Nested
 
-from inbox.api.problem_catalogue import INVALID_REQUEST, Problem
+from inbox.api.problem_types import INVALID_REQUEST, Problem
 from inbox.api.problems import problem_document
 from inbox.errors import Fault
 

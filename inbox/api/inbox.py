@@ -8,15 +8,15 @@ from typing import Any
 
 from flask import Flask, Response, request
 
-from inbox.api.answer_headers import MORE
-from inbox.api.answers import event_document, json_answer
+from inbox.api.access_log import note_wait
 from inbox.api.auth import check_again, check_scopes, current_access, principal, requires
-from inbox.api.bodies import has_body
 from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
 from inbox.api.openapi import Blueprint
-from inbox.api.problem_catalogue import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
+from inbox.api.problem_types import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
 from inbox.api.problems import Refusal
-from inbox.api.request_trail import note_wait
+from inbox.api.request_bodies import has_body
+from inbox.api.response_headers import MORE
+from inbox.api.responses import event_document, json_answer
 from inbox.api.schemas.events import PolledEvent
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.polling import (

@@ -4,11 +4,11 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answer_headers import LOCATION
-from inbox.api.answers import empty_answer, inbox_document, json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.problem_catalogue import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
+from inbox.api.problem_types import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
+from inbox.api.response_headers import LOCATION
+from inbox.api.responses import empty_answer, inbox_document, json_answer
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.inboxes import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.services import services

@@ -5,10 +5,10 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answers import empty_answer, json_answer
 from inbox.api.auth import missing_scope, principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.problem_catalogue import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
+from inbox.api.problem_types import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
+from inbox.api.responses import empty_answer, json_answer
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.keys import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.services import services

@@ -13,10 +13,10 @@ from flask import Flask, request
 from marshmallow import Schema
 
 from inbox.api import examples
-from inbox.api.answer_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_problem
-from inbox.api.problem_catalogue import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Problem
+from inbox.api.problem_types import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Problem
 from inbox.api.problems import CONTENT_TYPE
-from inbox.api.reading import reader
+from inbox.api.request_parsing import reader
+from inbox.api.response_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_problem
 from inbox.api.schemas.events import RAW_EVENT, ProblemDocument
 from inbox.domain.tenants import INBOX_NAME, KEY_ID, TENANT_ID
 

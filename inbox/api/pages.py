@@ -2,8 +2,8 @@
 
 from flask import Blueprint, Response, make_response, render_template
 
-from inbox.api.problem_catalogue import PROBLEMS
-from inbox.content_policy import OWN_ONLY
+from inbox.api.content_policy import OWN_ONLY
+from inbox.api.problem_types import PROBLEMS
 from inbox.errors import NotFound
 
 blueprint = Blueprint("pages", __name__, static_folder="static", template_folder="templates")

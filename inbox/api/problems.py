@@ -11,7 +11,8 @@ from flask import Flask, Response
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from inbox import errors
-from inbox.api.problem_catalogue import (
+from inbox.api.access_log import request_id
+from inbox.api.problem_types import (
     ALREADY_EXISTS,
     BAD_REQUEST,
     EMAIL_TAKEN,
@@ -35,7 +36,6 @@ from inbox.api.problem_catalogue import (
     WRONG_STEP,
     Problem,
 )
-from inbox.api.request_trail import request_id
 from inbox.errors import Fault, InboxError
 
 CONTENT_TYPE = "application/problem+json"

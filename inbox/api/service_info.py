@@ -4,9 +4,9 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answers import json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
+from inbox.api.responses import json_answer
 from inbox.api.schemas.events import Caller, Health
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.services import services

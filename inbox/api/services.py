@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
+from inbox.api.byte_budget import ByteBudget
 from inbox.auth.authenticator import Admission
-from inbox.byte_budget import ByteBudget
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
 from inbox.services.consume import Polling

@@ -4,9 +4,9 @@ from typing import Any
 
 from flask import Response
 
-from inbox.api.answers import json_answer
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
+from inbox.api.responses import json_answer
 from inbox.api.schemas.stats import InboxStats, StatsParameters
 from inbox.api.services import services
 from inbox.domain.stats import Counts, Span

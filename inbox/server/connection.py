@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import structlog
 
-from inbox.api.problem_catalogue import BAD_REQUEST, OVERLOADED, Problem
+from inbox.api.access_log import STARTED_AT, new_request_id
+from inbox.api.problem_types import BAD_REQUEST, OVERLOADED, Problem
 from inbox.api.problems import log_bug
-from inbox.api.request_trail import STARTED_AT, new_request_id
 from inbox.errors import Overloaded
 from inbox.server import connections
 from inbox.server.connections import Connections, State, Transfer

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from inbox.api.problem_catalogue import INTERNAL_ERROR, Problem
+from inbox.api.access_log import new_request_id
+from inbox.api.problem_types import INTERNAL_ERROR, Problem
 from inbox.api.problems import CONTENT_TYPE, log_bug, problem_document
-from inbox.api.request_trail import new_request_id
 from inbox.server.request_bodies import BodyNeeded
 from inbox.server.request_heads import Environ
 

@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from structlog.testing import capture_logs
 
-from inbox.api.problem_catalogue import PROBLEMS
+from inbox.api.problem_types import PROBLEMS
 from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from inbox.api.problem_catalogue import PROBLEMS
+from inbox.api.problem_types import PROBLEMS
 from inbox.api.schemas.events import MAX_BATCH
 from inbox.api.schemas.history import DEFAULT_LISTED, MAX_LISTED
 from inbox.api.schemas.inboxes import MAX_PATTERNS

@@ -4,7 +4,7 @@ import re
 
 from flask import request
 
-from inbox.api.problem_catalogue import NOT_FOUND
+from inbox.api.problem_types import NOT_FOUND
 from inbox.api.problems import Refusal
 
 # Letters, digits, - . _ ~ and the slash are never encoded; what has to be may stand in a name that is refused later.

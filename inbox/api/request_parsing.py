@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 from flask import Request
 from marshmallow import Schema, ValidationError
 
-from inbox.api.bodies import read_body
-from inbox.api.problem_catalogue import NOT_JSON
+from inbox.api.problem_types import NOT_JSON
 from inbox.api.problems import Refusal
+from inbox.api.request_bodies import read_body
 from inbox.api.services import services
 from inbox.domain import exact_json
 from inbox.domain.exact_json import ElementTooLarge, NotAnArray, NotJSON

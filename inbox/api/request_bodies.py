@@ -8,7 +8,7 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from inbox.api.compression import decompress
-from inbox.api.problem_catalogue import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
+from inbox.api.problem_types import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
 from inbox.api.problems import Refusal
 from inbox.api.services import services
 from inbox.errors import EventTooLarge

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from inbox.api.access_log import REQUEST_ID
 from inbox.api.examples import CURSOR, EVENT_ID
 from inbox.api.examples import REQUEST_ID as REQUEST_ID_EXAMPLE
-from inbox.api.request_trail import REQUEST_ID
 
 Refs = dict[str, str]
 
