@@ -8,7 +8,7 @@ import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
-from inbox.interrupts import stop_as_at_ctrl_c
+from inbox.stop_signals import stop_as_at_ctrl_c
 from inbox.store import factory
 
 

@@ -5,9 +5,9 @@ from contextlib import closing
 import click
 
 from inbox.cli.environment import key_ring_of, open_key_ring, settings_in_force
-from inbox.cli.moments import Duration
-from inbox.cli.tables import as_json as as_json_option
-from inbox.cli.tables import print_rows
+from inbox.cli.table_output import as_json as as_json_option
+from inbox.cli.table_output import print_rows
+from inbox.cli.timestamps import Duration
 from inbox.domain.documents import key_document
 from inbox.domain.tenants import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
 from inbox.store.factory import open_or_create_store

@@ -159,7 +159,7 @@ def test_every_picture_is_there_and_every_picture_of_the_console_is_shown() -> N
 
 
 def test_the_readme_shows_the_lines_that_a_first_start_prints() -> None:
-    from inbox.cli.serving import _FIRST_START
+    from inbox.cli.serve import _FIRST_START
 
     printed = _FIRST_START.format(url="http://127.0.0.1:8080", tenant="demo", key="ibx_…")
     readme = (ROOT / "README.md").read_text()

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from inbox.interrupts import stop_as_at_ctrl_c, too_late_to_stop
+from inbox.stop_signals import stop_as_at_ctrl_c, too_late_to_stop
 
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 # All of them at once, before Python hears of any, and each once more while it tidies up.
 IN_A_ROW = """
 import os, signal
-from inbox.interrupts import stop_as_at_ctrl_c
+from inbox.stop_signals import stop_as_at_ctrl_c
 stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 stop_as_at_ctrl_c()
 signal.pthread_sigmask(signal.SIG_BLOCK, stops)
@@ -29,7 +29,7 @@ except KeyboardInterrupt:
 """
 LATE = """
 import signal
-from inbox.interrupts import stop_as_at_ctrl_c, too_late_to_stop
+from inbox.stop_signals import stop_as_at_ctrl_c, too_late_to_stop
 class AtTheVeryEnd:
     def __del__(self, stop=signal.SIGTERM, tell=signal.raise_signal):
         tell(stop)

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from inbox.errors import BackupFailed, StoreUnavailable
-from inbox.interrupts import too_late_to_stop
+from inbox.stop_signals import too_late_to_stop
 from inbox.store.sqlite.companions import COMPANIONS, behind_links, beside
 from inbox.store.sqlite.database import refuse_empty
 from inbox.store.sqlite.migrations import check_ours

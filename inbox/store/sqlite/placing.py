@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from inbox.errors import BackupFailed
-from inbox.interrupts import too_late_to_stop
+from inbox.stop_signals import too_late_to_stop
 from inbox.store.sqlite.companions import COMPANIONS, beside
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from inbox.errors import BackupFailed
-from inbox.interrupts import too_late_to_stop
+from inbox.stop_signals import too_late_to_stop
 from inbox.store.sqlite.companions import JOURNAL, LOG, beside
 from inbox.store.sqlite.placing import give_name, sync_after
 

@@ -4,9 +4,9 @@ import sys
 
 import click
 
-from inbox.cli.calling import calls_service, inbox_name
 from inbox.cli.event_printer import print_events
-from inbox.cli.following import follow as follow_inbox
+from inbox.cli.follow import follow as follow_inbox
+from inbox.cli.service_calls import calls_service, inbox_name
 from inbox.client import Client
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX
