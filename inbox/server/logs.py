@@ -82,7 +82,7 @@ def _open_nonblocking(file: int) -> int:
 
 
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]
-    """Passes gunicorn's messages to the root logger. Its access log stays off: `request_trail` writes one line.
+    """Passes gunicorn's messages to the root logger. Its access log stays off: `inbox.api.access_log` writes one line.
 
     Private parts of gunicorn: `setup` and `error_log`. tests/e2e/test_http.py notices if they change.
     """

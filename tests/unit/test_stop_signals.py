@@ -1,4 +1,4 @@
-"""Signals that tell a command to stop. `inbox.interrupts`."""
+"""Signals that tell a command to stop. `inbox.stop_signals`."""
 
 import signal
 import subprocess
