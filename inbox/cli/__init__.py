@@ -10,22 +10,22 @@ import click
 from inbox.errors import InboxError
 
 _COMMANDS = {
-    "serve": "serving",
-    "quickstart": "serving",
+    "serve": "serve",
+    "quickstart": "serve",
     "init": "setup",
     "config": "setup",
     "backup": "backup",
     "restore": "backup",
-    "copy": "moving",
+    "copy": "copy",
     "tenants": "tenants",
     "keys": "keys",
-    "send": "client",
-    "poll": "client",
-    "replay": "replaying",
+    "send": "events",
+    "poll": "events",
+    "replay": "replay",
     "inboxes": "inboxes",
-    "purge": "retention",
+    "purge": "purge",
     "backlog": "backlog",
-    "recount": "recounting",
+    "recount": "recount",
 }
 
 
