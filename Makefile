@@ -53,7 +53,7 @@ bench: engines ## ratios against references in the same run, held against goals
 profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy needs root for it
 	$(BIN)/python -m bench.profile
 
-cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/cost.md
+cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/explanation/cost.md
 	$(BIN)/python -m bench.cost
 
 # One after the other: each of them takes all that the machine has.
@@ -61,7 +61,7 @@ torture: engines ## the long crash, fault and concurrency runs; at its end a soa
 	$(BIN)/pytest --torture --all-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
-recipes: engines ## what docs/recipes show, with Node-RED, which is fetched first
+recipes: engines ## what docs/how-to/recipes show, with Node-RED, which is fetched first
 	@$(BIN)/python -m tests.engines node_red
 	$(BIN)/pytest --node-red --all-engines tests/recipes
 

@@ -1,4 +1,4 @@
-"""docs/performance.svg, and the table in docs/performance.md, drawn from bench/results.json.
+"""docs/explanation/performance.svg, and the table in docs/explanation/performance.md, drawn from bench/results.json.
 
     python -m bench.chart
 
@@ -11,7 +11,7 @@ from html import escape
 from bench import report
 from bench.rounds import Bound, Outcome, Row
 
-CHART = report.ROOT / "docs" / "performance.svg"
+CHART = report.ROOT / "docs" / "explanation" / "performance.svg"
 
 _WIDTH, _TRACK_X, _TRACK_WIDTH, _ROW_HEIGHT, _TOP = 960, 370, 330, 44, 66
 # The goal stands in the middle; what is twice as much or more ends at the edge.

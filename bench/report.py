@@ -1,4 +1,4 @@
-"""What a run came to: bench/results.json, and the table made of it for a terminal and for docs/performance.md."""
+"""Results of a bench run: bench/results.json, and the table for a terminal and for docs/explanation/performance.md."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from inbox.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results.json"
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "explanation" / "performance.md"
 
 _BEGIN = "<!-- made by `make bench` from bench/results.json -->\n"
 _END = "<!-- until here -->\n"

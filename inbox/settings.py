@@ -73,7 +73,7 @@ def _setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Each field is the variable INBOX_<NAME>. What they mean is in docs/settings.md."""
+    """Each field is the variable INBOX_<NAME>. What they mean is in docs/reference/settings.md."""
 
     store: str = _setting("sqlite:///data/inbox.db", _store)
     table_prefix: str = _setting("", _table_prefix)

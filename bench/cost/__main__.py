@@ -1,4 +1,4 @@
-"""`make cost`: counts the units on DynamoDB Local into bench/units.json, and makes docs/cost.md of them."""
+"""`make cost`: counts the units on DynamoDB Local into bench/units.json, and makes docs/explanation/cost.md of them."""
 
 import json
 import os

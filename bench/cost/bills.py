@@ -19,7 +19,7 @@ _GIGABYTE = 1024**3
 # What DynamoDB adds to each item when it bills storage, in the table and in each index.
 _ITEM_OVERHEAD_BYTES = 100
 _TABLE = "Events"
-# Over HTTP, one event a POST and 100 a poll: docs/scale.md says how that was measured.
+# Over HTTP, one event a POST and 100 a poll: docs/explanation/scale.md says how that was measured.
 SENDING_MS, POLLING_MS = 1.8, 0.5
 PEAK_FACTOR = 3
 BUSY = 0.6

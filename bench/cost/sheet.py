@@ -1,4 +1,4 @@
-"""docs/cost.md, from its words in sheet.md and the figures."""
+"""docs/explanation/cost.md, from its words in sheet.md and the figures."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from bench.cost.bills import Bills
 from bench.cost.prices import MILLION
 
 UNITS = Path(__file__).parents[1] / "units.json"
-SHEET = Path(__file__).parents[2] / "docs" / "cost.md"
+SHEET = Path(__file__).parents[2] / "docs" / "explanation" / "cost.md"
 _WORDS = Path(__file__).with_name("sheet.md")
 _MONTHS = (1_000, MILLION, 1_000 * MILLION)
 _LOOKS_A_SECOND = 5

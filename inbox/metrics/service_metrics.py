@@ -1,4 +1,4 @@
-"""What the service counts of itself, for Prometheus. docs/metrics.md says what it means; a test compares the two.
+"""The Prometheus metrics of the service. docs/reference/metrics.md describes them; a test compares the two.
 
 No label holds anything that a client chooses, so there are only so many series: nothing of tenants, keys or paths.
 """

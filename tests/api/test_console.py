@@ -104,5 +104,5 @@ def test_every_icon_that_is_asked_for_is_drawn() -> None:
 
 
 def test_the_workflow_for_n8n_is_the_one_that_was_tried() -> None:
-    """docs/recipes is not installed with the package, so the console has a copy."""
-    assert (STATIC / "n8n.json").read_text() == (ROOT / "docs" / "recipes" / "n8n.json").read_text()
+    """docs/how-to/recipes is not installed with the package, so the console has a copy."""
+    assert (STATIC / "n8n.json").read_text() == (ROOT / "docs" / "how-to" / "recipes" / "n8n.json").read_text()

@@ -1,4 +1,4 @@
-"""What docs/cost.md says an event costs is what it costs now."""
+"""What docs/explanation/cost.md says an event costs is what it costs now."""
 
 import json
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Programs that the recipes in docs/recipes are written for, and proxies that stand in front of the service.
+"""Programs that the recipes in docs/how-to/recipes are written for, and proxies that stand in front of the service.
 
 `python -m tests.engines programs` installs those that the machine does not have, and says in one line where it cannot.
 """

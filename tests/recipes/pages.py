@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "docs" / "recipes"
+FOLDER = Path(__file__).parents[2] / "docs" / "how-to" / "recipes"
 INDEX = FOLDER / "README.md"
 _SCOPES = re.compile("`(events:write|inbox:read|tenant:manage)`")
 _BLOCK = re.compile(r"^```(.*)\n((?s:.*?))^```$", re.MULTILINE)

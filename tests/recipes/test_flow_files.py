@@ -11,7 +11,7 @@ import requests
 
 from tests.service import Service
 
-RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+RECIPES = Path(__file__).parents[2] / "docs" / "how-to" / "recipes"
 
 
 class NodeRedFlow:

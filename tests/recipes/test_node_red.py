@@ -1,4 +1,4 @@
-"""The flow of docs/recipes in a real Node-RED: each event once, and again where it was not acknowledged.
+"""The flow of docs/how-to/recipes in a real Node-RED: each event once, and again where it was not acknowledged.
 
 Only there with `pytest --node-red`; `make recipes` fetches it first. Without the option this file
 is not collected, unless it is named itself.
@@ -17,7 +17,7 @@ from tests.engines import node_red
 from tests.engines.node_red import NodeRed
 from tests.service import Service, until
 
-FLOW = Path(__file__).parents[2] / "docs" / "recipes" / "node-red.json"
+FLOW = Path(__file__).parents[2] / "docs" / "how-to" / "recipes" / "node-red.json"
 OWN_NODES = "your-own-nodes"
 
 

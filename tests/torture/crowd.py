@@ -26,7 +26,7 @@ class Crowd:
 
     def add_producers(self, count: int) -> None:
         """Shared out between the tenants; half of them send again where no answer came."""
-        # docs/storage.md: a poll while a batch is being stored sees all of it or nothing, or 25 at a time.
+        # docs/reference/storage.md: a poll while a batch is being stored sees all of it or nothing, or 25 at a time.
         # DynamoDB Local must keep up: with four times as many events, polls took 10 seconds and stopping workers had to
         # abandon them.
         together, pace_seconds = (25, 1) if self.services[0].is_on_dynamodb else (1, 0)

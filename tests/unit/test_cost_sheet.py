@@ -1,4 +1,4 @@
-"""docs/cost.md is made, not written."""
+"""docs/explanation/cost.md is made, not written."""
 
 import json
 

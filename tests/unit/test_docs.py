@@ -33,7 +33,7 @@ def first_cells(text: str) -> list[str]:
 
 
 def test_every_setting_is_described_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", page("settings.md"), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", page("reference/settings.md"), re.MULTILINE))
     assert set(rows) == {variable_of(each.name) for each in fields(Settings)}
     for each in fields(Settings):
         if each.name not in ("workers", "log_format", "api_key", "authorizer_secret", "table_prefix"):
@@ -55,7 +55,7 @@ def commands_of(command: click.Command, words: str) -> dict[str, click.Command]:
 def test_every_command_is_described_with_its_options() -> None:
     described = {
         " ".join(re.findall(r"^inbox(?: [a-z]+)+", usage)): usage
-        for usage in first_cells(page("commands.md"))
+        for usage in first_cells(page("reference/commands.md"))
         if usage.startswith("inbox ")
     }
     commands = commands_of(inbox, "inbox")
@@ -67,12 +67,14 @@ def test_every_command_is_described_with_its_options() -> None:
 
 def test_every_make_target_is_described() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"help"}
-    described = {usage.removeprefix("make ") for usage in first_cells(page("commands.md")) if usage.startswith("make ")}
+    described = {
+        usage.removeprefix("make ") for usage in first_cells(page("reference/commands.md")) if usage.startswith("make ")
+    }
     assert targets == described
 
 
 def test_every_problem_is_described_with_its_status() -> None:
-    rows = re.findall(r"^\| (\d{3}) \| `/problems/([a-z-]+)` \|", page("http.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (\d{3}) \| `/problems/([a-z-]+)` \|", page("reference/http.md"), re.MULTILINE)
     assert {(int(status), slug) for status, slug in rows} == {(each.status, each.slug) for each in PROBLEMS.values()}
 
 
@@ -87,30 +89,30 @@ def test_every_route_is_described(tmp_path: Path) -> None:
         if "<path:" not in rule.rule
     }
     store.close()
-    headings = re.findall(r"^## ([A-Z]+ /\S*)$", page("http.md"), re.MULTILINE)
-    rows = re.findall(r"^\| (`[A-Z]+ /[^|]*`) \|", page("http.md"), re.MULTILINE)
+    headings = re.findall(r"^## ([A-Z]+ /\S*)$", page("reference/http.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (`[A-Z]+ /[^|]*`) \|", page("reference/http.md"), re.MULTILINE)
     assert routes == {*headings, *(call for row in rows for call in re.findall("`([^`]+)`", row))}
 
 
 def test_the_limits_are_the_documented_ones() -> None:
-    assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in page("http.md")
-    assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in page("http.md")
-    assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in page("http.md")
-    assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in page("http.md")
-    assert f"1 to {MAX_PATTERNS} patterns" in page("http.md")
-    assert f"A tenant can have {MOST_INBOXES}," in page("http.md")
-    assert f"array of 1 to {MAX_BATCH} events" in page("http.md")
-    assert f"A tenant can have {MOST_KEYS} keys" in page("http.md")
-    assert f"(0 to {MAX_OVERLAP_SECONDS}, a day where it is not given)" in page("http.md")
-    assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in page("http.md")
-    assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("http.md")
+    assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in page("reference/http.md")
+    assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in page("reference/http.md")
+    assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in page("reference/http.md")
+    assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in page("reference/http.md")
+    assert f"1 to {MAX_PATTERNS} patterns" in page("reference/http.md")
+    assert f"A tenant can have {MOST_INBOXES}," in page("reference/http.md")
+    assert f"array of 1 to {MAX_BATCH} events" in page("reference/http.md")
+    assert f"A tenant can have {MOST_KEYS} keys" in page("reference/http.md")
+    assert f"(0 to {MAX_OVERLAP_SECONDS}, a day where it is not given)" in page("reference/http.md")
+    assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in page("reference/http.md")
+    assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("reference/http.md")
 
 
 def test_every_metric_is_described_with_its_type_and_labels() -> None:
     described = {
         name: (kind, set(re.findall("`([a-z]+)`", labels)))
         for name, kind, labels in re.findall(
-            r"^\| `(inbox_\w+)` \| (\w+) \| ([^|]*)\|", page("metrics.md"), re.MULTILINE
+            r"^\| `(inbox_\w+)` \| (\w+) \| ([^|]*)\|", page("reference/metrics.md"), re.MULTILINE
         )
     }
     assert described == {
@@ -122,12 +124,14 @@ def test_every_metric_is_described_with_its_type_and_labels() -> None:
 def test_every_dependency_earns_its_line() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split("[<>=]", each)[0] for each in project["dependencies"]}
-    described = set(re.findall(r"^\| ([a-z0-9_-]+)(?: \([a-z]+\))? \|", page("architecture.md"), re.MULTILINE))
+    described = set(
+        re.findall(r"^\| ([a-z0-9_-]+)(?: \([a-z]+\))? \|", page("explanation/architecture.md"), re.MULTILINE)
+    )
     assert described - {"package"} == needed | {"swagger-ui"}
 
 
 def test_every_attack_of_the_threat_model_names_a_test_that_is_there() -> None:
-    attacks = page("security.md").partition("## The attacks")[2].partition("\n## ")[0]
+    attacks = page("explanation/security.md").partition("## The attacks")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (?!attack )[^|]+\|[^|]+\|(.+)\|$", attacks, re.MULTILINE)
     assert len(rows) > 50
     for row in rows:

@@ -1,4 +1,4 @@
-// What to paste where. docs/recipes has the same at length, each tried.
+// What to paste where. docs/how-to/recipes has the same at length, each tried.
 
 import { call } from "../api.js";
 
