@@ -1,7 +1,6 @@
 // Buttons, fields and the like, the same everywhere.
 
-import { el, icon, newId } from "./dom.js";
-import { keepFocus } from "./focus.js";
+import { el, icon, keepFocus, newId } from "./dom.js";
 
 export function button(label, onclick, classes = "", attributes = {}) {
   return el("button", { type: "button", class: `button ${classes}`, onclick, ...attributes }, label);
@@ -93,4 +92,12 @@ export async function busy(control, act) {
 export function busyButton(label, act, classes, attributes) {
   const element = button(label, () => busy(element, act), classes, attributes);
   return element;
+}
+
+// The heading of a view, what it is for, and what can be done with all of it.
+
+export function viewHead(title, words = "", ...actions) {
+  return el("div", { class: "view-head" },
+    el("div", {}, el("h2", { tabindex: -1 }, title), words && el("p", {}, words)),
+    actions.length > 0 && el("div", { class: "line" }, actions));
 }

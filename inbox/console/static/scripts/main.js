@@ -1,18 +1,18 @@
 // Starts the console: who is signed in, and which view the address asks for.
 
 import { call, onKeyRefused } from "./api.js";
+import { button, viewHead } from "./controls.js";
 import { closeAll, isHeld } from "./dialogs.js";
-import { el, fill } from "./dom.js";
+import { el, fill, foreign, icon } from "./dom.js";
 import { address, parse } from "./router.js";
 import { session } from "./session.js";
-import { markCurrent, showFrame } from "./shell.js";
-import { viewHead } from "./view_head.js";
-import { VIEWS } from "./views/all.js";
-import { openNoAnswer } from "./views/no_answer.js";
-import { openSignIn } from "./views/sign_in.js";
+import { VIEWS } from "./views/index.js";
+import { openNoAnswer, openSignIn } from "./views/sign_in.js";
 
 const PRODUCT = "Polling Inbox";
 const main = document.getElementById("main");
+const account = document.getElementById("account");
+const side = document.getElementById("side");
 let current = { name: null, update: null, leave: new AbortController() };
 
 function leave() {
@@ -98,6 +98,25 @@ async function resume() {
   }
   enter();
   return true;
+}
+
+// What surrounds every view: the bar with the tenant, and the navigation.
+function showFrame(views, signOut) {
+  fill(account,
+    session.me && foreign(session.me.tenant_name, { class: "tenant", title: `Tenant ${session.me.tenant_id}` }),
+    el("a", { class: "button plain small docs", href: "/docs" }, "API docs"),
+    session.me && button("Sign out", signOut, "small"));
+  fill(side, views.length > 0 && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, views.map((view) =>
+    el("li", {}, el("a", { href: address(view.name), "data-view": view.name }, icon(view.name), view.title))))));
+}
+
+function markCurrent(name) {
+  for (const link of side.querySelectorAll("a")) {
+    if (link.dataset.view === name) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
+  }
 }
 
 document.getElementById("skip").addEventListener("click", (event) => {

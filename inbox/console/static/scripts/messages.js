@@ -1,7 +1,6 @@
 // What is said to people: news that go away by themselves, and problems that stay where they arose.
 
-import { el, fill } from "./dom.js";
-import { topmostDialog } from "./focus.js";
+import { el, fill, topmostDialog } from "./dom.js";
 
 const SHOWN_MS = 5000;
 let timer;

@@ -1,7 +1,8 @@
 // Tables that keep their meaning when they are shown as cards on a phone.
 
-import { el } from "./dom.js";
-import { refill } from "./refilling.js";
+import { button } from "./controls.js";
+import { el, keepFocus } from "./dom.js";
+import { attempt } from "./messages.js";
 
 // `show(rows)` brings it up to date. `columns` are {label, kind}: `number` stands right, `lead` needs no label on a card, `actions` has buttons.
 export function table(caption, columns, { cards = true, captionShown = false, classes = "" } = {}) {
@@ -37,4 +38,40 @@ export function opening(open) {
 
 function none(columns, words) {
   return el("tr", { role: "row", class: "none", "data-key": "" }, el("td", { role: "cell", class: "empty", colspan: columns.length }, words));
+}
+
+// Brings rows up to date in place: what has not changed is not touched, so that focus and selections stay where they are.
+
+// Every row has a `data-key` of its own. Those in `rows` take the place of those that are there.
+export function refill(body, rows) {
+  const focused = body.contains(document.activeElement);
+  const wanted = new Map(rows.map((row) => [row.dataset.key, row]));
+  const there = new Map();
+  for (const row of [...body.children]) {
+    if (wanted.has(row.dataset.key)) there.set(row.dataset.key, row);
+    else row.remove();
+  }
+  let place = body.firstElementChild;
+  for (const [key, row] of wanted) {
+    const old = there.get(key);
+    if (old) update(old, row);
+    if (old && old === place) place = place.nextElementSibling;
+    else body.insertBefore(old ?? row, place);
+  }
+  if (focused) keepFocus();
+}
+
+function update(old, row) {
+  [...row.children].forEach((cell, place) => {
+    if (!old.children[place].isEqualNode(cell)) old.children[place].replaceWith(cell);
+  });
+}
+
+// What a table is filled with, or a way to try again.
+
+// `look(until)` fills the rows; what came in its way is shown in the slot. Whose turn it is says `turn`, of latest.js.
+export async function load(rows, slot, turn, look) {
+  const until = turn();
+  if ((await attempt(slot, () => look(until))) || until.aborted) return;
+  rows.show([], button("Try again", () => load(rows, slot, turn, look)));
 }

@@ -1,12 +1,11 @@
 // Lines and settings to paste elsewhere, with this service's own address.
 
+import { latest } from "../async.js";
 import { copyButton } from "../clipboard.js";
-import { button, check } from "../controls.js";
+import { button, check, viewHead } from "../controls.js";
 import { el, fill, newId } from "../dom.js";
-import { latest } from "../latest.js";
 import { alertSlot, attempt } from "../messages.js";
 import { session } from "../session.js";
-import { viewHead } from "../view_head.js";
 import { GUIDES } from "./connect_guides.js";
 
 export function openConnect(root, { signal }) {

@@ -2,7 +2,7 @@
 
 import { field, input, select } from "../controls.js";
 import { el } from "../dom.js";
-import { EVENT_TYPE } from "./event_type.js";
+import { EVENT_TYPE } from "./event_types.js";
 
 const STATUSES = ["undelivered", "leased", "delivered", "dead"];
 const TYPING_MS = 300;

@@ -1,21 +1,18 @@
 // Every event, newest first, as it comes in.
 
-import { get } from "../api.js";
-import { button, check } from "../controls.js";
-import { el, fill } from "../dom.js";
-import { addressedDrawer } from "../drawers.js";
-import { keepFocus } from "../focus.js";
-import { latest } from "../latest.js";
+import { call, get, nextPage, withQuery } from "../api.js";
+import { latest, repeat } from "../async.js";
+import { button, check, statusBadge, viewHead } from "../controls.js";
+import { addressedDrawer } from "../dialogs.js";
+import { el, fill, keepFocus } from "../dom.js";
+import { count, time } from "../format.js";
 import { alertSlot, attempt, showProblem } from "../messages.js";
-import { count } from "../moments.js";
 import { address, goOver, note } from "../router.js";
 import { session } from "../session.js";
-import { repeat } from "../ticking.js";
-import { viewHead } from "../view_head.js";
+import { opening, table } from "../tables.js";
 import { openEvent } from "./event_drawer.js";
 import { eventFilters } from "./event_filters.js";
-import { MOST_SHOWN, newest, PAGE } from "./event_list.js";
-import { eventTable } from "./event_table.js";
+import { shownType } from "./event_types.js";
 
 const REFRESH_MS = 2000;
 // With payloads of a megabyte a second's pause is added for each.
@@ -131,4 +128,50 @@ function emptyWords() {
   return el("span", {}, "No events yet. ",
     session.may("events:write") ? [el("a", { href: address("send") }, "Send one"), ", or "] : [],
     el("a", { href: address("connect") }, "connect a system"), ": it appears here by itself.");
+}
+
+// The newest events, without their payloads.
+
+export const PAGE = 25;
+export const MOST_SHOWN = 500;
+
+// `amount` of them, in one answer if it can be. Large payloads, and filters that match little, make answers short: no more
+// are asked for than there are pages in the amount.
+export async function newest(parameters, amount, signal) {
+  const events = [];
+  let path = withQuery("/events", { ...parameters, limit: amount });
+  let size = 0;
+  for (let answers = 0; path && events.length < amount && answers < amount / PAGE; answers += 1) {
+    const { text, headers } = await call(path, { signal });
+    events.push(...JSON.parse(text).map(({ payload: _, ...event }) => event));
+    size += text.length;
+    path = nextPage(headers);
+  }
+  return { events: events.slice(0, amount), more: path !== null || events.length > amount, size };
+}
+
+// Events as rows. New ones are marked for a moment.
+
+const COLUMNS = [
+  { label: "Time", kind: "at nowrap" }, { label: "Type", kind: "type" }, { label: "Status", kind: "status" },
+  { label: "Deliveries", kind: "times number" }, { label: "Id", kind: "id" },
+];
+
+export function eventTable(open) {
+  const events = table("Events", COLUMNS, { classes: "events" });
+  let seen = null;
+
+  function row(event) {
+    const opens = (label, classes) =>
+      el("button", { type: "button", class: `link-button ${classes}`, onclick: () => open(event.id) }, label);
+    return events.row(event.id, [
+      time(event.created_at, "short"), opens(shownType(event.event_type), ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
+    ], { class: seen && !seen.has(event.id) ? "fresh" : null, ...opening(() => open(event.id)) });
+  }
+
+  function show(all, loaded, ...otherwise) {
+    events.show(all.map(row), ...otherwise);
+    seen = loaded ? new Set(all.map((event) => event.id)) : null;
+  }
+  return { box: events.box, show };
 }

@@ -1,19 +1,17 @@
 // The inboxes: what each takes, and what waits in it.
 
-import { send } from "../api.js";
-import { button, submit, busy, field, form, input } from "../controls.js";
-import { confirm } from "../dialogs.js";
+import { call, send } from "../api.js";
+import { latest, pause, repeat } from "../async.js";
+import { busy, button, closeButton, field, form, input, submit, viewHead } from "../controls.js";
+import { confirm, open } from "../dialogs.js";
 import { el, fill } from "../dom.js";
-import { DEFAULT, allInboxes, isOff, marked } from "../inboxes.js";
-import { latest } from "../latest.js";
+import { member, parse, pretty } from "../exact_json.js";
+import { count, span, time, timeOr } from "../format.js";
+import { DEFAULT, allInboxes, figures, isOff, marked } from "../inbox_stats.js";
 import { alertSlot, attempt, say, showProblem } from "../messages.js";
-import { count, span, timeOr } from "../moments.js";
 import { session } from "../session.js";
-import { figures } from "../stats.js";
 import { table } from "../tables.js";
-import { pause, repeat } from "../ticking.js";
-import { viewHead } from "../view_head.js";
-import { openPeek } from "./peek.js";
+import { shownType } from "./event_types.js";
 
 const REFRESH_MS = 10_000;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -144,4 +142,38 @@ function confirmChange(name, patterns, save) {
 
 function managersOnly() {
   return el("p", { class: "notice" }, "Creating and deleting inboxes needs a key with the scope ", el("code", {}, "tenant:manage"), ".");
+}
+
+// What waits in an inbox, the oldest first. Nobody is kept from getting it.
+
+const SHOWN = 20;
+const LONGEST = 2000;
+
+export function openPeek(inbox) {
+  const leave = new AbortController();
+  const slot = alertSlot();
+  const list = el("div", {}, el("p", { class: "faint" }, "Loading …"));
+  open(`Waiting in ${inbox}`, "wide", (shut) => el("div", { class: "inside" },
+    el("div", { class: "line apart" }, el("h3", {}, `Waiting in ${inbox}`), closeButton(() => shut())),
+    el("p", { class: "faint" }, "The order in which polls get them. Looking takes nothing."),
+    slot, list), { onclose: () => leave.abort() });
+
+  attempt(slot, async () => {
+    const { text, headers } = await call(`/inbox/${inbox}?mode=peek&limit=${SHOWN}`, { signal: leave.signal });
+    const events = JSON.parse(text);
+    const exact = parse(text).items.map((event) => pretty(member(event, "payload")));
+    const more = headers.get("Inbox-More") === "true" || events.length === SHOWN;
+    fill(list,
+      events.length === 0 && el("p", {}, "Nothing waits. An event that is sent now would appear here until it is polled."),
+      el("ol", { class: "waiting" }, events.map((event, place) => peekRow(event, exact[place]))),
+      more && el("p", { class: "faint small" }, `The oldest ${events.length} are shown.`));
+  });
+}
+
+function peekRow(event, payload) {
+  return el("li", {},
+    el("div", { class: "line apart" },
+      el("strong", {}, shownType(event.event_type)),
+      el("span", { class: "faint small" }, time(event.created_at, "short"))),
+    el("pre", { tabindex: 0, role: "group", "aria-label": "Payload" }, payload.length > LONGEST ? `${payload.slice(0, LONGEST)}…` : payload));
 }

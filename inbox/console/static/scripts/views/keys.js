@@ -1,18 +1,15 @@
 // The tenant's own keys: listed, made, rotated, revoked.
 
 import { get, send } from "../api.js";
-import { badge, button, field, select, statusBadge } from "../controls.js";
-import { confirm } from "../dialogs.js";
+import { latest } from "../async.js";
+import { copyButton } from "../clipboard.js";
+import { badge, busy, button, check, field, form, input, select, statusBadge, submit, viewHead } from "../controls.js";
+import { confirm, open } from "../dialogs.js";
 import { el, foreign } from "../dom.js";
-import { latest } from "../latest.js";
-import { load } from "../loading.js";
-import { alertSlot, say } from "../messages.js";
-import { timeOr } from "../moments.js";
+import { timeOr } from "../format.js";
+import { alertSlot, attempt, say } from "../messages.js";
 import { session } from "../session.js";
-import { table } from "../tables.js";
-import { viewHead } from "../view_head.js";
-import { keyCreation } from "./key_creation.js";
-import { showNewKey } from "./new_key.js";
+import { load, table } from "../tables.js";
 
 const OVERLAPS = [["86400", "1 day"], ["3600", "1 hour"], ["604800", "7 days"], ["0", "no longer: refuse it at once"]];
 const COLUMNS = [
@@ -86,4 +83,56 @@ export function openKeys(root, { signal }) {
 function called(key) {
   const mark = key.hint ?? key.key_id;
   return key.name ? `${key.name} (${mark})` : mark;
+}
+
+// The form that makes a key.
+
+const SCOPES = [
+  ["events:write", "send events", true],
+  ["events:read", "look at events and figures only", false],
+  ["inbox:read", "look at, poll and replay events", true],
+  ["tenant:manage", "manage keys and inboxes, erase events", false],
+];
+// Only a key that has it can pass it on, and only the tenant system has any.
+const ADMIN = ["admin", "manage all tenants", false];
+const DAY_MS = 86_400_000;
+const LIVES = [["", "never"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]];
+const LONGEST_NAME = 200;
+
+export function keyCreation(made, signal) {
+  const name = input({ placeholder: "zapier", maxlength: LONGEST_NAME });
+  const life = select(LIVES);
+  const offered = session.may("admin") ? [...SCOPES, ADMIN] : SCOPES;
+  const boxes = offered.map(([scope, hint, checked]) => check(scope, { checked, hint, value: scope }));
+  const fault = el("p", { class: "fault", "aria-live": "polite" });
+  const slot = alertSlot();
+  const make = submit("Create key");
+
+  const entry = form(() => {
+    const scopes = boxes.map((each) => each.box).filter((box) => box.checked).map((box) => box.value);
+    fault.textContent = scopes.length ? "" : "Choose one scope at least.";
+    if (!scopes.length) return boxes[0].box.focus();
+    const expires = life.value ? new Date(Date.now() + Number(life.value) * DAY_MS).toISOString() : null;
+    return busy(make, () => attempt(slot, async () => {
+      const { document } = await send("POST", "/keys", { name: name.value.trim(), scopes, expires_at: expires }, signal);
+      name.value = "";
+      made(document);
+    }));
+  },
+  el("div", { class: "form-row" }, field("Name", name, "What it is for."), field("Expires in", life)),
+  el("fieldset", { class: "field" }, el("legend", {}, "Scopes"), el("div", { class: "scopes" }, boxes), fault),
+  slot, el("div", {}, make));
+  return el("section", { class: "card stack", "aria-labelledby": "create-key" }, el("h3", { id: "create-key" }, "Create a key"), entry);
+}
+
+// A key that was just made: shown this once.
+
+export function showNewKey(key, name) {
+  return open("New key", "", (shut) => el("div", { class: "inside" },
+    el("h3", {}, "New key"),
+    el("p", { class: "soft" }, name ? `The key ${name}, shown this once. ` : "Shown this once. ", "Only its hash is stored: nobody can show it again."),
+    el("p", { class: "secret" }, key),
+    el("div", { class: "choices" },
+      copyButton(key, { classes: "button" }),
+      button("I have saved it", () => shut(), "primary"))), { stays: true });
 }

@@ -2,15 +2,14 @@
 
 import { call } from "../api.js";
 import { copyButton } from "../clipboard.js";
-import { busy, field, form, input, submit } from "../controls.js";
+import { busy, field, form, input, submit, viewHead } from "../controls.js";
 import { sendLine } from "../curl.js";
 import { el, fill } from "../dom.js";
-import { compact, DEEPEST, parse } from "../exact_json.js";
+import { DEEPEST, compact, parse } from "../exact_json.js";
 import { alertSlot, attempt } from "../messages.js";
 import { address } from "../router.js";
 import { session } from "../session.js";
-import { viewHead } from "../view_head.js";
-import { EVENT_TYPE } from "./event_type.js";
+import { EVENT_TYPE } from "./event_types.js";
 
 const EXAMPLE = '{\n  "order": 1001,\n  "total": 99.90,\n  "customer": "Ada Lovelace"\n}';
 const LONGEST_KEY = 255;

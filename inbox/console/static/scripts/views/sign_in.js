@@ -1,7 +1,7 @@
 // Signing in: a key is tried with GET /me, which says whose it is.
 
 import { call } from "../api.js";
-import { busy, field, form, input, submit } from "../controls.js";
+import { busy, busyButton, button, field, form, input, submit } from "../controls.js";
 import { el, fill } from "../dom.js";
 import { alertSlot, showProblem } from "../messages.js";
 
@@ -44,4 +44,18 @@ export function openSignIn(main, reason, signedIn) {
       el("p", {}, "No key yet? ", el("code", {}, "make run"), " prints one when it first starts, and ",
         el("code", {}, ".venv/bin/inbox keys create demo --scope all"), " makes another. Elsewhere it is ", el("code", {}, "inbox keys create TENANT --scope all"), "."))));
   key.focus();
+}
+
+// The key of this tab could not be tried: it is kept until the service itself refuses it.
+
+export function openNoAnswer(main, problem, again, signOut) {
+  const slot = alertSlot();
+  const retry = busyButton("Try again", again, "primary");
+  fill(main, el("div", { class: "sign-in" }, el("section", { class: "card stack", "aria-labelledby": "no-answer" },
+    el("h2", { id: "no-answer", tabindex: -1 }, "The console could not be opened"),
+    slot,
+    el("p", { class: "faint" }, "Your key is kept in this tab."),
+    el("div", { class: "line" }, retry, button("Sign out", signOut)))));
+  showProblem(slot, problem);
+  retry.focus();
 }

@@ -1,17 +1,15 @@
 // The registry of tenants, for whoever runs the service.
 
 import { get, send, withQuery } from "../api.js";
-import { busy, busyButton, check, field, form, input, select, statusBadge, submit } from "../controls.js";
+import { latest } from "../async.js";
+import { busy, busyButton, check, field, form, input, select, statusBadge, submit, viewHead } from "../controls.js";
+import { addressedDrawer } from "../dialogs.js";
 import { el, fill, foreign } from "../dom.js";
-import { addressedDrawer } from "../drawers.js";
-import { latest } from "../latest.js";
-import { load } from "../loading.js";
+import { time } from "../format.js";
 import { alertSlot, attempt, say } from "../messages.js";
-import { time } from "../moments.js";
 import { goOver, note } from "../router.js";
-import { opening, table } from "../tables.js";
-import { viewHead } from "../view_head.js";
-import { openTenant } from "./tenant_dialog.js";
+import { load, opening, table } from "../tables.js";
+import { openTenant } from "./tenant_drawer.js";
 
 const PAGE = 50;
 const MOST_SHOWN = 500;

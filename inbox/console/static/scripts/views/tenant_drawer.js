@@ -2,12 +2,11 @@
 
 import { get, send } from "../api.js";
 import { busyButton, statusBadge } from "../controls.js";
-import { confirm } from "../dialogs.js";
+import { confirm, openDrawer } from "../dialogs.js";
 import { el, fill, foreign } from "../dom.js";
-import { openDrawer } from "../drawers.js";
+import { time } from "../format.js";
 import { alertSlot, attempt, say } from "../messages.js";
-import { time } from "../moments.js";
-import { showNewKey } from "./new_key.js";
+import { showNewKey } from "./keys.js";
 
 const AUDIT_SHOWN = 50;
 const SYSTEM = "system";

@@ -1,7 +1,28 @@
-// What GET /stats says of inboxes.
+// The tenant's inboxes.
 
 import { get, withQuery } from "./api.js";
-import { each } from "./pool.js";
+import { each } from "./async.js";
+import { badge } from "./controls.js";
+import { el } from "./dom.js";
+
+export const DEFAULT = "default";
+
+// `default` comes first.
+export async function allInboxes(signal) {
+  const [first, named] = await Promise.all([get(`/inboxes/${DEFAULT}`, signal), get("/inboxes", signal)]);
+  return [first, ...named];
+}
+
+// Only `default` can be off, and only it says whether it is.
+export function isOff(inbox) {
+  return inbox.enabled === false;
+}
+
+export function marked(inbox, name) {
+  return isOff(inbox) ? el("span", { class: "line" }, name, " ", badge("off")) : name;
+}
+
+// What GET /stats says of inboxes.
 
 export const WINDOWS = [["24h", "24 hours"], ["7d", "7 days"], ["30d", "30 days"]];
 

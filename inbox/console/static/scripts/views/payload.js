@@ -1,10 +1,10 @@
 // A payload as a tree to unfold. Branches are built when they are opened, a hundred members at a time, so that no
 // payload is too large to look at.
 
-import { button } from "./controls.js";
-import { el, foreign } from "./dom.js";
-import { visible } from "./exact_json.js";
-import { many } from "./moments.js";
+import { button } from "../controls.js";
+import { el, fill, foreign } from "../dom.js";
+import { pretty, visible } from "../exact_json.js";
+import { many } from "../format.js";
 
 const AT_A_TIME = 100;
 const LONG_TEXT = 600;
@@ -75,4 +75,23 @@ function leaf(name, node) {
     line.append(" ", whole);
   }
   return line;
+}
+
+// The payload, as a tree or as the JSON that it is: with every number as it came.
+
+export function payloadSection(payload) {
+  const shown = el("div", {});
+  const ways = {
+    Tree: () => payloadTree(payload),
+    "Raw JSON": () => el("pre", { class: "code", tabindex: 0, role: "group", "aria-label": "Payload as JSON" }, pretty(payload)),
+  };
+  const buttons = Object.keys(ways).map((way) => el("button", { type: "button", onclick: () => show(way) }, way));
+  function show(way) {
+    for (const each of buttons) each.setAttribute("aria-pressed", String(each.textContent === way));
+    fill(shown, ways[way]());
+  }
+  show("Tree");
+  return el("section", { class: "stack-tight", "aria-label": "Payload" },
+    el("div", { class: "line apart" }, el("h4", {}, "Payload"), el("div", { class: "segments", role: "group", "aria-label": "Show the payload as" }, buttons)),
+    shown);
 }

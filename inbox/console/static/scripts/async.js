@@ -39,3 +39,36 @@ function seen(signal) {
     signal.addEventListener("abort", look, { once: true });
   });
 }
+
+// Of several looks at the same thing only the latest counts: what came late would show what was.
+
+// Each call lets go of what the one before has asked for, and gives the signal of the next look. All end with `signal`.
+export function latest(signal) {
+  let last = new AbortController();
+  return () => {
+    last.abort();
+    last = new AbortController();
+    return AbortSignal.any([signal, last.signal]);
+  };
+}
+
+// Many calls, a few at a time.
+
+// The first that fails is the last.
+export async function each(items, act, atOnce = 4) {
+  const results = new Array(items.length);
+  let next = 0;
+  const work = async () => {
+    while (next < items.length) {
+      const place = next++;
+      try {
+        results[place] = await act(items[place]);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  return results;
+}
