@@ -1,6 +1,6 @@
 'use strict';
 
-const { call } = require('./service');
+const { call } = require('./client');
 
 module.exports = {
   type: 'custom',

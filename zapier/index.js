@@ -7,7 +7,7 @@ const findEvent = require('./searches/find_event');
 const inboxList = require('./triggers/inbox_list');
 const newEvent = require('./triggers/new_event');
 const sendEvent = require('./creates/send_event');
-const { authorize, refuse } = require('./service');
+const { authorize, refuse } = require('./client');
 const { version } = require('./package.json');
 
 module.exports = {

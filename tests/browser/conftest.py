@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
-from tests.browser.account import Account, Api, admin_of, new_account
-from tests.browser.visit import Visit
-from tests.browser.watching import Watch
+from tests.browser.console_tab import Visit
+from tests.browser.page_monitor import Watch
+from tests.browser.tenant import Account, Api, admin_of, new_account
 from tests.service import Service
 
 _PATIENCE_MS = 15_000

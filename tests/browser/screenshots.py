@@ -5,9 +5,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ViewportSize, expect
 
-from tests.browser import demo
-from tests.browser.visit import Visit
-from tests.browser.watching import Watch
+from tests.browser import demo_shop
+from tests.browser.console_tab import Visit
+from tests.browser.page_monitor import Watch
 from tests.engines import browser
 from tests.service import Service
 
@@ -20,7 +20,7 @@ def main() -> None:
     _IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Path(folder))
-        key = demo.furnish(service)
+        key = demo_shop.furnish(service)
         try:
             service.start()
             with browser.running() as chromium:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
 
 # Swagger UI renders every operation anew at each click, which takes seconds on a busy machine.
 _PATIENCE_MS = 60_000

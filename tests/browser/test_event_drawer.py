@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.account import Account
-from tests.browser.answers import REQUEST_ID, refused
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.responses import REQUEST_ID, refused
+from tests.browser.tenant import Account
 
 
 def drawer(console: Visit, account: Account) -> tuple[str, Locator]:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account
-from tests.browser.answers import REQUEST_ID, refused
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.responses import REQUEST_ID, refused
+from tests.browser.tenant import Account
 
 EXACT = "12345678901234567890.000"
 

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account
 
 
 def create(console: Visit, name: str, event_types: str) -> None:

@@ -4,8 +4,8 @@ import uuid
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.account import Account, Api
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account, Api
 
 
 def tab_to(visit: Visit, target: Locator) -> None:

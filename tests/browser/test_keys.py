@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account, Api
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account, Api
 
 
 def shown(console: Visit) -> str:

@@ -5,8 +5,8 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.browser.accessibility import barriers
-from tests.browser.account import Account
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account
 
 
 def tile(console: Visit, name: str) -> Locator:

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account, Api
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account, Api
 
 
 def test_a_tenant_is_suspended_and_resumed_and_its_trail_says_so(visit: Visit, admin: Api, account: Account) -> None:

@@ -3,7 +3,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { entered, storedSample } = require('../events');
-const { call } = require('../service');
+const { call } = require('../client');
 
 /** The payload as JSON. What was entered as JSON stays as it is, number for number, unless something is put on top. */
 const payloadOf = (z, json, data) => {

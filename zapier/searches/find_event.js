@@ -1,7 +1,7 @@
 'use strict';
 
 const { entered, eventIdIn, inboxIn, outputFields, record, sample } = require('../events');
-const { call } = require('../service');
+const { call } = require('../client');
 
 // Zapier goes on with the first.
 const MOST_FOUND = 10;

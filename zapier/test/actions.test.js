@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { startPage } = require('./stand_ins');
-const { ask, authData, newInbox, send, slowKey } = require('./service');
-const { App, Zap, appTester } = require('./zap');
+const { startPage } = require('./fake_servers');
+const { ask, authData, newInbox, send, slowKey } = require('./service_client');
+const { App, Zap, appTester } = require('./simulated_zap');
 
 const authenticate = (given) => appTester(App.authentication.test, { authData: { ...authData, ...given } });
 const sendEvent = (inputData, given = authData) =>

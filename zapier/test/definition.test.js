@@ -5,7 +5,7 @@ const { test } = require('node:test');
 
 const zapier = require('zapier-platform-core');
 
-const { App } = require('./zap');
+const { App } = require('./simulated_zap');
 
 test('the definition passes the validation that Zapier runs on a push', async () => {
   const { results } = await zapier.createAppHandler(App)({ command: 'validate' });

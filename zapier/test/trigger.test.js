@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { startPage } = require('./stand_ins');
-const { ask, authData, newInbox } = require('./service');
-const { App, Zap, appTester, eventIds, reversed } = require('./zap');
+const { startPage } = require('./fake_servers');
+const { ask, authData, newInbox } = require('./service_client');
+const { App, Zap, appTester, eventIds, reversed } = require('./simulated_zap');
 
 const numbers = (records) => records.map(({ payload }) => payload.n);
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { call } = require('../service');
+const { call } = require('../client');
 
 // The service lists only those that somebody has named.
 const DEFAULT = { name: 'default', event_types: null };

@@ -3,7 +3,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { inboxIn, matcher, outputFields, patternsIn, record, sample } = require('../events');
-const { call, deadlineFromNow } = require('../service');
+const { call, deadlineFromNow } = require('../client');
 
 // Zapier holds back the runs of a poll that brings more.
 const MOST_TAKEN = 100;

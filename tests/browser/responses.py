@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Route
 
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
 
 REQUEST_ID = "the-id-of-this-request"
 

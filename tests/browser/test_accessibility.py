@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import ViewportSize, expect
 
 from tests.browser.accessibility import barriers
-from tests.browser.account import Account, Api
-from tests.browser.test_signing_in import UNKNOWN
-from tests.browser.visit import VIEWS, Visit
+from tests.browser.console_tab import VIEWS, Visit
+from tests.browser.tenant import Account, Api
+from tests.browser.test_sign_in import UNKNOWN
 
 SIZES = {"desktop": ViewportSize(width=1280, height=800), "phone": ViewportSize(width=390, height=844)}
 LONG = "a.very.long.type.of.event.that.somebody.has.put.together.from.many.words/and-then-some-more"

@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
 
-const { ask, authData, newInbox } = require('./service');
-const { startBadLine } = require('./stand_ins');
-const { App, Zap, appTester, eventIds, reversed } = require('./zap');
+const { ask, authData, newInbox } = require('./service_client');
+const { startBadLine } = require('./fake_servers');
+const { App, Zap, appTester, eventIds, reversed } = require('./simulated_zap');
 
 const sendEvent = (inputData, url) =>
   appTester(App.creates.send_event.operation.perform, { authData: { ...authData, url }, inputData });

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Request, expect
 
 from tests.browser.accessibility import barriers
-from tests.browser.account import Account, Api
-from tests.browser.answers import REQUEST_ID, held, refused
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.responses import REQUEST_ID, held, refused
+from tests.browser.tenant import Account, Api
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.watching import Watch
+from tests.browser.page_monitor import Watch
 
 VIEWS = ("Overview", "Events", "Inboxes", "Send", "Keys", "Connect")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.account import Account, Api, new_account
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account, Api, new_account
 
 HOSTILE = (
     "<script>window.pwned = 1</script>",

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account, Api
-from tests.browser.visit import VIEWS, Visit
+from tests.browser.console_tab import VIEWS, Visit
+from tests.browser.tenant import Account, Api
 
 # Well-formed, and nobody's.
 UNKNOWN = "ibx_0000000000000000000000000000000000000000000"

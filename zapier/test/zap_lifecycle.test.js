@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
-const { startBadLine } = require('./stand_ins');
-const { ask, authData, newInbox, send } = require('./service');
-const { Zap } = require('./zap');
+const { startBadLine } = require('./fake_servers');
+const { ask, authData, newInbox, send } = require('./service_client');
+const { Zap } = require('./simulated_zap');
 
 const POLLS = 10;
 const TYPE = 'life.lived';

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 
-from tests.browser.account import Account, admin_of, new_account
-from tests.browser.visit import Visit
+from tests.browser.console_tab import Visit
+from tests.browser.tenant import Account, admin_of, new_account
 from tests.service import Service
 
 
