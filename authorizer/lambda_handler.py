@@ -15,7 +15,7 @@ from authorizer import apikey, credentials, sealing
 from authorizer.lookup import Lookup
 from authorizer.resolver import Principal, resolve
 
-Found = tuple[Principal, dict[str, Any]]
+EventPage = tuple[Principal, dict[str, Any]]
 """Whose key it is, and what is passed on of it: plain texts, since REST APIs take nothing deeper."""
 
 _METHOD_ARN = re.compile(r"(arn:aws[a-z-]*:execute-api:[a-z0-9-]+:[0-9]+:[a-z0-9]+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
@@ -40,14 +40,14 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noq
     raise ValueError("This is no event of an API Gateway authorizer.")
 
 
-def _simple_answer(found: Found | None) -> dict[str, Any]:
+def _simple_answer(found: EventPage | None) -> dict[str, Any]:
     if found is None:
         return {"isAuthorized": False, "context": {}}
     principal, context = found
     return {"isAuthorized": principal.tenant_active, "context": context}
 
 
-def _policy_answer(resource: str, found: Found | None) -> dict[str, Any]:
+def _policy_answer(resource: str, found: EventPage | None) -> dict[str, Any]:
     if found is None:
         # The one text that API Gateway makes a 401 of.
         raise Exception("Unauthorized")
@@ -87,7 +87,7 @@ def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
     return any(credentials.find_key_in(value) == key for value in values)
 
 
-def _resolved(key: str | None) -> Found | None:
+def _resolved(key: str | None) -> EventPage | None:
     if key is None:
         return None
     environment = _environment()

@@ -6,8 +6,8 @@ from pathlib import Path
 import apsw
 
 from inbox.clock import now_ms
-from inbox.services.keys import KeyRing
-from inbox.services.tenants import Registry
+from inbox.services.keys import KeyService
+from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore
 
 TENANT = "bench"
@@ -53,5 +53,5 @@ def fill(path: Path, waiting: int) -> None:
 def create_tenants(path: Path, count: int) -> list[str]:
     """Returns an API key of each new tenant."""
     with closing(SQLiteStore(path, max_deliveries=1)) as store:
-        registry, keys = Registry(store.tenants, store.now_ms), KeyRing(store.keys, store.tenants, store.now_ms)
+        registry, keys = TenantService(store.tenants, store.now_ms), KeyService(store.keys, store.tenants, store.now_ms)
         return [keys.create(registry.create("bench").tenant_id).key for _ in range(count)]

@@ -12,23 +12,23 @@ from inbox.api.byte_budget import ByteBudget
 from inbox.api.flask_app import InboxApp
 from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH
 from inbox.api.services import Services
-from inbox.auth.authenticator import Admission, Limits
+from inbox.auth.authenticator import Authenticator, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
-from inbox.background import Background
+from inbox.background import BackgroundTask
 from inbox.metrics.measured_store import MeasuredStore
 from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
-from inbox.services.consume import Polling
+from inbox.services.consume import ConsumeService
 from inbox.services.history import History
-from inbox.services.inboxes import NamedInboxes
-from inbox.services.keys import KeyRing
-from inbox.services.publish import Ingest
-from inbox.services.readiness import Readiness
+from inbox.services.inboxes import InboxService
+from inbox.services.keys import KeyService
+from inbox.services.publish import PublishService
+from inbox.services.readiness import ReadinessCheck
 from inbox.services.retention import Retention
-from inbox.services.stats import Stats
-from inbox.services.tenants import Registry
+from inbox.services.stats import StatsService
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.interface import Store
 from inbox.store.shared_integer import SharedInteger
@@ -64,7 +64,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     api.install(
         app,
         Services(
-            admission=Admission(
+            authenticator=Authenticator(
                 store.keys,
                 cache,
                 shared.buckets,
@@ -73,18 +73,18 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 store.now_ms,
                 metrics.key_looked_up,
             ),
-            ingest=Ingest(
+            publish=PublishService(
                 store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify
             ),
-            polling=Polling(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
+            consume=ConsumeService(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
             waits=ThreadWaits(metrics.poll_waits),
             arrivals=arrivals,
             history=History(store.events, store.inboxes, store.now_ms, arrivals.notify),
-            inboxes=NamedInboxes(store.inboxes, store.tenants, store.now_ms, on_removal=arrivals.notify),
-            keys=KeyRing(store.keys, store.tenants, store.now_ms),
-            registry=Registry(store.tenants, store.now_ms),
-            stats=Stats(store.counters, store.inboxes, store.now_ms),
-            check_store=Readiness(store.check).check,
+            inboxes=InboxService(store.inboxes, store.tenants, store.now_ms, on_removal=arrivals.notify),
+            keys=KeyService(store.keys, store.tenants, store.now_ms),
+            tenants=TenantService(store.tenants, store.now_ms),
+            stats=StatsService(store.counters, store.inboxes, store.now_ms),
+            check_store=ReadinessCheck(store.check).check,
             flush_counts=store.counters.flush,
             exposition=metrics.exposition,
             max_event_bytes=settings.max_event_bytes,
@@ -105,8 +105,8 @@ def body_budget(settings: Settings) -> ByteBudget:
 def start_background(store: Store) -> None:
     """Deletes what is past its retention and writes down what was counted, as long as this process lives."""
     for background in (
-        Background("purge", Retention(store.events, store.now_ms).purge_until, _PURGE_SECONDS),
-        Background("flush", lambda _stopping: store.counters.flush(at_once=False), _FLUSH_SECONDS),
+        BackgroundTask("purge", Retention(store.events, store.now_ms).purge_until, _PURGE_SECONDS),
+        BackgroundTask("flush", lambda _stopping: store.counters.flush(at_once=False), _FLUSH_SECONDS),
     ):
         background.start()
         atexit.register(background.stop)

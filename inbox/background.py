@@ -9,7 +9,7 @@ import structlog
 _log = structlog.get_logger()
 
 
-class Background:
+class BackgroundTask:
     """Acts every so many seconds in a thread of its own. What takes long looks whether it is told to stop."""
 
     def __init__(self, name: str, act: Callable[[threading.Event], object], every_seconds: float) -> None:

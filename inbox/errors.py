@@ -33,7 +33,7 @@ class InboxError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing wrong with a request: where (a JSON pointer, or a parameter's name) and why."""
 
     pointer: str
@@ -42,7 +42,7 @@ class Fault:
 
 class InvalidRequest(InboxError):
     def __init__(
-        self, faults: Sequence[Fault], detail: str = "The request does not have the form that this call takes."
+        self, faults: Sequence[FieldError], detail: str = "The request does not have the form that this call takes."
     ) -> None:
         super().__init__(detail)
         self.faults = tuple(faults)
@@ -54,7 +54,7 @@ class EventTooLarge(InboxError):
     def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
         self.positions = tuple(positions)
-        self.faults: tuple[Fault, ...] = ()
+        self.faults: tuple[FieldError, ...] = ()
 
 
 class IdempotencyConflict(InboxError):
@@ -63,14 +63,14 @@ class IdempotencyConflict(InboxError):
     def __init__(self, positions: Sequence[int]) -> None:
         super().__init__("The idempotency key was used for a different event before. Nothing was stored.")
         self.positions = tuple(positions)
-        self.faults: tuple[Fault, ...] = ()
+        self.faults: tuple[FieldError, ...] = ()
 
 
 class NotFound(InboxError):
     pass
 
 
-class AlreadyExists(InboxError):
+class TenantExists(InboxError):
     pass
 
 
@@ -83,7 +83,7 @@ class NotAllowed(InboxError):
     pass
 
 
-class WrongStep(InboxError):
+class InvalidStatusTransition(InboxError):
     pass
 
 

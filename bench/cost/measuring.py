@@ -147,7 +147,7 @@ class Measuring:
         events = self._store.events
         return {
             "a key looked up": self._cost(1, lambda: self._store.keys.find(key_hash)),
-            "a key's use noted": self._cost(1, lambda: self._store.keys.note_use(key_hash, NOW)),
+            "a key's use noted": self._cost(1, lambda: self._store.keys.record_use(key_hash, NOW)),
             "a tenant's shards looked up": self._cost(1, lambda: events._shards.of(tenant)),
             "a tenant's inboxes looked up": self._cost(1, lambda: events._putting._definitions.of(tenant)),
         }

@@ -26,7 +26,7 @@ from inbox.api.schemas.tenants import (
 )
 from inbox.api.services import services
 from inbox.domain.documents import audit_document, tenant_document
-from inbox.domain.tenants import Scope, TenantPlace, TenantSelection
+from inbox.domain.tenants import Scope, TenantPosition, TenantSelection
 
 blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 
@@ -36,9 +36,9 @@ blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 @blueprint.arguments(TenantListParameters(), location="query")
 @blueprint.response(200, TenantPage, description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 422, 503)
-def list_tenants(parameters: tuple[TenantSelection, int, TenantPlace | None]) -> Response:
+def list_tenants(parameters: tuple[TenantSelection, int, TenantPosition | None]) -> Response:
     """List tenants by status and date"""
-    tenants, more = services().registry.page(*parameters)
+    tenants, more = services().tenants.page(*parameters)
     start_at = place_text(tenants[-1].place) if more else None
     document = {
         "tenants": [tenant_document(tenant) for tenant in tenants],
@@ -57,7 +57,7 @@ def list_tenants(parameters: tuple[TenantSelection, int, TenantPlace | None]) ->
 @blueprint.refusals(NOT_JSON, 401, 403, ALREADY_EXISTS, EMAIL_TAKEN, 413, 415, 422, 503)
 def create_tenant(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Make a tenant, or find it by its e-mail"""
-    tenant, new = services().registry.find_or_create(principal().key_id, **body)
+    tenant, new = services().tenants.find_or_create(principal().key_id, **body)
     if new:
         return json_answer(tenant_document(tenant), 201, {"Location": f"/admin/tenants/{tenant.tenant_id}"})
     return json_answer(tenant_document(tenant))
@@ -70,7 +70,7 @@ def create_tenant(_parameters: dict[str, Any], body: dict[str, Any]) -> Response
 @blueprint.refusals(401, 403, 404, 422, 503)
 def get_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
     """Look at a tenant, a deleted one too"""
-    return json_answer(tenant_document(services().registry.get(tenant_id)))
+    return json_answer(tenant_document(services().tenants.get(tenant_id)))
 
 
 @blueprint.route("/admin/tenants/<tenant_id>", methods=["PATCH"])
@@ -84,7 +84,7 @@ def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: 
 
     What it is called, where it is written to, and how much it may do: what is given is changed, `null` takes it away.
     """
-    return json_answer(tenant_document(services().registry.update(tenant_id, principal().key_id, **body)))
+    return json_answer(tenant_document(services().tenants.update(tenant_id, principal().key_id, **body)))
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/status", methods=["PUT"])
@@ -99,7 +99,7 @@ def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_
     UNVALIDATED to VALIDATED to REGISTERED; from each of them to SUSPENDED, and from there back to the status before.
     `force` allows every other transition.
     """
-    return json_answer(tenant_document(services().registry.set_status(tenant_id, principal().key_id, **body)))
+    return json_answer(tenant_document(services().tenants.set_status(tenant_id, principal().key_id, **body)))
 
 
 @blueprint.route("/admin/tenants/<tenant_id>", methods=["DELETE"])
@@ -109,7 +109,7 @@ def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_
 @blueprint.refusals(401, 403, 404, NOT_ALLOWED, 422, 503)
 def delete_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
     """Delete a tenant, until it is restored"""
-    services().registry.delete(tenant_id, principal().key_id)
+    services().tenants.delete(tenant_id, principal().key_id)
     return empty_answer()
 
 
@@ -120,7 +120,7 @@ def delete_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.refusals(401, 403, 404, 422, 503)
 def restore_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
     """Restore a deleted tenant"""
-    return json_answer(tenant_document(services().registry.restore(tenant_id, principal().key_id)))
+    return json_answer(tenant_document(services().tenants.restore(tenant_id, principal().key_id)))
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/audit", methods=["GET"])
@@ -130,7 +130,7 @@ def restore_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 @blueprint.refusals(401, 403, 404, 422, 503)
 def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
     """See who changed a tenant, and when and how"""
-    entries, more = services().registry.audit(tenant_id, parameters["page_size"], parameters.get("start_at"))
+    entries, more = services().tenants.audit(tenant_id, parameters["page_size"], parameters.get("start_at"))
     headers = next_page("startAt", str(entries[-1].number) if more else None)
     return json_answer([audit_document(entry) for entry in entries], headers=headers)
 
@@ -144,5 +144,5 @@ def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
 def create_key_for_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
     """Make a key for a tenant: its first, with which it can make others"""
     new = new_key(tenant_id, body)
-    services().registry.note_key(tenant_id, principal().key_id, new.about.key_id)
+    services().tenants.record_key_creation(tenant_id, principal().key_id, new.about.key_id)
     return shown_once(new)

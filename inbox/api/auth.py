@@ -13,7 +13,7 @@ from inbox.api.problem_types import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import Refusal
 from inbox.api.request_bodies import check_ignored_body
 from inbox.api.services import services
-from inbox.auth.authenticator import Access, Allowance
+from inbox.auth.authenticator import Access, RateLimitState
 from inbox.domain.tenants import Scope
 from inbox.errors import RateLimited
 
@@ -80,7 +80,7 @@ def missing_scope(*scopes: Scope) -> Refusal:
 
 
 def _identify(*, afresh: bool = False) -> Principal:
-    caller = services().admission.identify(*_credentials(request.environ), afresh=afresh)
+    caller = services().authenticator.identify(*_credentials(request.environ), afresh=afresh)
     g.principal = caller
     note_tenant(caller.tenant_id)
     return caller
@@ -103,8 +103,8 @@ def _count(caller: Principal) -> None:
     """Counts the request under way against its tenant's limit, once however often the server runs it."""
     environ = request.environ
     if _ALLOWANCE not in environ:
-        environ[_ALLOWANCE] = services().admission.allow(caller)
-    allowance: Allowance | None = environ[_ALLOWANCE]
+        environ[_ALLOWANCE] = services().authenticator.allow(caller)
+    allowance: RateLimitState | None = environ[_ALLOWANCE]
     if allowance is None:
         return
     after_this_request(lambda response: _with_allowance(response, allowance))
@@ -112,7 +112,7 @@ def _count(caller: Principal) -> None:
         raise RateLimited(allowance.requests_a_second, allowance.standing.wait_seconds)
 
 
-def _with_allowance(response: Response, allowance: Allowance) -> Response:
+def _with_allowance(response: Response, allowance: RateLimitState) -> Response:
     """As draft-ietf-httpapi-ratelimit-headers has it."""
     standing = allowance.standing
     response.headers["RateLimit-Policy"] = f'"tenant";q={allowance.requests_a_second};w=1'

@@ -15,7 +15,7 @@ from inbox.api.responses import json_answer, stored_document
 from inbox.api.schemas.events import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
 from inbox.domain.tenants import Scope
-from inbox.errors import Fault, InvalidRequest
+from inbox.errors import FieldError, InvalidRequest
 from inbox.services.publish import Submission
 
 blueprint = Blueprint("events", __name__, description="Events go in.")
@@ -57,7 +57,7 @@ def send_event(headers: dict[str, str], parameters: dict[str, Any], submission: 
     The same idempotency key with the same event gets the first answer again, with 200; with another event it is a 409.
     """
     submission = _keyed(_typed(submission, parameters.get("event_type")), headers.get("idempotency_key"))
-    stored = services().ingest.send(principal().tenant_id, submission)
+    stored = services().publish.send(principal().tenant_id, submission)
     location = {"Location": f"/events/{stored.event_id}"}
     if stored.replayed:
         return json_answer(stored_document(stored), 200, location | _REPLAYED)
@@ -81,7 +81,7 @@ def send_batch(headers: dict[str, str], parameters: dict[str, Any], submissions:
     """
     if "event_type" in parameters:
         submissions = map(partial(_typed, event_type=parameters["event_type"]), submissions)
-    stored = services().ingest.send_batch(principal().tenant_id, submissions, headers.get("idempotency_key"))
+    stored = services().publish.send_batch(principal().tenant_id, submissions, headers.get("idempotency_key"))
     documents = [stored_document(each) for each in stored]
     if all(each.replayed for each in stored):
         return json_answer(documents, 200, _REPLAYED)
@@ -98,5 +98,5 @@ def _keyed(submission: Submission, header: str | None) -> Submission:
     if header is None:
         return submission
     if submission.idempotency_key not in (None, header):
-        raise InvalidRequest([Fault("/idempotency_key", "Differs from the header Idempotency-Key.")])
+        raise InvalidRequest([FieldError("/idempotency_key", "Differs from the header Idempotency-Key.")])
     return submission._replace(idempotency_key=header)

@@ -9,7 +9,7 @@ from marshmallow.fields import Field, List, Nested
 
 from inbox.api.problem_types import INVALID_REQUEST, Problem
 from inbox.api.problems import problem_document
-from inbox.errors import Fault
+from inbox.errors import FieldError
 
 # One event and one key in all of them, at times that fit together.
 EVENT_ID = "d3aac242-ddcb-4545-8ef5-df261c6bebfa"
@@ -75,6 +75,6 @@ def _first_example(field: Field[Any]) -> list[Any]:
 
 def _example_of_problem(problem: Problem) -> Any:
     # Every call refuses what it does not know.
-    faults = [Fault("/surprise", "Unknown field.")] if problem is INVALID_REQUEST else []
+    faults = [FieldError("/surprise", "Unknown field.")] if problem is INVALID_REQUEST else []
     detail = _DETAILS.get(problem.slug, problem.meaning)
     return orjson.loads(problem_document(problem, detail, REQUEST_ID, faults))

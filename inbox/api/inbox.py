@@ -32,7 +32,7 @@ from inbox.api.schemas.polling import (
 from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.domain.tenants import Scope
-from inbox.errors import Fault, InvalidRequest
+from inbox.errors import FieldError, InvalidRequest
 from inbox.services.blocking_polls import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__, description="Events come out.")
@@ -112,7 +112,7 @@ def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     A receipt is lost once its lease is over or was released, and its event may be in other hands. One that was never a
     receipt, or another tenant's, is lost too, and no error.
     """
-    settled = services().polling.acknowledge(principal().tenant_id, body["receipts"])
+    settled = services().consume.acknowledge(principal().tenant_id, body["receipts"])
     return json_answer({"acknowledged": settled.event_ids, "lost": settled.lost})
 
 
@@ -129,7 +129,7 @@ def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     not be handled. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in `released`.
     Of repeated releases the first counts.
     """
-    settled = services().polling.release(
+    settled = services().consume.release(
         principal().tenant_id, body["receipts"], body["delay_seconds"], failed=body["failed"]
     )
     return json_answer({"released": settled.event_ids, "lost": settled.lost})
@@ -143,23 +143,23 @@ def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 @blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
 def extend(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
     """Keep leased events for longer"""
-    settled = services().polling.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
+    settled = services().consume.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
     return json_answer({"extended": settled.event_ids, "lost": settled.lost})
 
 
 def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Response:
     scopes = _PEEK_SCOPES if parameters["mode"] == "peek" else _TAKE_SCOPES
     check_scopes(*scopes)
-    polling, tenant_id, limit = services().polling, principal().tenant_id, parameters["limit"]
+    consume, tenant_id, limit = services().consume, principal().tenant_id, parameters["limit"]
     attempt = headers.get("attempt")
     if parameters["mode"] == "consume":
-        take = partial(polling.consume, tenant_id, inbox, limit, attempt)
+        take = partial(consume.consume, tenant_id, inbox, limit, attempt)
     elif parameters["mode"] == "lease":
-        take = partial(polling.lease, tenant_id, inbox, limit, parameters.get("lease_seconds"), attempt)
+        take = partial(consume.lease, tenant_id, inbox, limit, parameters.get("lease_seconds"), attempt)
     elif attempt is None:
-        take = partial(polling.peek, tenant_id, inbox, limit, Order(parameters["order"]))
+        take = partial(consume.peek, tenant_id, inbox, limit, Order(parameters["order"]))
     else:
-        raise InvalidRequest([Fault("/Inbox-Attempt", "Not with mode=peek, which can be repeated anyway.")])
+        raise InvalidRequest([FieldError("/Inbox-Attempt", "Not with mode=peek, which can be repeated anyway.")])
 
     if parameters["wait"]:
         note_wait()

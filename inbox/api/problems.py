@@ -36,7 +36,7 @@ from inbox.api.problem_types import (
     WRONG_STEP,
     Problem,
 )
-from inbox.errors import Fault, InboxError
+from inbox.errors import FieldError, InboxError
 
 CONTENT_TYPE = "application/problem+json"
 _SHOWN_FAULTS = 20
@@ -50,10 +50,10 @@ _OF_ERROR: Mapping[type[InboxError], Problem] = {
     errors.EventTooLarge: TOO_LARGE,
     errors.IdempotencyConflict: IDEMPOTENCY_CONFLICT,
     errors.NotFound: NOT_FOUND,
-    errors.AlreadyExists: ALREADY_EXISTS,
+    errors.TenantExists: ALREADY_EXISTS,
     errors.EmailTaken: EMAIL_TAKEN,
     errors.NotAllowed: NOT_ALLOWED,
-    errors.WrongStep: WRONG_STEP,
+    errors.InvalidStatusTransition: WRONG_STEP,
     errors.TooManyKeys: TOO_MANY_KEYS,
     errors.Unauthenticated: UNAUTHORIZED,
     errors.TooManyFailures: TOO_MANY_FAILURES,
@@ -138,13 +138,13 @@ def _on_bug(error: Exception) -> Response:
 
 
 def _answer(
-    problem: Problem, detail: str, headers: Mapping[str, str] | None = None, faults: Sequence[Fault] = ()
+    problem: Problem, detail: str, headers: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
 ) -> Response:
     body = problem_document(problem, detail, request_id(), faults)
     return Response(body, problem.status, headers, content_type=CONTENT_TYPE)
 
 
-def problem_document(problem: Problem, detail: str, request_id: str, faults: Sequence[Fault] = ()) -> bytes:
+def problem_document(problem: Problem, detail: str, request_id: str, faults: Sequence[FieldError] = ()) -> bytes:
     document: dict[str, Any] = {
         "type": problem.path,
         "title": problem.title,

@@ -15,7 +15,7 @@ from inbox.api.request_bodies import read_body
 from inbox.api.services import services
 from inbox.domain import exact_json
 from inbox.domain.exact_json import ElementTooLarge, NotAnArray, NotJSON
-from inbox.errors import EventTooLarge, Fault, InvalidRequest
+from inbox.errors import EventTooLarge, FieldError, InvalidRequest
 
 # Per schema. A query has up to 4 KiB.
 _CACHED_QUERIES = 64
@@ -56,7 +56,7 @@ def _chosen(schema: Schema, request: Request) -> Schema:
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the faults of all."""
     max_event_bytes = services().max_event_bytes
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     advice: list[str] = []
     position = -1
     try:
@@ -77,7 +77,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     except NotJSON as error:
         raise Refusal(NOT_JSON, str(error)) from None
     except NotAnArray:
-        raise InvalidRequest([Fault("", f"Has to be an array of 1 to {schema.max_elements} events.")]) from None
+        raise InvalidRequest([FieldError("", f"Has to be an array of 1 to {schema.max_elements} events.")]) from None
     except ElementTooLarge as error:
         raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
     if faults:
@@ -91,7 +91,7 @@ def _query(schema: Schema) -> Read:
         given = parse_qs(query.decode(errors="replace"), keep_blank_values=True)
         repeated = [name for name, values in given.items() if len(values) > 1]
         if repeated:
-            raise InvalidRequest([Fault(_pointer("", name), "Given more than once.") for name in repeated])
+            raise InvalidRequest([FieldError(_pointer("", name), "Given more than once.") for name in repeated])
         return _load(schema, {name: value for name, (value,) in given.items()})
 
     return lambda request: copy(load(request.query_string))
@@ -123,13 +123,13 @@ def _advice(schema: Any, error: ValidationError) -> list[str]:
     return [] if advise is None else advise(error.messages_dict)
 
 
-def _faults(messages: Any, pointer: str = "") -> Iterator[Fault]:
+def _faults(messages: Any, pointer: str = "") -> Iterator[FieldError]:
     if isinstance(messages, Mapping):
         for name, inner in messages.items():
             yield from _faults(inner, pointer if name == "_schema" else _pointer(pointer, name))
     else:
         for message in messages:
-            yield Fault(pointer, message)
+            yield FieldError(pointer, message)
 
 
 def _pointer(parent: str, name: object) -> str:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from flask import Response
 
-from inbox.domain.events import DEFAULT_INBOX, Event, Receipt, Stored
+from inbox.domain.events import DEFAULT_INBOX, Event, PutResult, Receipt
 from inbox.domain.exact_json import splice
 from inbox.domain.receipts import receipt_text
 from inbox.domain.tenants import Inbox
-from inbox.domain.timestamps import iso
+from inbox.domain.timestamps import format_timestamp
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -36,13 +36,13 @@ def empty_answer() -> Response:
     return answer
 
 
-def stored_document(stored: Stored) -> dict[str, Any]:
+def stored_document(stored: PutResult) -> dict[str, Any]:
     """What a sender gets. A repeat gets the first answer again, whatever has become of the event since."""
     return {
         "id": stored.event_id,
         "event_type": stored.event_type,
         "timestamp": stored.timestamp_ms,
-        "created_at": iso(stored.timestamp_ms),
+        "created_at": format_timestamp(stored.timestamp_ms),
         "status": stored.status,
         "deliveries": 0,
     }
@@ -53,21 +53,25 @@ def event_document(event: Event) -> dict[str, Any]:
         "id": event.event_id,
         "event_type": event.event_type,
         "timestamp": event.timestamp_ms,
-        "created_at": iso(event.timestamp_ms),
+        "created_at": format_timestamp(event.timestamp_ms),
         "status": event.status,
         "deliveries": event.deliveries,
         # The stored text as it is: parsing it again could only change it.
         "payload": splice(event.payload),
     }
     if event.delivered_at_ms is not None:
-        document["delivered_at"] = iso(event.delivered_at_ms)
+        document["delivered_at"] = format_timestamp(event.delivered_at_ms)
     if event.lease is not None:
         document["receipt"] = receipt_text(Receipt(event.inbox, event.event_id, event.lease.claim_id))
-        document["lease_expires_at"] = iso(event.lease.expires_at_ms)
+        document["lease_expires_at"] = format_timestamp(event.lease.expires_at_ms)
     return document
 
 
 def inbox_document(inbox: Inbox) -> dict[str, Any]:
-    document = {"name": inbox.name, "event_types": inbox.event_types, "created_at": iso(inbox.created_at_ms)}
+    document = {
+        "name": inbox.name,
+        "event_types": inbox.event_types,
+        "created_at": format_timestamp(inbox.created_at_ms),
+    }
     # Always true of a named inbox, which cannot be turned off.
     return document | {"enabled": inbox.enabled} if inbox.name == DEFAULT_INBOX else document

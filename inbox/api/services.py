@@ -6,32 +6,32 @@ from dataclasses import dataclass
 from flask import Flask, current_app
 
 from inbox.api.byte_budget import ByteBudget
-from inbox.auth.authenticator import Admission
+from inbox.auth.authenticator import Authenticator
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
-from inbox.services.consume import Polling
+from inbox.services.consume import ConsumeService
 from inbox.services.history import History
-from inbox.services.inboxes import NamedInboxes
-from inbox.services.keys import KeyRing
-from inbox.services.publish import Ingest
-from inbox.services.stats import Stats
-from inbox.services.tenants import Registry
+from inbox.services.inboxes import InboxService
+from inbox.services.keys import KeyService
+from inbox.services.publish import PublishService
+from inbox.services.stats import StatsService
+from inbox.services.tenants import TenantService
 
 _EXTENSION = "inbox"
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    admission: Admission
-    ingest: Ingest
-    polling: Polling
+    authenticator: Authenticator
+    publish: PublishService
+    consume: ConsumeService
     waits: ThreadWaits
     arrivals: Arrivals
     history: History
-    inboxes: NamedInboxes
-    keys: KeyRing
-    registry: Registry
-    stats: Stats
+    inboxes: InboxService
+    keys: KeyService
+    tenants: TenantService
+    stats: StatsService
     check_store: Callable[[], None]
     flush_counts: Callable[[], None]
     exposition: Callable[[], bytes]

@@ -11,7 +11,7 @@ from inbox.api.schemas.stats import InboxStats, StatsParameters
 from inbox.api.services import services
 from inbox.domain.stats import Counts, Span
 from inbox.domain.tenants import Scope
-from inbox.domain.timestamps import iso
+from inbox.domain.timestamps import format_timestamp
 
 blueprint = Blueprint("stats", __name__, description="What waits, and what became of events.")
 
@@ -35,7 +35,7 @@ def stats(parameters: dict[str, Any]) -> Response:
             "inbox": inbox,
             "window": window,
             "undelivered": figures.undelivered.count,
-            "oldest_undelivered_at": None if oldest_ms is None else iso(oldest_ms),
+            "oldest_undelivered_at": None if oldest_ms is None else format_timestamp(oldest_ms),
             "oldest_undelivered_age_seconds": figures.oldest_age_seconds,
             "totals": figures.totals._asdict(),
             "event_types": [{"event_type": event_type, **counts._asdict()} for event_type, counts in figures.by_type],
@@ -46,4 +46,4 @@ def stats(parameters: dict[str, Any]) -> Response:
 
 
 def _series(counts: list[tuple[int, Counts]]) -> list[dict[str, Any]]:
-    return [{"start": iso(start_ms), **each._asdict()} for start_ms, each in counts]
+    return [{"start": format_timestamp(start_ms), **each._asdict()} for start_ms, each in counts]

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
 from inbox.auth.key_cache import KeyCache
-from inbox.auth.token_buckets import Standing, TokenBuckets
+from inbox.auth.token_buckets import BucketState, TokenBuckets
 from inbox.domain.tenants import Scope
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
 from inbox.store.interface import KeyStore
@@ -43,11 +43,11 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimitState:
     """What a tenant may still do."""
 
     requests_a_second: int
-    standing: Standing
+    standing: BucketState
 
 
 class Access(NamedTuple):
@@ -57,7 +57,7 @@ class Access(NamedTuple):
     scopes: tuple[Scope, ...]
 
 
-class Admission:
+class Authenticator:
     """`secret` is what the Lambda authorizer seals with; without one no seal is taken.
 
     `looked_up` hears of every key that could be one, and where it was found out whose it is.
@@ -115,13 +115,13 @@ class Admission:
         caller = record.principal
         return caller.tenant_active and not caller.scopes.isdisjoint(access.scopes)
 
-    def allow(self, principal: Principal) -> Allowance | None:
+    def allow(self, principal: Principal) -> RateLimitState | None:
         """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""
         own = principal.rate_limit
         limit = self._limits.requests_a_second if own is None else own
         if limit == 0:
             return None
-        return Allowance(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
+        return RateLimitState(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
         """What the authorizer in front of the service has read a moment ago."""
@@ -174,7 +174,7 @@ class Admission:
                 return
             self._noted[key_hash] = now_ms
         try:
-            self._keys.note_use(key_hash, now_ms)
+            self._keys.record_use(key_hash, now_ms)
         except StoreUnavailable as error:
             # The request goes on. Another one retries in a minute.
             with self._mutex:
@@ -182,7 +182,7 @@ class Admission:
             _log.warning("use of a key not noted", key_id=record.principal.key_id, cause=str(error))
 
 
-def _refuse(failures: Standing) -> None:
+def _refuse(failures: BucketState) -> None:
     if failures.wait_seconds:
         raise TooManyFailures(failures.wait_seconds)
 

@@ -21,7 +21,7 @@ _ROUNDING = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BucketState:
     """Of a bucket: `wait_seconds` is 0 where a token was there."""
 
     remaining: int
@@ -40,15 +40,15 @@ class TokenBuckets:
         self._mutex = threading.Lock()
         self._seconds = seconds
 
-    def take(self, name: str, a_second: float, size: int) -> Standing:
+    def take(self, name: str, a_second: float, size: int) -> BucketState:
         """Takes a token, if there is one, from the bucket of that name: so many fit in, so many come back a second."""
         return self._touch(name, a_second, size, 1)
 
-    def look(self, name: str, a_second: float, size: int) -> Standing:
+    def look(self, name: str, a_second: float, size: int) -> BucketState:
         """Where it stands, without taking any."""
         return self._touch(name, a_second, size, 0)
 
-    def _touch(self, name: str, a_second: float, size: int, tokens: int) -> Standing:
+    def _touch(self, name: str, a_second: float, size: int, tokens: int) -> BucketState:
         owner = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
         token, whole = 1 / a_second, size / a_second
         with self._mutex:
@@ -64,7 +64,7 @@ class TokenBuckets:
                     self._full_at[place] = full_at
                     self._owners[place] = owner
         remaining = int((now + whole - full_at) / token + _ROUNDING)
-        return Standing(max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
+        return BucketState(max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
 
     def _find(self, owner: int, now: float) -> tuple[int, float]:
         """The owner's place, or else the one nearby that is free, or nearest to it."""

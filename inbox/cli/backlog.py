@@ -7,7 +7,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.cli.table_output import print_rows
 from inbox.domain import exact_json
-from inbox.domain.timestamps import iso
+from inbox.domain.timestamps import format_timestamp
 from inbox.services.backlog import Backlog, Waiting
 from inbox.store.factory import open_existing_store
 
@@ -31,7 +31,7 @@ def _row(waiting: Waiting) -> dict[str, str | int]:
     return {
         "tenant_id": waiting.tenant_id,
         "inbox": waiting.inbox,
-        "oldest_at": iso(waiting.timestamp_ms),
+        "oldest_at": format_timestamp(waiting.timestamp_ms),
         "age_seconds": waiting.age_seconds,
     }
 

@@ -7,8 +7,8 @@ import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
-from inbox.services.stats import Recount
-from inbox.services.store_copy import Move
+from inbox.services.stats import RecountService
+from inbox.services.store_copy import StoreCopy
 from inbox.settings import SQLITE
 from inbox.store.factory import open_source, open_target
 
@@ -33,11 +33,13 @@ def copy(source: Path, target: str) -> None:
         closing(open_target(settings)) as target_store,
     ):
         target_store.check()
-        move = Move(source_store, target_store, target_store.now_ms)
+        move = StoreCopy(source_store, target_store, target_store.now_ms)
         with progress("Copying events", length=move.count()) as bar:
             copied = move.copy(bar.update)
         # What was copied has not happened there, but it is there.
-        recount = Recount(target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days)
+        recount = RecountService(
+            target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days
+        )
         for tenant in source_store.tenants.all():
             recount.of(tenant.tenant_id)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from inbox.services.keys import KeyRing
-from inbox.services.tenants import Registry
+from inbox.services.keys import KeyService
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.factory import open_existing_store, open_or_create_store
 from inbox.store.interface import Store
@@ -23,15 +23,15 @@ def settings_in_force(**given: Any) -> Settings:
 
 
 @contextmanager
-def open_registry(*, create: bool = True) -> Iterator[Registry]:
+def open_registry(*, create: bool = True) -> Iterator[TenantService]:
     with closing(_open_store(create=create)) as store:
-        yield Registry(store.tenants, store.now_ms)
+        yield TenantService(store.tenants, store.now_ms)
 
 
 @contextmanager
-def open_key_ring(*, create: bool = True) -> Iterator[KeyRing]:
+def open_key_service(*, create: bool = True) -> Iterator[KeyService]:
     with closing(_open_store(create=create)) as store:
-        yield key_ring_of(store)
+        yield key_service_of(store)
 
 
 def _open_store(*, create: bool) -> Store:
@@ -39,5 +39,5 @@ def _open_store(*, create: bool) -> Store:
     return open_or_create_store(settings) if create else open_existing_store(settings)
 
 
-def key_ring_of(store: Store) -> KeyRing:
-    return KeyRing(store.keys, store.tenants, store.now_ms)
+def key_service_of(store: Store) -> KeyService:
+    return KeyService(store.keys, store.tenants, store.now_ms)

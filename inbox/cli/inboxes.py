@@ -11,7 +11,7 @@ from inbox.client import CallFailed, Client
 from inbox.domain.events import DEFAULT_INBOX
 
 _COLUMNS = ("name", "event_types", "created_at")
-_MOST_CALLS = 60
+_MAX_CALLS = 60
 _EXISTS = 412
 
 
@@ -80,14 +80,14 @@ def enable(client: Client, name: str) -> None:
 def delete(client: Client, name: str) -> None:
     """Delete an inbox with its copies of events."""
     client.retries = 0
-    for call in range(1, _MOST_CALLS + 1):
+    for call in range(1, _MAX_CALLS + 1):
         try:
             client.call("DELETE", f"/inboxes/{name}")
         except CallFailed as failure:
             if call > 1 and failure.status == 404:
                 break
             # Many copies take several calls.
-            if failure.status != 503 or call == _MOST_CALLS:
+            if failure.status != 503 or call == _MAX_CALLS:
                 raise
             time.sleep(failure.retry_after_seconds)
         else:

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import click
 
-from inbox.cli.environment import key_ring_of, open_key_ring, settings_in_force
+from inbox.cli.environment import key_service_of, open_key_service, settings_in_force
 from inbox.cli.table_output import as_json as as_json_option
 from inbox.cli.table_output import print_rows
 from inbox.cli.timestamps import Duration
@@ -38,7 +38,7 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
     chosen = (named | ALL_BUT_ADMIN if _ALL in scopes else named) or DEFAULT_SCOPES
     with closing(open_or_create_store(settings_in_force())) as store:
         expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
-        click.echo(key_ring_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
+        click.echo(key_service_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")
@@ -46,7 +46,7 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
 @as_json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
     """A tenant's keys, but never the keys themselves."""
-    with open_key_ring(create=False) as key_ring:
+    with open_key_service(create=False) as key_ring:
         rows = [key_document(key) for key in key_ring.list(tenant_id)]
     print_rows(rows, _COLUMNS, as_json=as_json)
 
@@ -55,7 +55,7 @@ def list_keys(tenant_id: str, *, as_json: bool) -> None:
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
     """Refuse a key from now on."""
-    with open_key_ring() as key_ring:
+    with open_key_service() as key_ring:
         key_ring.revoke(key_id)
     click.echo(f"{key_id} is revoked; a running server may take it for INBOX_KEY_CACHE_SECONDS more.", err=True)
 
@@ -72,7 +72,7 @@ def revoke(key_id: str) -> None:
 )
 def rotate(key_id: str, overlap_seconds: int) -> None:
     """Make a key like another one, which works for a while longer, and print it, alone and this once."""
-    with open_key_ring() as key_ring:
+    with open_key_service() as key_ring:
         new = key_ring.rotate(key_id, overlap_seconds)
     click.echo(new.key)
     click.echo(f"{new.about.key_id} is in the place of {key_id}, which works for the overlap at most.", err=True)

@@ -6,7 +6,7 @@ import click
 
 from inbox.cli.environment import settings_in_force
 from inbox.cli.progress import progress
-from inbox.services.stats import Recount
+from inbox.services.stats import RecountService
 from inbox.store.factory import open_existing_store
 
 
@@ -20,7 +20,7 @@ def recount(tenant_id: str | None) -> None:
     """
     settings = settings_in_force()
     with closing(open_existing_store(settings)) as store:
-        counters = Recount(store.counters, store.tenants, store.now_ms, settings.retention_days)
+        counters = RecountService(store.counters, store.tenants, store.now_ms, settings.retention_days)
         tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
         with progress("Counting", length=len(tenants)) as bar:
             changed = 0

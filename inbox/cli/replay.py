@@ -15,7 +15,7 @@ from inbox.domain.events import DEFAULT_INBOX, Status
 from inbox.domain.exact_json import whole_number
 
 # A consumer that polls meanwhile delivers again what was replayed, and it would never end.
-_MOST_CALLS = 1000
+_MAX_CALLS = 1000
 
 
 @click.command()
@@ -57,7 +57,7 @@ def _ask(client: Client, inbox: str) -> None:
 
 
 def _replay_all(client: Client, inbox: str, filters: dict[str, Any]) -> Iterator[int]:
-    for _ in range(_MOST_CALLS):
+    for _ in range(_MAX_CALLS):
         answer = client.replay_matching(inbox, **filters)
         # As everything that the commands read, it is the text of a number.
         yield whole_number(answer["replayed"]) or 0

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from inbox.cli.environment import OPERATOR, key_ring_of, settings_in_force
+from inbox.cli.environment import OPERATOR, key_service_of, settings_in_force
 from inbox.domain.tenants import ALL_BUT_ADMIN, TenantStatus
 from inbox.server.gunicorn_config import host_and_port
 from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs
-from inbox.services.tenants import Registry
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
 
@@ -70,9 +70,9 @@ def _welcome(settings: Settings) -> str:
     with closing(open_store(settings)) as store:
         key, first = "", store.tenants.get(_DEMO) is None
         if first:
-            Registry(store.tenants, store.now_ms).create(
+            TenantService(store.tenants, store.now_ms).create(
                 OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
             )
-            key = key_ring_of(store).create(_DEMO, "quickstart", ALL_BUT_ADMIN).key
+            key = key_service_of(store).create(_DEMO, "quickstart", ALL_BUT_ADMIN).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)

@@ -12,7 +12,7 @@ from inbox.domain.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus
 
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")
 _AUDIT_COLUMNS = ("number", "at", "by", "action", "forced", "changes")
-_MOST_ENTRIES = 1_000
+_MAX_ENTRIES = 1_000
 
 _tenant_id = click.argument("tenant_id", metavar="ID")
 
@@ -109,7 +109,7 @@ def restore(tenant_id: str) -> None:
 def audit(tenant_id: str, *, as_json: bool) -> None:
     """Who changed a tenant, and when and how, the newest first."""
     with open_registry(create=False) as registry:
-        entries, _ = registry.audit(tenant_id, _MOST_ENTRIES)
+        entries, _ = registry.audit(tenant_id, _MAX_ENTRIES)
     rows = [audit_document(entry) for entry in entries]
     if not as_json:
         for row in rows:

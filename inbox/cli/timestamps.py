@@ -4,7 +4,7 @@ import re
 
 import click
 
-from inbox.domain.timestamps import moment_ms
+from inbox.domain.timestamps import parse_timestamp
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -36,7 +36,7 @@ class Moment(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        moment = moment_ms(str(value))
+        moment = parse_timestamp(str(value))
         if moment is None:
             self.fail(f"{value!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.", param, ctx)
         return moment

@@ -3,7 +3,7 @@
 from typing import Any
 
 from inbox.domain.tenants import ApiKey, AuditEntry, Tenant, TenantStatus
-from inbox.domain.timestamps import iso
+from inbox.domain.timestamps import format_timestamp
 
 
 def key_document(key: ApiKey) -> dict[str, Any]:
@@ -13,7 +13,7 @@ def key_document(key: ApiKey) -> dict[str, Any]:
         "hint": key.hint,
         "scopes": sorted(key.scopes),
         "status": key.status,
-        "created_at": iso(key.created_at_ms),
+        "created_at": format_timestamp(key.created_at_ms),
         "last_used_at": _iso_or_none(key.last_used_at_ms),
         "expires_at": _iso_or_none(key.expires_at_ms),
     }
@@ -28,8 +28,8 @@ def tenant_document(tenant: Tenant) -> dict[str, Any]:
         "rate_limit": tenant.rate_limit,
         "status": tenant.status,
         "active": tenant.active,
-        "date_created": iso(tenant.created_at_ms),
-        "date_last_updated": iso(tenant.updated_at_ms),
+        "date_created": format_timestamp(tenant.created_at_ms),
+        "date_last_updated": format_timestamp(tenant.updated_at_ms),
         "last_updated_by": tenant.updated_by,
     }
     if tenant.status is TenantStatus.SUSPENDED:
@@ -40,7 +40,7 @@ def tenant_document(tenant: Tenant) -> dict[str, Any]:
 def audit_document(entry: AuditEntry) -> dict[str, Any]:
     return {
         "number": entry.number,
-        "at": iso(entry.at_ms),
+        "at": format_timestamp(entry.at_ms),
         "by": entry.by,
         "action": entry.action,
         "forced": entry.forced,
@@ -49,4 +49,4 @@ def audit_document(entry: AuditEntry) -> dict[str, Any]:
 
 
 def _iso_or_none(timestamp_ms: int | None) -> str | None:
-    return None if timestamp_ms is None else iso(timestamp_ms)
+    return None if timestamp_ms is None else format_timestamp(timestamp_ms)

@@ -22,7 +22,7 @@ InboxKey = tuple[str, str]
 ATTEMPT_MS = 300_000
 """How long a poll can be repeated under its attempt id."""
 # 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.
-MOST_PAYLOAD_BYTES = 16 * 1024 * 1024
+MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 _EVENT_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAMESPACE = uuid.UUID("6f7dd7a3-6f0c-5c1e-9a53-0d7b1f0c6a55")
@@ -98,7 +98,7 @@ class Selection:
     until_ms: int | None = None
 
 
-class Stored(NamedTuple):
+class PutResult(NamedTuple):
     """What a store did with a new event: kept it, or found that it has it already.
 
     `status` is the one that the event got in `default` when it was put: delivered if `default` was off. For a repeat
@@ -124,7 +124,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class ImportResult:
     """How many records a store wrote, and the ids of those that it has no room for."""
 
     written: int
@@ -156,7 +156,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """How many events are undelivered again, and whether there are more of that selection."""
 
     count: int

@@ -6,7 +6,7 @@ from enum import StrEnum
 from operator import add
 from typing import NamedTuple
 
-MOST_TYPES = 50
+MAX_TYPES = 50
 """So many types are counted each by itself in an hour or a day, and the further ones together."""
 FURTHER_TYPES = "*"
 """Stands for them: no event can have it for its type."""

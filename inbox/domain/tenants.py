@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 SYSTEM_TENANT = "system"
-MOST_INBOXES = 50
-MOST_KEYS = 100
+MAX_INBOXES = 50
+MAX_KEYS = 100
 """That work at the same time; and as many that no longer do are remembered."""
 MAX_OVERLAP_SECONDS = 30 * 86_400
 MAX_NAME = 200
@@ -61,7 +61,7 @@ class KeyStatus(StrEnum):
     EXPIRED = "expired"
 
 
-class TenantPlace(NamedTuple):
+class TenantPosition(NamedTuple):
     """Where a tenant stands in the list of all: the newest first, those of one millisecond by their ids."""
 
     created_at_ms: int
@@ -108,8 +108,8 @@ class Tenant:
         return _TRANSITIONS.get(self.status, (self.status_after_resume,))
 
     @property
-    def place(self) -> TenantPlace:
-        return TenantPlace(self.created_at_ms, self.tenant_id)
+    def place(self) -> TenantPosition:
+        return TenantPosition(self.created_at_ms, self.tenant_id)
 
 
 @dataclass(frozen=True, slots=True)

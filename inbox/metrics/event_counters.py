@@ -5,7 +5,7 @@ from typing import Any
 
 from prometheus_client import Counter
 
-from inbox.domain.events import Page, Replayed, Stored
+from inbox.domain.events import Page, PutResult, ReplayResult
 
 CountResult = Callable[[Any], None]
 
@@ -33,7 +33,7 @@ class EventCounts:
         """What counts the results of an operation, where there is something to count."""
         return self._of.get(operation)
 
-    def _put(self, stored: list[Stored]) -> None:
+    def _put(self, stored: list[PutResult]) -> None:
         repeated = sum(each.replayed for each in stored)
         if repeated:
             self._repeated.inc(repeated)
@@ -56,5 +56,5 @@ class EventCounts:
 
         return count
 
-    def _replay_all(self, replayed: Replayed) -> None:
+    def _replay_all(self, replayed: ReplayResult) -> None:
         self._replayed.inc(replayed.count)

@@ -50,7 +50,7 @@ class InboxWorker(Worker):  # type: ignore[misc]
             loop.add_signal_handler(signum, stopping.set)
         services = services_of(self.wsgi)
         connections = Connections(self.cfg.worker_connections, 2 * services.body_budget.limit_bytes)
-        long_polls = LongPolls(services.arrivals, services.admission.still_allows)
+        long_polls = LongPolls(services.arrivals, services.authenticator.still_allows)
         threads = DaemonThreads("app", self.cfg.threads)
         acceptors = []
         for listener in self.sockets:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inbox.domain.events import MOST_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
+from inbox.domain.events import MAX_PAYLOAD_BYTES, Order, Page, PageSize, Receipt
 from inbox.domain.receipts import parse_receipt
 from inbox.services.inboxes import require_inbox
 from inbox.store.interface import EventStore, InboxStore
@@ -17,7 +17,7 @@ class Settled:
     lost: list[str]
 
 
-class Polling:
+class ConsumeService:
     """`on_arrival` is called with the tenant ID and the inbox after events were released."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Polling:
 
 
 def _size(limit: int) -> PageSize:
-    return PageSize(limit, MOST_PAYLOAD_BYTES)
+    return PageSize(limit, MAX_PAYLOAD_BYTES)
 
 
 def _settle(texts: Sequence[str], act: Callable[[Sequence[Receipt]], list[bool]]) -> Settled:

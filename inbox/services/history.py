@@ -5,17 +5,17 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 
-from inbox.domain.events import MOST_PAYLOAD_BYTES, Event, Order, PageSize, Replayed, Selection
-from inbox.errors import Fault, InvalidRequest, NotFound
+from inbox.domain.events import MAX_PAYLOAD_BYTES, Event, Order, PageSize, ReplayResult, Selection
+from inbox.errors import FieldError, InvalidRequest, NotFound
 from inbox.services.inboxes import require_inbox
 from inbox.store.interface import EventStore, InboxStore
 
-_MOST_REPLAYED = 1000
+_MAX_REPLAYED = 1000
 _SEAL_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EventPage:
     """Events in order, and a cursor for those behind them; None at the end."""
 
     events: list[Event]
@@ -37,14 +37,14 @@ class History:
         self._inboxes = inboxes
         self._now_ms = now_ms
 
-    def list(self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None) -> Found:
+    def list(self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None) -> EventPage:
         """The selected events, from the beginning or from where a cursor for just these goes on."""
         question = repr((tenant_id, astuple(selection), str(order)))
         after = None if cursor is None else _position(cursor, question)
         require_inbox(self._inboxes, tenant_id, selection.inbox)
-        size = PageSize(limit, MOST_PAYLOAD_BYTES)
+        size = PageSize(limit, MAX_PAYLOAD_BYTES)
         listing = self._store.page(tenant_id, selection, order, size, after, self._now_ms())
-        return Found(listing.events, None if listing.position is None else _cursor(listing.position, question))
+        return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, question))
 
     def look_up(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         require_inbox(self._inboxes, tenant_id, inbox)
@@ -57,10 +57,10 @@ class History:
         self._on_arrival(tenant_id, inbox)
         return replayed
 
-    def replay_all(self, tenant_id: str, selection: Selection) -> Replayed:
+    def replay_all(self, tenant_id: str, selection: Selection) -> ReplayResult:
         """The same for the selected events that are delivered or dead, as many as one call should do."""
         require_inbox(self._inboxes, tenant_id, selection.inbox)
-        replayed = self._store.replay_all(tenant_id, selection, _MOST_REPLAYED, self._now_ms())
+        replayed = self._store.replay_all(tenant_id, selection, _MAX_REPLAYED, self._now_ms())
         self._on_arrival(tenant_id, selection.inbox)
         return replayed
 
@@ -86,7 +86,7 @@ def _position(cursor: str, question: str) -> str:
     except ValueError:
         position = ""
     if not position or _cursor(position, question) != cursor:
-        raise InvalidRequest([Fault("/cursor", "Goes on from no earlier answer to the same question.")])
+        raise InvalidRequest([FieldError("/cursor", "Goes on from no earlier answer to the same question.")])
     return position
 
 

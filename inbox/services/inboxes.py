@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.tenants import Inbox, is_inbox_name
-from inbox.errors import Fault, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
+from inbox.errors import FieldError, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
 from inbox.store.interface import InboxStore, TenantStore
 
 _COPIES_A_STEP = 500
-_MOST_SECONDS = 10
+_MAX_SECONDS = 10
 
 
 def require_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> None:
@@ -25,7 +25,7 @@ def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
     return found
 
 
-class NamedInboxes:
+class InboxService:
     """`on_removal` is called with the tenant ID and the inbox when one is removed."""
 
     def __init__(
@@ -61,10 +61,10 @@ class NamedInboxes:
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
             raise InvalidRequest(
-                [Fault("/name", "Has to be 1 to 63 of a-z 0-9 and hyphens, and not begin with a hyphen.")]
+                [FieldError("/name", "Has to be 1 to 63 of a-z 0-9 and hyphens, and not begin with a hyphen.")]
             )
         if enabled is not None:
-            raise InvalidRequest([Fault("/enabled", "Only the inbox `default` can be turned on or off.")])
+            raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be turned on or off.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self._now_ms())
         try:
             new = self._store.save(tenant_id, inbox, replace=replace)
@@ -86,7 +86,7 @@ class NamedInboxes:
     def remove(self, tenant_id: str, name: str) -> None:
         """Removes the inbox with all of its copies. StoreUnavailable where they are too many: repeating it goes on."""
         if name == DEFAULT_INBOX:
-            raise InvalidRequest([Fault("/name", "The inbox `default` cannot be deleted, only turned off.")])
+            raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only turned off.")])
         if not is_inbox_name(name) or not self._store.close(tenant_id, name):
             raise NotFound("There is no inbox of that name.")
         self._on_removal(tenant_id, name)
@@ -94,9 +94,9 @@ class NamedInboxes:
 
     def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:
         if event_types is not None:
-            raise InvalidRequest([Fault("/event_types", "The inbox `default` takes every event.")])
+            raise InvalidRequest([FieldError("/event_types", "The inbox `default` takes every event.")])
         if enabled is None:
-            raise InvalidRequest([Fault("/enabled", "Required for the inbox `default`: true or false.")])
+            raise InvalidRequest([FieldError("/enabled", "Required for the inbox `default`: true or false.")])
         inbox = self._default(tenant_id, enabled)
         self._store.set_default_enabled(tenant_id, enabled)
         return inbox
@@ -109,7 +109,7 @@ class NamedInboxes:
         return Inbox(DEFAULT_INBOX, None, tenant.created_at_ms, enabled)
 
     def _clear(self, tenant_id: str, name: str) -> None:
-        deadline = self._seconds() + _MOST_SECONDS
+        deadline = self._seconds() + _MAX_SECONDS
         while self._store.clear(tenant_id, name, _COPIES_A_STEP) == _COPIES_A_STEP:
             if self._seconds() > deadline:
                 raise StoreUnavailable("The inbox holds more events than could be deleted in one call.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from authorizer import apikey
 from inbox.domain.tenants import (
     DEFAULT_SCOPES,
+    MAX_KEYS,
     MAX_NAME,
-    MOST_KEYS,
     SYSTEM_TENANT,
     ApiKey,
     KeyStatus,
@@ -16,7 +16,7 @@ from inbox.domain.tenants import (
     is_key_id,
     is_name,
 )
-from inbox.errors import Fault, InvalidRequest, NotAllowed, NotFound, TooManyKeys
+from inbox.errors import FieldError, InvalidRequest, NotAllowed, NotFound, TooManyKeys
 from inbox.services.tenants import find_tenant
 from inbox.store.interface import KeyStore, TenantStore
 
@@ -31,7 +31,7 @@ class NewKey:
     about: ApiKey
 
 
-class KeyRing:
+class KeyService:
     def __init__(self, keys: KeyStore, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
         self._keys = keys
         self._tenants = tenants
@@ -51,7 +51,7 @@ class KeyRing:
             raise NotAllowed(f"A name has at most {MAX_NAME} printable characters.")
         lifetime_ms = None if expires_at_ms is None else expires_at_ms - self._now_ms()
         if lifetime_ms is not None and lifetime_ms <= 0:
-            raise InvalidRequest([Fault("/expires_at", "Has to be in the future.")])
+            raise InvalidRequest([FieldError("/expires_at", "Has to be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
         self._keys.add(new.about)
@@ -92,9 +92,9 @@ class KeyRing:
         """Those who come at the same moment may go past the limit by a few, and that does no harm."""
         keys = self.list(tenant_id)
         ended = [key for key in keys if key.status is not KeyStatus.ACTIVE]
-        if len(keys) - len(ended) >= MOST_KEYS:
-            raise TooManyKeys(f"The tenant has {MOST_KEYS} keys that work.")
-        for key in ended[:-MOST_KEYS][:_FORGOTTEN_AT_A_TIME]:
+        if len(keys) - len(ended) >= MAX_KEYS:
+            raise TooManyKeys(f"The tenant has {MAX_KEYS} keys that work.")
+        for key in ended[:-MAX_KEYS][:_FORGOTTEN_AT_A_TIME]:
             self._keys.forget(key.key_id)
 
     def _mint(self, tenant_id: str, name: str, scopes: frozenset[Scope], lifetime_ms: int | None) -> NewKey:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from inbox.domain import events, exact_json
-from inbox.errors import EventTooLarge, Fault, IdempotencyConflict
+from inbox.errors import EventTooLarge, FieldError, IdempotencyConflict
 from inbox.store.interface import EventStore
 
 
@@ -17,7 +17,7 @@ class Submission(NamedTuple):
     idempotency_key: str | None = None
 
 
-class Ingest:
+class PublishService:
     """`on_arrival` is called with the tenant ID and the inbox after events were stored."""
 
     def __init__(
@@ -34,13 +34,13 @@ class Ingest:
         self._max_event_bytes = max_event_bytes
         self._retention_seconds = retention_days * 86_400
 
-    def send(self, tenant_id: str, submission: Submission) -> events.Stored:
+    def send(self, tenant_id: str, submission: Submission) -> events.PutResult:
         """Stores one event. IdempotencyConflict where its key stands for another one."""
         return self._put(tenant_id, [_new_event(tenant_id, submission)])[0]
 
     def send_batch(
         self, tenant_id: str, submissions: Iterable[Submission], batch_key: str | None
-    ) -> list[events.Stored]:
+    ) -> list[events.PutResult]:
         """Stores all of them, or refuses all. `batch_key` makes those repeatable that bring no key of their own.
 
         Each submission is turned into its stored form before the next one is asked for: a parsed payload takes many
@@ -68,11 +68,11 @@ class Ingest:
                 raise EventTooLarge(f"An event is larger than {self._max_event_bytes} bytes.", too_large)
             return self._put(tenant_id, new_events)
         except EventTooLarge as refused:
-            refused.faults = tuple(Fault(f"/{position}", str(refused)) for position in refused.positions)
+            refused.faults = tuple(FieldError(f"/{position}", str(refused)) for position in refused.positions)
             raise
         except IdempotencyConflict as conflict:
             conflict.faults = tuple(
-                Fault(
+                FieldError(
                     f"/{position}" if position in under_batch_key else f"/{position}/idempotency_key",
                     "The key stands for another event.",
                 )
@@ -80,7 +80,7 @@ class Ingest:
             )
             raise
 
-    def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.Stored]:
+    def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.PutResult]:
         now_ms = self._now_ms()
         stored = self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
         self._on_arrival(tenant_id, events.DEFAULT_INBOX)

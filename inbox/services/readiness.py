@@ -13,7 +13,7 @@ from inbox.errors import StoreUnavailable
 _CACHE_SECONDS = 1.0
 
 
-class Readiness:
+class ReadinessCheck:
     def __init__(self, check_store: Callable[[], None], seconds: Callable[[], float] = time.monotonic) -> None:
         self._check_store = check_store
         self._seconds = seconds

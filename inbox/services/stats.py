@@ -42,7 +42,7 @@ class Figures:
     per: dict[Span, list[tuple[int, Counts]]]
 
 
-class Stats:
+class StatsService:
     def __init__(self, counters: CounterStore, inboxes: InboxStore, now_ms: Callable[[], int]) -> None:
         self._counters = counters
         self._inboxes = inboxes
@@ -73,7 +73,7 @@ class Stats:
         )
 
 
-class Recount:
+class RecountService:
     """For when counts were lost: a process was killed, or a store restored to an earlier time."""
 
     def __init__(

@@ -11,7 +11,7 @@ _AT_A_TIME = 100
 
 
 @dataclass(slots=True)
-class Copied:
+class CopyResult:
     tenants: int = 0
     keys: int = 0
     inboxes: int = 0
@@ -20,7 +20,7 @@ class Copied:
     too_large: list[str] = field(default_factory=list)
 
 
-class Move:
+class StoreCopy:
     """Safe to repeat: a second run brings over what has come or been delivered since the first."""
 
     def __init__(self, source: SourceStore, target: TargetStore, now_ms: Callable[[], int]) -> None:
@@ -33,9 +33,9 @@ class Move:
         tenants = self._source.tenants.all()
         return sum(self._source.events.count(tenant.tenant_id, self._now_ms()) for tenant in tenants)
 
-    def copy(self, on_progress: Callable[[int], object]) -> Copied:
+    def copy(self, on_progress: Callable[[int], object]) -> CopyResult:
         """Copies everything. `on_progress` hears of each number of events that are done."""
-        copied = Copied()
+        copied = CopyResult()
         tenants = self._source.tenants.all()
         self._copy_tenants(tenants)
         for tenant in tenants:
@@ -71,7 +71,7 @@ class Move:
             return False
         return True
 
-    def _copy_keys(self, tenant_id: str, copied: Copied) -> None:
+    def _copy_keys(self, tenant_id: str, copied: CopyResult) -> None:
         there = {key.key_id for key in self._target.keys.of_tenant(tenant_id)}
         for key in self._source.keys.of_tenant(tenant_id):
             copied.keys += 1
@@ -83,7 +83,7 @@ class Move:
             elif key.expires_at_ms is not None:
                 self._target.keys.expire(key.key_id, key.expires_at_ms)
             if key.last_used_at_ms is not None:
-                self._target.keys.note_use(key.key_hash, key.last_used_at_ms)
+                self._target.keys.record_use(key.key_hash, key.last_used_at_ms)
 
     def _copy_default(self, tenant_id: str) -> None:
         enabled = self._source.inboxes.is_default_enabled(tenant_id)
@@ -91,10 +91,10 @@ class Move:
         if enabled != self._target.inboxes.is_default_enabled(tenant_id):
             self._target.inboxes.set_default_enabled(tenant_id, enabled)
 
-    def _copy_events(self, tenant_id: str, copied: Copied, on_progress: Callable[[int], object]) -> None:
+    def _copy_events(self, tenant_id: str, copied: CopyResult, on_progress: Callable[[int], object]) -> None:
         after = 0
         while records := self._source.events.records(tenant_id, after, _AT_A_TIME, self._now_ms()):
-            adopted = self._target.events.adopt(tenant_id, records, self._now_ms())
+            adopted = self._target.events.import_events(tenant_id, records, self._now_ms())
             copied.events += len(records)
             copied.written += adopted.written
             copied.too_large += adopted.too_large

@@ -12,14 +12,14 @@ from inbox.domain.tenants import (
     AuditEntry,
     Change,
     Tenant,
-    TenantPlace,
+    TenantPosition,
     TenantSelection,
     TenantStatus,
     is_email,
     is_name,
     is_tenant_id,
 )
-from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound, StoreUnavailable, WrongStep
+from inbox.errors import EmailTaken, InvalidStatusTransition, NotAllowed, NotFound, StoreUnavailable, TenantExists
 from inbox.store.interface import TenantStore
 
 # Each time that somebody else changes the tenant between our reading and our writing it is tried again.
@@ -47,7 +47,7 @@ def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
     return found
 
 
-class Registry:
+class TenantService:
     """`by` is who does it, as the audit trail names them."""
 
     def __init__(self, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
@@ -75,13 +75,13 @@ class Registry:
 
     def find_or_create(self, by: str, email: str, **members: Any) -> tuple[Tenant, bool]:
         """The tenant of that e-mail, made where there is none; and whether it is new."""
-        tenant = self._tenants.by_email(email)
+        tenant = self._tenants.get_by_email(email)
         if tenant is None:
             try:
                 return self.create(by, email=email, **members), True
-            except (AlreadyExists, EmailTaken):
+            except (TenantExists, EmailTaken):
                 # Either the id is somebody else's, or another one was faster with the same e-mail.
-                tenant = self._tenants.by_email(email)
+                tenant = self._tenants.get_by_email(email)
                 if tenant is None:
                     raise
         return tenant, False
@@ -89,10 +89,10 @@ class Registry:
     def get(self, tenant_id: str) -> Tenant:
         return find_tenant(self._tenants, tenant_id)
 
-    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> tuple[list[Tenant], bool]:
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> tuple[list[Tenant], bool]:
         """At most so many tenants, the newest first, and whether there are more."""
-        tenants = self._tenants.page(selection, most + 1, after)
-        return tenants[:most], len(tenants) > most
+        tenants = self._tenants.page(selection, limit + 1, after)
+        return tenants[:limit], len(tenants) > limit
 
     def all(self) -> list[Tenant]:
         return self._tenants.all()
@@ -110,7 +110,7 @@ class Registry:
         def decide(tenant: Tenant) -> _Decision:
             is_allowed = status in tenant.allowed_statuses
             if tenant.status is not status and not is_allowed and not force:
-                raise WrongStep(
+                raise InvalidStatusTransition(
                     f"Cannot change status from {tenant.status} to {status}. "
                     f"Allowed: {', '.join(tenant.allowed_statuses)}."
                 )
@@ -130,16 +130,16 @@ class Registry:
     def restore(self, tenant_id: str, by: str) -> Tenant:
         return self._change(tenant_id, by, lambda _: _Decision(AuditAction.RESTORED, {"active": True}))
 
-    def note_key(self, tenant_id: str, by: str, key_id: str) -> None:
+    def record_key_creation(self, tenant_id: str, by: str, key_id: str) -> None:
         """Writes down that somebody else than the tenant made a key for it."""
         made = {"key_id": Change(None, key_id)}
         self._change(tenant_id, by, lambda _: _Decision(AuditAction.KEY_CREATED, also=made))
 
-    def audit(self, tenant_id: str, most: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
+    def audit(self, tenant_id: str, limit: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
         """At most so many entries, the newest first, and whether there are older ones."""
         self.get(tenant_id)
-        entries = self._tenants.audit(tenant_id, most + 1, before)
-        return entries[:most], len(entries) > most
+        entries = self._tenants.audit(tenant_id, limit + 1, before)
+        return entries[:limit], len(entries) > limit
 
     def shard(self, tenant_id: str, shards: int) -> None:
         self._tenants.shard(tenant_id, shards, self._now_ms())

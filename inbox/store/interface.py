@@ -10,22 +10,22 @@ from typing import Protocol
 
 from authorizer.resolver import KeyRecord
 from inbox.domain.events import (
-    Adopted,
     Event,
+    ImportResult,
     InboxKey,
     Listing,
     NewEvent,
     Order,
     Page,
     PageSize,
+    PutResult,
     Receipt,
     Record,
-    Replayed,
+    ReplayResult,
     Selection,
-    Stored,
 )
 from inbox.domain.stats import Counted, Span, Undelivered
-from inbox.domain.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPlace, TenantSelection
+from inbox.domain.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPosition, TenantSelection
 
 
 class EventStore(Protocol):
@@ -39,7 +39,7 @@ class EventStore(Protocol):
     store comes to writing it down. A released lease is not lost, but a release with `failed` counts as a lost lease.
     """
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
         """Keeps the events and answers one outcome for each, in their order. When it returns they are on disk.
 
         So are their copies for every inbox of the tenant that takes events of their type.
@@ -113,16 +113,16 @@ class EventStore(Protocol):
         One that is undelivered stays as it is; a leased one raises EventLeased. None where there is no such event.
         """
 
-    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
         """The same for at most so many of the selected events that are delivered or dead, the oldest first."""
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
         """Deletes the event and its copies in every inbox. Whether there was any."""
 
-    def purge(self, now_ms: int, most: int) -> int:
+    def purge(self, now_ms: int, limit: int) -> int:
         """Deletes at most so many rows past their time, of all tenants, where the engine does not do so by itself.
 
-        Answers how many; fewer than `most` means that none are left.
+        Answers how many; fewer than `limit` means that none are left.
         """
 
 
@@ -148,8 +148,8 @@ class InboxStore(Protocol):
     def close(self, tenant_id: str, name: str) -> bool:
         """Takes the inbox away: from when it returns no event gets a copy. Whether there was one, or its rest."""
 
-    def clear(self, tenant_id: str, name: str, most: int) -> int:
-        """Deletes at most so many copies of a closed inbox. How many; fewer than `most`: nothing is left of it."""
+    def clear(self, tenant_id: str, name: str, limit: int) -> int:
+        """Deletes at most so many copies of a closed inbox. How many; fewer than `limit`: nothing is left of it."""
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
         """Turns the inbox `default` on or off. Changes no event that is stored.
@@ -196,14 +196,14 @@ class EventSource(EventStore, Protocol):
     def count(self, tenant_id: str, now_ms: int) -> int:
         """How many events of the tenant there are, in whatever status."""
 
-    def records(self, tenant_id: str, after: int, most: int, now_ms: int) -> list[Record]:
+    def records(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[Record]:
         """At most so many of them, those behind the number `after`, in order."""
 
 
 class EventTarget(EventStore, Protocol):
     """What events can be moved into."""
 
-    def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
+    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
         """Keeps the events as they are. Repeating it changes nothing: one that is there already stays as it is.
 
         Only where the source has changed an event since, and nobody has touched it here, it changes here too.
@@ -238,7 +238,7 @@ class KeyStore(Protocol):
     def forget(self, key_id: str) -> None:
         """Deletes all that is known of the key."""
 
-    def note_use(self, key_hash: str, now_ms: int) -> None:
+    def record_use(self, key_hash: str, now_ms: int) -> None:
         """Remembers that the key was used, unless a later use is known."""
 
 
@@ -259,16 +259,16 @@ class TenantStore(Protocol):
 
     def get(self, tenant_id: str) -> Tenant | None: ...
 
-    def by_email(self, email: str) -> Tenant | None:
+    def get_by_email(self, email: str) -> Tenant | None:
         """The tenant of that e-mail, compared without case."""
 
-    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
         """At most so many of the selected tenants, the newest first, all of them behind that place.
 
         The latest changes may be missing for a moment.
         """
 
-    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
+    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         """At most so many entries of the tenant's trail, the newest first, with numbers below that one."""
 
     def all(self) -> list[Tenant]:

@@ -14,8 +14,8 @@ from werkzeug.test import TestResponse
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
-from inbox.services.keys import KeyRing
-from inbox.services.tenants import Registry
+from inbox.services.keys import KeyService
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
 from inbox.store.interface import Store
@@ -88,15 +88,15 @@ def store(settings: Settings) -> Iterator[Store]:
 
 
 @pytest.fixture
-def registry(store: Store) -> Registry:
-    return Registry(store.tenants, now_ms)
+def registry(store: Store) -> TenantService:
+    return TenantService(store.tenants, now_ms)
 
 
 @pytest.fixture
-def key_ring(store: Store) -> KeyRing:
+def key_ring(store: Store) -> KeyService:
     """Creates each key in a millisecond of its own, and before those that the app creates: lists are in this order."""
     moments = count(now_ms() - 1000)
-    return KeyRing(store.keys, store.tenants, lambda: next(moments))
+    return KeyService(store.keys, store.tenants, lambda: next(moments))
 
 
 class Clock:
@@ -141,8 +141,8 @@ class Tenancy:
     """Makes tenants and callers with keys of theirs."""
 
     client: FlaskClient
-    registry: Registry
-    key_ring: KeyRing
+    registry: TenantService
+    key_ring: KeyService
 
     def register(self, tenant_id: str, name: str | None = None) -> None:
         self.registry.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
@@ -152,7 +152,7 @@ class Tenancy:
 
 
 @pytest.fixture
-def tenancy(client: FlaskClient, registry: Registry, key_ring: KeyRing) -> Tenancy:
+def tenancy(client: FlaskClient, registry: TenantService, key_ring: KeyService) -> Tenancy:
     return Tenancy(client, registry, key_ring)
 
 

@@ -9,7 +9,7 @@ from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
-from inbox.services.keys import KeyRing
+from inbox.services.keys import KeyService
 from inbox.settings import Settings
 from inbox.store.interface import Store
 from tests.api.conftest import Caller
@@ -59,7 +59,7 @@ def test_a_key_in_the_wrong_place_or_beside_another_one_is_none(client: FlaskCli
     assert len(answers) == 1
 
 
-def test_me_says_who_a_key_is(key_ring: KeyRing, acme: Caller) -> None:
+def test_me_says_who_a_key_is(key_ring: KeyService, acme: Caller) -> None:
     assert acme.get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "Acme Corp.",

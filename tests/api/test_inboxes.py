@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.tenants import MOST_INBOXES
-from inbox.domain.timestamps import iso
+from inbox.domain.tenants import MAX_INBOXES
+from inbox.domain.timestamps import format_timestamp
 from inbox.errors import InboxClosing
 from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, pointers
@@ -122,7 +122,7 @@ def test_the_default_inbox_has_a_name_too(acme: Caller, acme_manager: Caller) ->
 def test_default_is_shown_but_not_listed(acme: Caller, acme_manager: Caller, store: Store) -> None:
     tenant = store.tenants.get("acme")
     assert tenant is not None
-    on = {"name": "default", "event_types": None, "created_at": iso(tenant.created_at_ms), "enabled": True}
+    on = {"name": "default", "event_types": None, "created_at": format_timestamp(tenant.created_at_ms), "enabled": True}
     assert acme.get("/inboxes/default").get_json() == on
     off = acme_manager.put("/inboxes/default", json={"enabled": False})
     assert (off.status_code, off.get_json()) == (200, on | {"enabled": False})
@@ -282,7 +282,7 @@ def test_an_inbox_that_stays_in_the_way_is_a_503(
 
 
 def test_a_tenant_has_so_many_inboxes_and_no_more(acme_manager: Caller) -> None:
-    for number in range(MOST_INBOXES):
+    for number in range(MAX_INBOXES):
         assert acme_manager.put(f"/inboxes/i{number}").status_code == 201
     refused = acme_manager.put("/inboxes/one-more")
     assert (refused.status_code, refused.get_json()["type"]) == (409, "/problems/too-many-inboxes")

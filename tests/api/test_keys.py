@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from inbox.clock import now_ms
-from inbox.domain.tenants import MOST_KEYS, Scope
-from inbox.services.keys import KeyRing
+from inbox.domain.tenants import MAX_KEYS, Scope
+from inbox.services.keys import KeyService
 from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, Tenancy, pointers
 
@@ -199,7 +199,7 @@ def test_when_a_key_was_last_used_is_known_to_the_hour(manager: Caller, client: 
 
 
 def test_there_are_so_many_keys_that_work_and_no_more(manager: Caller, tenancy: Tenancy) -> None:
-    keys = [tenancy.key_ring.create("acme") for _ in range(MOST_KEYS - 1)]
+    keys = [tenancy.key_ring.create("acme") for _ in range(MAX_KEYS - 1)]
     for path in ("/keys", f"/keys/{keys[0].about.key_id}/rotate"):
         answer = manager.post(path)
         assert (answer.status_code, answer.get_json()["type"]) == (409, "/problems/too-many-keys")
@@ -210,12 +210,12 @@ def test_there_are_so_many_keys_that_work_and_no_more(manager: Caller, tenancy: 
 def test_of_those_that_no_longer_work_the_last_are_remembered(manager: Caller, store: Store) -> None:
     # Made in one millisecond, they would stand in no order.
     moments = count(now_ms())
-    keys = KeyRing(store.keys, store.tenants, lambda: next(moments))
-    for number in range(MOST_KEYS + 5):
+    keys = KeyService(store.keys, store.tenants, lambda: next(moments))
+    for number in range(MAX_KEYS + 5):
         keys.revoke(keys.create("acme", str(number)).about.key_id)
     keys.create("acme", "last")
     names = [key["name"] for key in listed(manager)]
-    assert names == ["", *(str(number) for number in range(5, MOST_KEYS + 5)), "last"]
+    assert names == ["", *(str(number) for number in range(5, MAX_KEYS + 5)), "last"]
 
 
 @pytest.mark.parametrize("call", ["make", "rotate"])

@@ -191,7 +191,7 @@ def test_batch_sizes_are_shown(acme: Caller, metrics: Any) -> None:
     # And that the key was used.
     written = shown.value(f"{name}_sum", engine="sqlite") - before.value(f"{name}_sum", engine="sqlite")
     assert written == 20 + shown.value(
-        "inbox_store_call_duration_seconds_count", engine="sqlite", operation="keys.note_use"
+        "inbox_store_call_duration_seconds_count", engine="sqlite", operation="keys.record_use"
     )
     assert 1 <= shown.value(f"{name}_count", engine="sqlite") <= written
 

@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is turned away on a slow machine. tests/dynamodb/test_turns.py has what comes of waiting too long."""
-    monkeypatch.setattr("inbox.store.dynamodb.turns.MOST_SECONDS", 120)
+    monkeypatch.setattr("inbox.store.dynamodb.turns.MAX_SECONDS", 120)
 
 
 @pytest.fixture(params=ENGINES, ids=str)

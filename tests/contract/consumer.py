@@ -10,10 +10,10 @@ from inbox.domain.events import (
     NewEvent,
     Order,
     Page,
+    PutResult,
     Receipt,
-    Replayed,
+    ReplayResult,
     Selection,
-    Stored,
 )
 from inbox.domain.stats import Counts, Span, Undelivered
 from inbox.domain.tenants import Inbox
@@ -47,7 +47,7 @@ class Consumer:
         """The inbox, for events of these types or, without any, for all."""
         return self._store.inboxes.save(self.tenant_id, Inbox(self.inbox, event_types or None, NOW))
 
-    def put(self, events: Sequence[NewEvent], at: int = NOW, until_s: int = LATER) -> list[Stored]:
+    def put(self, events: Sequence[NewEvent], at: int = NOW, until_s: int = LATER) -> list[PutResult]:
         return self._store.events.put(self.tenant_id, events, at, until_s)
 
     def send(self, *events: NewEvent, at: int = NOW, until_s: int = LATER) -> list[NewEvent]:
@@ -85,7 +85,7 @@ class Consumer:
     def replay(self, event_id: str, at: int = NOW) -> Event | None:
         return self._store.events.replay(self.tenant_id, self.inbox, event_id, at)
 
-    def replay_all(self, selection: Selection | None = None, most: int = 9, at: int = NOW) -> Replayed:
+    def replay_all(self, selection: Selection | None = None, most: int = 9, at: int = NOW) -> ReplayResult:
         return self._indexed.events.replay_all(self.tenant_id, selection or Selection(self.inbox), most, at)
 
     def erase(self, event_id: str, at: int = NOW) -> bool:

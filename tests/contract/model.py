@@ -18,7 +18,7 @@ from inbox.domain.events import (
     Page,
     PageSize,
     Receipt,
-    Replayed,
+    ReplayResult,
     Selection,
     Status,
 )
@@ -155,12 +155,12 @@ class Model:
             copy.claim, copy.lost_leases, copy.available_at_ms = "", 0, 0
         return copy.event
 
-    def replay_all(self, selection: Selection, most: int) -> Replayed:
+    def replay_all(self, selection: Selection, most: int) -> ReplayResult:
         over = [copy for copy in self.of(selection.inbox) if copy.event.status in (Status.DELIVERED, Status.DEAD)]
         chosen = [copy for copy in over if copy.is_selected(selection)]
         for copy in chosen[:most]:
             self.replay(selection.inbox, copy.event.event_id)
-        return Replayed(len(chosen[:most]), len(chosen) > most)
+        return ReplayResult(len(chosen[:most]), len(chosen) > most)
 
     def erase(self, event_id: str) -> bool:
         before = len(self.copies)

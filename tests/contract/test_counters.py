@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span, Undelivered
+from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span, Undelivered
 from tests.contract.consumer import Consumer
 from tests.contract.samples import (
     MINUTE,
@@ -192,13 +192,13 @@ def test_only_what_could_be_had_is_missed_when_it_is_erased(acme: Consumer) -> N
 
 
 def test_many_types_are_counted_together_from_some_number_on(acme: Consumer) -> None:
-    acme.send(*(new_event(b"{}", f"type-{number:02}") for number in range(MOST_TYPES)))
-    assert set(acme.counted()) == {(TODAY, f"type-{number:02}") for number in range(MOST_TYPES)}
+    acme.send(*(new_event(b"{}", f"type-{number:02}") for number in range(MAX_TYPES)))
+    assert set(acme.counted()) == {(TODAY, f"type-{number:02}") for number in range(MAX_TYPES)}
     acme.send(*(new_event(b"{}", f"more-{number}") for number in range(2)), new_event(b"{}", "type-00"))
 
     for span, start_ms in ((Span.HOUR, THIS_HOUR), (Span.DAY, TODAY)):
         counted = acme.counted(span)
-        assert len(counted) == MOST_TYPES + 1
+        assert len(counted) == MAX_TYPES + 1
         assert counted[start_ms, FURTHER_TYPES] == Counts(received=2, bytes=4)
         assert counted[start_ms, "type-00"] == Counts(received=2, bytes=4)
 

@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from inbox.domain.events import Event, NewEvent, Order, Selection, Status, Stored
+from inbox.domain.events import Event, NewEvent, Order, PutResult, Selection, Status
 from inbox.domain.stats import Counts, Undelivered
-from inbox.domain.tenants import MOST_INBOXES, Inbox
+from inbox.domain.tenants import MAX_INBOXES, Inbox
 from inbox.errors import EventLeased, IdempotencyConflict
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
@@ -46,7 +46,7 @@ def test_default_is_no_named_inbox_and_does_not_count_as_one(store: Store) -> No
     store.inboxes.set_default_enabled("acme", False)
     assert store.inboxes.all("acme") == []
     assert store.inboxes.get("acme", "default") is None
-    names = [f"inbox-{number:02}" for number in range(MOST_INBOXES)]
+    names = [f"inbox-{number:02}" for number in range(MAX_INBOXES)]
     for name in names:
         assert store.inboxes.save("acme", Inbox(name, None, NOW)) is True
     assert [inbox.name for inbox in store.inboxes.all("acme")] == names
@@ -118,8 +118,8 @@ def test_a_repeat_gets_the_first_answer_whatever_default_is_since(acme: Consumer
     switch(acme, enabled=False)
     acme.put([while_off])
     first = [
-        Stored(while_on.event_id, None, NOW, True, Status.UNDELIVERED),
-        Stored(while_off.event_id, None, NOW, True, Status.DELIVERED),
+        PutResult(while_on.event_id, None, NOW, True, Status.UNDELIVERED),
+        PutResult(while_off.event_id, None, NOW, True, Status.DELIVERED),
     ]
 
     for enabled in (False, True):

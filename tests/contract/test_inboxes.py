@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.domain.tenants import MOST_INBOXES, Inbox
+from inbox.domain.tenants import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
@@ -46,7 +46,7 @@ def test_existing_inbox_is_not_replaced_unless_asked_for(harness: Harness) -> No
 
 
 def test_limit_of_inboxes_holds_for_those_that_replace_nothing(store: Store) -> None:
-    for number in range(MOST_INBOXES):
+    for number in range(MAX_INBOXES):
         store.inboxes.save("acme", Inbox(f"inbox-{number}", None, NOW), replace=False)
 
     with pytest.raises(TooManyInboxes):
@@ -78,14 +78,14 @@ def test_inboxes_are_listed_by_name(store: Store) -> None:
 
 
 def test_a_tenant_has_so_many_inboxes_at_most(store: Store) -> None:
-    inboxes = [Inbox(f"inbox-{number}", None, NOW) for number in range(MOST_INBOXES + 1)]
+    inboxes = [Inbox(f"inbox-{number}", None, NOW) for number in range(MAX_INBOXES + 1)]
     for inbox in inboxes[:-1]:
         assert store.inboxes.save("acme", inbox) is True
 
     with pytest.raises(TooManyInboxes):
         store.inboxes.save("acme", inboxes[-1])
     assert store.inboxes.get("acme", inboxes[-1].name) is None
-    assert len(store.inboxes.all("acme")) == MOST_INBOXES
+    assert len(store.inboxes.all("acme")) == MAX_INBOXES
     assert store.inboxes.save("acme", replace(inboxes[0], event_types=("a",))) is False
     assert store.inboxes.save("globex", inboxes[-1]) is True
     remove(store, "acme", inboxes[0].name)
@@ -93,11 +93,11 @@ def test_a_tenant_has_so_many_inboxes_at_most(store: Store) -> None:
 
 
 def test_puts_go_on_with_as_many_inboxes_as_there_may_be(acme: Consumer) -> None:
-    for number in range(MOST_INBOXES):
+    for number in range(MAX_INBOXES):
         acme.at(f"inbox-{number}").make()
     events = acme.send_some(3)
 
-    for consumer in (acme, acme.at("inbox-0"), acme.at(f"inbox-{MOST_INBOXES - 1}")):
+    for consumer in (acme, acme.at("inbox-0"), acme.at(f"inbox-{MAX_INBOXES - 1}")):
         assert ids(consumer.consume().events) == ids(events)
 
 
@@ -174,7 +174,7 @@ def test_inboxes_of_one_name_saved_at_the_same_time_are_one(harness: Harness) ->
 
 def test_inboxes_saved_at_the_same_time_are_no_more_than_there_may_be(harness: Harness) -> None:
     stores = [harness.store, harness.another()]
-    for number in range(MOST_INBOXES - 1):
+    for number in range(MAX_INBOXES - 1):
         harness.store.inboxes.save("acme", Inbox(f"inbox-{number}", None, NOW))
 
     def save(worker: int) -> bool:
@@ -184,7 +184,7 @@ def test_inboxes_saved_at_the_same_time_are_no_more_than_there_may_be(harness: H
             return False
 
     assert sum(at_the_same_time(4, save)) == 1
-    assert len(harness.store.inboxes.all("acme")) == MOST_INBOXES
+    assert len(harness.store.inboxes.all("acme")) == MAX_INBOXES
 
 
 def remove(store: Store, tenant_id: str, name: str) -> None:

@@ -250,7 +250,7 @@ def test_a_use_is_remembered_and_changes_nothing_else(harness: Harness) -> None:
     harness.store.keys.add(KEY)
     harness.store.keys.add(BARE)
 
-    harness.store.keys.note_use(KEY.key_hash, NOW + 5)
+    harness.store.keys.record_use(KEY.key_hash, NOW + 5)
     harness.reopen()
     assert harness.store.keys.of_tenant("acme") == [BARE, replace(KEY, last_used_at_ms=NOW + 5)]
     assert found(harness.store) == replace(FOUND, last_used_at_ms=NOW + 5)
@@ -261,13 +261,13 @@ def test_the_latest_use_is_remembered_whatever_comes_after(store: Store) -> None
     store.keys.add(KEY)
 
     for moment, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
-        store.keys.note_use(KEY.key_hash, NOW + moment)
+        store.keys.record_use(KEY.key_hash, NOW + moment)
         assert store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + latest)
 
 
 def test_the_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:
     keep(store, ACME)
-    store.keys.note_use(KEY.key_hash, NOW)
+    store.keys.record_use(KEY.key_hash, NOW)
 
     assert store.keys.find(KEY.key_hash) is None
     assert store.keys.of_tenant("acme") == []
@@ -279,7 +279,7 @@ def test_a_revoked_key_stays_revoked_when_a_use_is_noted(store: Store) -> None:
     keep(store, ACME)
     store.keys.add(KEY)
     store.keys.revoke("key_1")
-    store.keys.note_use(KEY.key_hash, NOW + 5)
+    store.keys.record_use(KEY.key_hash, NOW + 5)
 
     assert store.keys.find(KEY.key_hash) is None
 
@@ -287,7 +287,7 @@ def test_a_revoked_key_stays_revoked_when_a_use_is_noted(store: Store) -> None:
 def test_a_use_does_not_get_lost_in_a_rotation(store: Store) -> None:
     keep(store, ACME)
     store.keys.add(KEY)
-    store.keys.note_use(KEY.key_hash, NOW + 4)
+    store.keys.record_use(KEY.key_hash, NOW + 4)
     store.keys.rotate("key_1", SUCCESSOR, NOW + 5)
 
     assert store.keys.get("key_1") == replace(KEY, expires_at_ms=NOW + 5, last_used_at_ms=NOW + 4)
@@ -298,7 +298,7 @@ def test_of_uses_noted_at_the_same_time_the_latest_stays(harness: Harness) -> No
     harness.store.keys.add(KEY)
     stores = [harness.store, harness.another()]
 
-    at_the_same_time(8, lambda worker: stores[worker % 2].keys.note_use(KEY.key_hash, NOW + worker))
+    at_the_same_time(8, lambda worker: stores[worker % 2].keys.record_use(KEY.key_hash, NOW + worker))
     assert harness.store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + 7)
 
 

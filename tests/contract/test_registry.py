@@ -3,8 +3,8 @@
 import pytest
 
 from inbox.domain.tenants import AuditAction, Change, TenantStatus
-from inbox.services.keys import KeyRing
-from inbox.services.tenants import Registry
+from inbox.services.keys import KeyService
+from inbox.services.tenants import TenantService
 from tests.contract.samples import NOW, at_the_same_time, keep
 from tests.contract.samples import tenant as named
 from tests.engines.harnesses import Harness
@@ -12,8 +12,8 @@ from tests.engines.harnesses import Harness
 AT_ONCE = 8
 
 
-def registry_of(harness: Harness) -> Registry:
-    return Registry(harness.another().tenants, lambda: NOW)
+def registry_of(harness: Harness) -> TenantService:
+    return TenantService(harness.another().tenants, lambda: NOW)
 
 
 def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
@@ -89,7 +89,7 @@ def test_a_tenant_that_an_earlier_release_suspended_is_resumed_to_registered(har
 
 def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:
     registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
-    keys = KeyRing(harness.store.keys, harness.store.tenants, lambda: NOW)
+    keys = KeyService(harness.store.keys, harness.store.tenants, lambda: NOW)
     old = keys.create("acme", "zapier")
     new = keys.rotate(old.about.key_id, 60)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.domain.events import Replayed, Selection, Status
+from inbox.domain.events import ReplayResult, Selection, Status
 from inbox.errors import EventLeased
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, new_event, receipts
@@ -98,11 +98,11 @@ def test_replaying_all_brings_back_the_oldest_and_says_whether_there_are_more(ac
     events = acme.send_some(5)
     acme.consume()
 
-    assert acme.replay_all(most=2) == Replayed(2, True)
+    assert acme.replay_all(most=2) == ReplayResult(2, True)
     assert ids(acme.peek().events) == ids(events[:2])
-    assert acme.replay_all(most=3) == Replayed(3, False)
+    assert acme.replay_all(most=3) == ReplayResult(3, False)
     assert ids(acme.peek().events) == ids(events)
-    assert acme.replay_all(most=3) == Replayed(0, False)
+    assert acme.replay_all(most=3) == ReplayResult(0, False)
     assert {event.deliveries for event in acme.consume().events} == {2}
 
 
@@ -113,7 +113,7 @@ def test_replaying_all_takes_delivered_and_dead_ones_alone(acme: Consumer) -> No
     acme.release(receipts(acme.lease(1, at).events), at, until=at + MINUTE)
     held = acme.lease(1, at).events
 
-    assert acme.replay_all(at=at) == Replayed(2, False)
+    assert acme.replay_all(at=at) == ReplayResult(2, False)
     assert ids(acme.peek(at=at).events) == ids([dead, delivered, new])
     assert acme.get(leased.event_id, at) == held[0]
     assert ids(acme.consume(at=at + MINUTE).events) == ids([dead, delivered, waiting, leased, new])
@@ -129,7 +129,7 @@ def test_events_are_replayed_by_their_status(acme: Consumer, status: Status, exp
     acme.consume(1, at)
     acme.lease(1, at)
 
-    assert acme.replay_all(Selection(status=status), at=at) == Replayed(len(expected), False)
+    assert acme.replay_all(Selection(status=status), at=at) == ReplayResult(len(expected), False)
     assert ids(acme.peek(at=at).events) == ids([events[number] for number in [*expected, 3]])
 
 
@@ -137,11 +137,11 @@ def test_events_are_replayed_by_their_type_and_time(acme: Consumer) -> None:
     events = [acme.send(new_event(event_type="ab"[number % 2]), at=NOW + number)[0] for number in range(6)]
     acme.consume(at=NOW + 6)
 
-    assert acme.replay_all(Selection(event_type="a", since_ms=NOW + 2, until_ms=NOW + 4)) == Replayed(1, False)
+    assert acme.replay_all(Selection(event_type="a", since_ms=NOW + 2, until_ms=NOW + 4)) == ReplayResult(1, False)
     assert ids(acme.peek().events) == ids(events[2:3])
-    assert acme.replay_all(Selection(since_ms=NOW + 3), most=2) == Replayed(2, True)
+    assert acme.replay_all(Selection(since_ms=NOW + 3), most=2) == ReplayResult(2, True)
     assert ids(acme.peek().events) == ids(events[2:5])
-    assert acme.replay_all(Selection(event_type="b", until_ms=NOW + 4)) == Replayed(1, False)
+    assert acme.replay_all(Selection(event_type="b", until_ms=NOW + 4)) == ReplayResult(1, False)
     assert ids(acme.peek().events) == ids([events[1], *events[2:5]])
 
 
@@ -149,10 +149,10 @@ def test_what_the_clock_has_killed_is_replayed_with_all_its_leases(acme: Consume
     events = acme.send_some(3)
     at = kill(acme)
 
-    assert acme.replay_all(most=9, at=at) == Replayed(3, False)
+    assert acme.replay_all(most=9, at=at) == ReplayResult(3, False)
     assert ids(acme.peek(at=at).events) == ids(events)
     at = kill(acme, at=at)
-    assert acme.replay_all(most=2, at=at) == Replayed(2, True)
+    assert acme.replay_all(most=2, at=at) == ReplayResult(2, True)
 
 
 def test_replaying_all_stays_in_its_inbox_and_tenant(acme: Consumer) -> None:
@@ -163,6 +163,6 @@ def test_replaying_all_stays_in_its_inbox_and_tenant(acme: Consumer) -> None:
     for consumer in (acme, shipping, acme.of("globex")):
         consumer.consume()
 
-    assert shipping.replay_all() == Replayed(2, False)
+    assert shipping.replay_all() == ReplayResult(2, False)
     assert len(shipping.peek().events) == 2
     assert acme.peek().events == acme.of("globex").peek().events == []

@@ -2,7 +2,7 @@
 
 import uuid
 
-from inbox.domain.events import Order, Replayed
+from inbox.domain.events import Order, ReplayResult
 from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, MINUTE, NOW, ids, keyed_event, new_event, numbered, receipts
 
@@ -41,7 +41,7 @@ def test_expired_events_are_not_replayed(acme: Consumer) -> None:
     acme.consume()
 
     assert acme.replay(gone.event_id, AFTER) is None
-    assert acme.replay_all(most=1, at=AFTER) == Replayed(1, False)
+    assert acme.replay_all(most=1, at=AFTER) == ReplayResult(1, False)
 
 
 def test_expired_events_are_left_out_of_a_repeated_attempt(acme: Consumer) -> None:

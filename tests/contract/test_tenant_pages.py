@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inbox.domain.tenants import ApiKey, Inbox, KeyStatus, Tenant, TenantPlace, TenantSelection, TenantStatus
+from inbox.domain.tenants import ApiKey, Inbox, KeyStatus, Tenant, TenantPosition, TenantSelection, TenantStatus
 from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, keep, tenant
 from tests.engines.harnesses import Harness
@@ -25,8 +25,8 @@ def many() -> list[Tenant]:
     return sorted(tenants, key=place_of, reverse=True)
 
 
-def place_of(tenant: Tenant) -> TenantPlace:
-    return TenantPlace(tenant.created_at_ms, tenant.tenant_id)
+def place_of(tenant: Tenant) -> TenantPosition:
+    return TenantPosition(tenant.created_at_ms, tenant.tenant_id)
 
 
 def pages(store: Store, selection: TenantSelection, most: int) -> Iterator[list[Tenant]]:

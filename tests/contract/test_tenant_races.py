@@ -1,7 +1,7 @@
 """What a store promises about those who want the same of it at the same time: `TenantStore` in `inbox.store.port`."""
 
 from inbox.domain.tenants import Tenant, TenantSelection
-from inbox.errors import AlreadyExists, EmailTaken
+from inbox.errors import EmailTaken, TenantExists
 from inbox.store.interface import Store
 from tests.contract.samples import at_the_same_time, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
@@ -31,7 +31,7 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
         assert won.count(True) == 1
         winner = racers[won.index(True)]
         assert [each for each in harness.store.tenants.all() if each in racers] == [winner]
-        assert harness.store.tenants.by_email(emails[0]) == winner
+        assert harness.store.tenants.get_by_email(emails[0]) == winner
         trails = [harness.store.tenants.audit(each.tenant_id, 9, None) for each in racers]
         assert [trail for trail in trails if trail] == [created(winner)]
 
@@ -45,12 +45,12 @@ def test_creators_racing_for_one_id_end_with_one_tenant(harness: Harness) -> Non
     stores = [harness.another() for _ in range(RACERS)]
     racers = [tenant("acme", email=f"{racer}@acme.example") for racer in range(RACERS)]
 
-    won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], AlreadyExists))
+    won = at_the_same_time(RACERS, lambda racer: creates(stores[racer], racers[racer], TenantExists))
 
     assert won.count(True) == 1
     winner = racers[won.index(True)]
     assert harness.store.tenants.all() == [winner]
-    found = [harness.store.tenants.by_email(f"{racer}@acme.example") for racer in range(RACERS)]
+    found = [harness.store.tenants.get_by_email(f"{racer}@acme.example") for racer in range(RACERS)]
     assert [each for each in found if each] == [winner]
 
 
@@ -93,6 +93,6 @@ def test_changes_racing_for_one_email_give_it_to_one(harness: Harness) -> None:
     won = at_the_same_time(RACERS, take)
     assert won.count(True) == 1
     winner = won.index(True)
-    owner = harness.store.tenants.by_email("race@acme.example")
+    owner = harness.store.tenants.get_by_email("race@acme.example")
     assert owner == changed(tenants[winner], email="race@acme.example")
     assert [each.version for each in harness.store.tenants.all()] == [2 if each else 1 for each in won]

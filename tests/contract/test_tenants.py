@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from inbox.domain.tenants import TenantStatus
-from inbox.errors import AlreadyExists, EmailTaken, NotAllowed, NotFound
+from inbox.errors import EmailTaken, NotAllowed, NotFound, TenantExists
 from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, changed, created, keep, tenant, updated
 from tests.engines.harnesses import Harness
@@ -39,7 +39,7 @@ def test_every_tenant_is_listed_by_id_deleted_ones_too(store: Store) -> None:
 
 def test_a_tenant_id_is_taken_once(store: Store) -> None:
     keep(store, ACME)
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(TenantExists):
         keep(store, tenant("acme", email="other@acme.example"))
 
     assert store.tenants.get("acme") == ACME
@@ -48,10 +48,10 @@ def test_a_tenant_id_is_taken_once(store: Store) -> None:
 
 def test_the_email_of_a_tenant_that_was_refused_is_still_free(store: Store) -> None:
     keep(store, ACME)
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(TenantExists):
         keep(store, tenant("acme", email="free@acme.example"))
 
-    assert store.tenants.by_email("free@acme.example") is None
+    assert store.tenants.get_by_email("free@acme.example") is None
     keep(store, tenant("globex", email="free@acme.example"))
 
 
@@ -75,7 +75,7 @@ def test_an_email_is_taken_once_whatever_its_case(store: Store, email: str, agai
     with pytest.raises(EmailTaken):
         keep(store, tenant("globex", email=again))
 
-    assert store.tenants.by_email(again) == acme
+    assert store.tenants.get_by_email(again) == acme
     assert store.tenants.get("globex") is None
     assert store.tenants.audit("globex", 9, None) == []
     assert store.tenants.all() == [acme]
@@ -85,7 +85,7 @@ def test_an_id_that_is_taken_is_told_before_an_email_that_is(store: Store) -> No
     keep(store, ACME, tenant("globex", email="ops@globex.example"))
 
     for email in (ACME.email, "ops@globex.example"):
-        with pytest.raises(AlreadyExists):
+        with pytest.raises(TenantExists):
             keep(store, tenant("acme", email=email))
 
 
@@ -100,16 +100,16 @@ def test_a_tenant_is_found_by_its_email_as_it_wrote_it(harness: Harness) -> None
     keep(harness.store, ACME)
     harness.reopen()
 
-    assert harness.store.tenants.by_email("ops@ACME.example") == ACME
-    assert harness.store.tenants.by_email("inbox@acme.example") is None
-    assert harness.store.tenants.by_email("ops@acme.exampl") is None
+    assert harness.store.tenants.get_by_email("ops@ACME.example") == ACME
+    assert harness.store.tenants.get_by_email("inbox@acme.example") is None
+    assert harness.store.tenants.get_by_email("ops@acme.exampl") is None
 
 
 def test_a_deleted_tenant_keeps_its_email(store: Store) -> None:
     keep(store, ACME)
     deleted = change(store, ACME, active=False)
 
-    assert store.tenants.by_email("ops@acme.example") == deleted
+    assert store.tenants.get_by_email("ops@acme.example") == deleted
     with pytest.raises(EmailTaken):
         keep(store, tenant("globex", email="ops@acme.example"))
 
@@ -159,7 +159,7 @@ def test_a_member_that_was_missing_can_be_given(store: Store) -> None:
     )
 
     assert store.tenants.get("acme") == after
-    assert store.tenants.by_email("OPS@acme.example") == after
+    assert store.tenants.get_by_email("OPS@acme.example") == after
 
 
 @pytest.mark.parametrize("version", [1, 3, 4])
@@ -170,8 +170,8 @@ def test_a_change_of_another_version_changes_nothing(store: Store, version: int)
 
     assert store.tenants.change(late, version, updated(replace(late, version=9))) is False
     assert store.tenants.get("acme") == second
-    assert store.tenants.by_email("late@acme.example") is None
-    assert store.tenants.by_email("ops@acme.example") == second
+    assert store.tenants.get_by_email("late@acme.example") is None
+    assert store.tenants.get_by_email("ops@acme.example") == second
     assert store.tenants.audit("acme", 9, None) == updated(second) + created(ACME)
     keep(store, tenant("globex", email="late@acme.example"))
 
@@ -181,7 +181,7 @@ def test_a_tenant_that_is_not_there_is_not_changed(store: Store) -> None:
 
     assert store.tenants.change(after, 1, updated(after)) is False
     assert store.tenants.get("acme") is None
-    assert store.tenants.by_email("ops@acme.example") is None
+    assert store.tenants.get_by_email("ops@acme.example") is None
     assert store.tenants.audit("acme", 9, None) == []
 
 
@@ -189,13 +189,13 @@ def test_an_email_that_was_given_up_is_anybodys_and_the_new_one_is_not(store: St
     keep(store, ACME)
     moved = change(store, ACME, email="new@acme.example")
 
-    assert store.tenants.by_email("ops@acme.example") is None
-    assert store.tenants.by_email("new@acme.example") == moved
+    assert store.tenants.get_by_email("ops@acme.example") is None
+    assert store.tenants.get_by_email("new@acme.example") == moved
     with pytest.raises(EmailTaken):
         keep(store, tenant("globex", email="NEW@acme.example"))
     globex = tenant("globex", email="ops@acme.example")
     keep(store, globex)
-    assert store.tenants.by_email("Ops@acme.example") == globex
+    assert store.tenants.get_by_email("Ops@acme.example") == globex
 
 
 def test_an_email_that_was_taken_away_is_anybodys(store: Store) -> None:
@@ -203,9 +203,9 @@ def test_an_email_that_was_taken_away_is_anybodys(store: Store) -> None:
     bare = change(store, ACME, email=None)
 
     assert store.tenants.get("acme") == bare
-    assert store.tenants.by_email("ops@acme.example") is None
+    assert store.tenants.get_by_email("ops@acme.example") is None
     globex = change(store, tenant("globex"), email="ops@acme.example")
-    assert store.tenants.by_email("ops@acme.example") == globex
+    assert store.tenants.get_by_email("ops@acme.example") == globex
 
 
 def test_a_change_cannot_take_the_email_of_another(store: Store) -> None:
@@ -217,8 +217,8 @@ def test_a_change_cannot_take_the_email_of_another(store: Store) -> None:
         store.tenants.change(greedy, 1, updated(greedy))
     assert store.tenants.get("globex") == globex
     assert store.tenants.audit("globex", 9, None) == created(globex)
-    assert store.tenants.by_email("ops@globex.example") == globex
-    assert store.tenants.by_email("ops@acme.example") == ACME
+    assert store.tenants.get_by_email("ops@globex.example") == globex
+    assert store.tenants.get_by_email("ops@acme.example") == ACME
 
 
 def test_a_tenant_may_write_its_own_email_in_another_case(store: Store) -> None:
@@ -226,7 +226,7 @@ def test_a_tenant_may_write_its_own_email_in_another_case(store: Store) -> None:
     louder = change(store, ACME, email="OPS@ACME.EXAMPLE")
     unchanged = change(store, louder, rate_limit=1)
 
-    assert store.tenants.by_email("ops@acme.example") == unchanged
+    assert store.tenants.get_by_email("ops@acme.example") == unchanged
     with pytest.raises(EmailTaken):
         keep(store, tenant("globex", email="ops@acme.example"))
 

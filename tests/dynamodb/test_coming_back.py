@@ -28,7 +28,7 @@ def put(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
 def test_many_dead_are_in_nobodys_way(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch, attempt: str | None
 ) -> None:
-    monkeypatch.setattr(availability, "_MOST_BACK", 2)
+    monkeypatch.setattr(availability, "_MAX_BACK", 2)
     put(store, tenant, 6)
     now = NOW
     for _ in range(MAX_DELIVERIES):
@@ -104,7 +104,7 @@ def test_an_event_that_lives_longer_than_those_behind_it_is_not_hidden_for_ever(
 def test_a_range_with_too_much_before_the_first_of_it_says_so(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "_MOST_EXAMINED", 3)
+    monkeypatch.setattr(replaying, "_MAX_EXAMINED", 3)
     put(store, tenant, 4)
     store.events.put(tenant, [fresh(event_type="invoice")], NOW + 1, LATER)
     assert len(claim(store, tenant, now_ms=NOW + 1)) == 5

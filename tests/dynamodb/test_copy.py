@@ -11,8 +11,8 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
 from inbox.domain.tenants import Inbox, KeyStatus, TenantStatus
 from inbox.errors import NotAllowed
-from inbox.services.store_copy import Copied, Move
-from inbox.services.tenants import Registry
+from inbox.services.store_copy import CopyResult, StoreCopy
+from inbox.services.tenants import TenantService
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named
@@ -31,11 +31,11 @@ def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:
 
 
 @pytest.fixture
-def move(source: SQLiteStore, store: DynamoDBStore) -> Move:
-    return Move(source, store, lambda: NOW)
+def move(source: SQLiteStore, store: DynamoDBStore) -> StoreCopy:
+    return StoreCopy(source, store, lambda: NOW)
 
 
-def copied(move: Move) -> Copied:
+def copied(move: StoreCopy) -> CopyResult:
     done: list[int] = []
     total = move.count()
     copied = move.copy(done.append)
@@ -43,7 +43,7 @@ def copied(move: Move) -> Copied:
     return copied
 
 
-def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str) -> None:
+def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     keys = [key_of(tenant, "one", NOW + 1), key_of(tenant, "two", NOW + 1)]
     for key in keys:
         source.keys.add(key)
@@ -52,7 +52,7 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
     source.events.put(tenant, events, NOW, LATER)
     delivered = source.events.claim(tenant, DEFAULT_INBOX, PageSize(20, ANY_SIZE), NOW + 5).events
 
-    assert copied(move) == Copied(tenants=1, keys=2, events=250, written=250)
+    assert copied(move) == CopyResult(tenants=1, keys=2, events=250, written=250)
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
     assert set(store.keys.of_tenant(tenant)) == set(source.keys.of_tenant(tenant))
     assert store.keys.find(keys[0].key_hash) == source.keys.find(keys[0].key_hash)
@@ -63,19 +63,19 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
 
 
 def test_a_copied_tenant_can_be_resumed_to_its_status_before(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
-    Registry(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.VALIDATED, force=True)
+    TenantService(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.VALIDATED, force=True)
     copied(move)
-    Registry(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.SUSPENDED)
+    TenantService(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.SUSPENDED)
     copied(move)
 
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
-    assert Registry(store.tenants, lambda: NOW).resume(tenant, "admin").status is TenantStatus.VALIDATED
+    assert TenantService(store.tenants, lambda: NOW).resume(tenant, "admin").status is TenantStatus.VALIDATED
 
 
 def test_a_second_copy_brings_only_what_is_new(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     first, second = [fresh() for _ in range(5)], [fresh() for _ in range(3)]
     source.events.put(tenant, first, NOW, LATER)
@@ -88,7 +88,7 @@ def test_a_second_copy_brings_only_what_is_new(
 
 
 def test_what_was_delivered_meanwhile_is_not_delivered_again(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     events = [fresh() for _ in range(6)]
     source.events.put(tenant, events, NOW, LATER)
@@ -106,7 +106,7 @@ def test_what_was_delivered_meanwhile_is_not_delivered_again(
 
 
 def test_what_was_touched_in_the_new_store_is_left_alone(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     event = fresh()
     source.events.put(tenant, [event], NOW, LATER)
@@ -120,7 +120,7 @@ def test_what_was_touched_in_the_new_store_is_left_alone(
 
 
 def test_a_key_that_was_revoked_meanwhile_is_revoked(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     key = key_of(tenant, "zapier")
     source.keys.add(key)
@@ -132,10 +132,10 @@ def test_a_key_that_was_revoked_meanwhile_is_revoked(
 
 
 def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     copied(move)
-    registry = Registry(source.tenants, lambda: NOW + 9)
+    registry = TenantService(source.tenants, lambda: NOW + 9)
     registry.update(tenant, "cli", email=f"new@{tenant}.example", rate_limit=7)
     registry.set_status(tenant, "cli", TenantStatus.SUSPENDED)
     for _ in range(2):
@@ -147,16 +147,16 @@ def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
 
 
 def test_a_tenant_that_was_changed_in_the_new_store_is_left_alone(
-    store: DynamoDBStore, move: Move, tenant: str
+    store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     copied(move)
-    changed = Registry(store.tenants, lambda: NOW + 9).delete(tenant, "cli")
+    changed = TenantService(store.tenants, lambda: NOW + 9).delete(tenant, "cli")
     copied(move)
     assert store.tenants.get(tenant) == changed
 
 
 def test_an_email_that_is_anothers_in_the_new_store_stops_the_copy_with_a_word(
-    store: DynamoDBStore, move: Move, tenant: str
+    store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [entry()])
     with pytest.raises(NotAllowed, match=f"The e-mail of {tenant} is another tenant's"):
@@ -164,7 +164,7 @@ def test_an_email_that_is_anothers_in_the_new_store_stops_the_copy_with_a_word(
 
 
 def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     old, new = key_of(tenant, "old"), key_of(tenant, "new")
     source.keys.add(old)
@@ -175,7 +175,7 @@ def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
 
 
 def test_inboxes_arrive_with_their_copies_and_what_became_of_them(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     shipping = Inbox("shipping", ("order.*",), NOW)
     source.inboxes.save(tenant, shipping)
@@ -193,7 +193,7 @@ def test_inboxes_arrive_with_their_copies_and_what_became_of_them(
 
 
 def test_a_default_inbox_that_is_off_stays_off(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     source.inboxes.set_default_enabled(tenant, False)
     event = fresh()
@@ -212,7 +212,7 @@ def test_a_default_inbox_that_is_off_stays_off(
 
 
 def test_leases_go_on_and_their_receipts_hold(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     events = [fresh() for _ in range(3)]
     source.events.put(tenant, events, NOW, LATER)
@@ -229,7 +229,7 @@ def test_leases_go_on_and_their_receipts_hold(
     assert [event.delivered_at_ms for event in delivered if event] == [NOW + 1, NOW + 2]
 
 
-def test_lost_leases_stay_lost(source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str) -> None:
+def test_lost_leases_stay_lost(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     event = fresh()
     source.events.put(tenant, [event], NOW, LATER)
     later = NOW
@@ -246,7 +246,7 @@ def test_lost_leases_stay_lost(source: SQLiteStore, store: DynamoDBStore, move: 
 
 
 def test_an_idempotency_key_goes_on_standing_for_its_event(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     event = keyed()
     source.events.put(tenant, [event], NOW, LATER)
@@ -256,7 +256,7 @@ def test_an_idempotency_key_goes_on_standing_for_its_event(
 
 
 def test_what_has_no_room_is_named_and_the_rest_arrives(
-    source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     huge = NewEvent(str(uuid.uuid4()), None, b'{"noise":"' + secrets.token_hex(500_000).encode() + b'"}')
     small = fresh()
@@ -267,7 +267,7 @@ def test_what_has_no_room_is_named_and_the_rest_arrives(
     assert claim(store, tenant) == [small.event_id]
 
 
-def test_what_has_expired_stays_behind(source: SQLiteStore, store: DynamoDBStore, move: Move, tenant: str) -> None:
+def test_what_has_expired_stays_behind(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     source.events.put(tenant, [fresh()], NOW, NOW // 1000)
 
     assert copied(move).events == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
-from inbox.domain.tenants import Inbox, TenantPlace, TenantSelection
+from inbox.domain.tenants import Inbox, TenantPosition, TenantSelection
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import to_entry
 from tests.contract.samples import tenant as named
@@ -156,7 +156,7 @@ def test_a_key_costs_2_read_units_and_noting_its_use_1_write_unit(
 
     assert store.keys.find(key.key_hash) is not None
     assert (dict(wire.calls), wire.units["GetItem"]) == ({"GetItem": 2}, 2)
-    store.keys.note_use(key.key_hash, NOW)
+    store.keys.record_use(key.key_hash, NOW)
     assert (wire.write_calls, wire.units["UpdateItem"]) == (1, 1)
 
 
@@ -166,7 +166,7 @@ def test_a_page_of_tenants_is_one_query(store: DynamoDBStore, wire: Wire, tenant
         store.tenants.create(named(f"{tenant}-{number}", created_at_ms=number), [entry()])
     wire.reset()
 
-    page = store.tenants.page(TenantSelection(until_ms=4), 2, TenantPlace(3, f"{tenant}-3"))
+    page = store.tenants.page(TenantSelection(until_ms=4), 2, TenantPosition(3, f"{tenant}-3"))
     assert [each.tenant_id for each in page] == [f"{tenant}-2", f"{tenant}-1"]
     assert dict(wire.calls) == {"Query": 1}
 

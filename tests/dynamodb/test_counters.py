@@ -3,7 +3,7 @@
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, PageSize
-from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
 from inbox.domain.tenants import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
@@ -18,13 +18,13 @@ def test_an_item_has_room_for_so_many_types_whoever_writes_them(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
 ) -> None:
     for number, each in enumerate((store, other_store, store)):
-        types = [f"of-{number}-{its_type}" for its_type in range(MOST_TYPES)]
+        types = [f"of-{number}-{its_type}" for its_type in range(MAX_TYPES)]
         each.events.put(tenant, [fresh(event_type=its_type) for its_type in types], NOW, LATER)
         each.counters.flush()
 
     for _ in range(2):
-        assert len(store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MOST_TYPES + 1
-        assert totals(store, tenant).received == 3 * MOST_TYPES
+        assert len(store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MAX_TYPES + 1
+        assert totals(store, tenant).received == 3 * MAX_TYPES
         store.counters.recount(tenant, 0, NOW)
 
 
@@ -43,7 +43,7 @@ def test_a_type_that_has_counts_of_its_own_keeps_them_whatever_else_comes(store:
     store.counters.flush()
 
     counted = {each.event_type: each.counts for each in store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)}
-    own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MOST_TYPES - 30)}
+    own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MAX_TYPES - 30)}
     assert counted.keys() == own | {FURTHER_TYPES}
     assert {counted[each] for each in own} == {
         Counts(received=2, delivered=1, leased=1, bytes=2 * len(fresh().payload))
@@ -70,7 +70,7 @@ def test_a_named_inbox_adds_nothing_to_what_is_read_of_the_others(
 
 def test_an_inbox_that_is_made_anew_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    store.events.put(tenant, [fresh(event_type=f"type-{each}") for each in range(MOST_TYPES)], NOW, LATER)
+    store.events.put(tenant, [fresh(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER)
     store.counters.flush()
     send(store, tenant)
     store.inboxes.close(tenant, "shipping")

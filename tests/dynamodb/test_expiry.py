@@ -36,7 +36,7 @@ def test_too_many_to_read_at_once_are_no_empty_inbox(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_index, "LATER_LIMIT", 10)
-    monkeypatch.setattr(status_index, "MOST_QUERIES", 3)
+    monkeypatch.setattr(status_index, "MAX_QUERIES", 3)
     store.events.put(tenant, [fresh() for _ in range(50)], NOW, SOON)
     live = fresh()
     store.events.put(tenant, [live], NOW, LATER)

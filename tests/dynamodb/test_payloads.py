@@ -11,7 +11,7 @@ from hypothesis import given
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import EventTooLarge
 from inbox.store.dynamodb import DynamoDBStore, payloads
-from inbox.store.dynamodb.items import MOST_PAYLOAD_BYTES
+from inbox.store.dynamodb.items import MAX_PAYLOAD_BYTES
 from tests.dynamodb.conftest import LATER, NOW, fresh
 from tests.json_documents import OBJECTS, exact
 
@@ -82,7 +82,7 @@ def test_large_payloads_shrink() -> None:
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDBStore, tenant: str) -> None:
-    huge = fresh(b'{"noise":"' + secrets.token_hex(MOST_PAYLOAD_BYTES + 4096).encode() + b'"}')
+    huge = fresh(b'{"noise":"' + secrets.token_hex(MAX_PAYLOAD_BYTES + 4096).encode() + b'"}')
     small = fresh()
     with pytest.raises(EventTooLarge) as refused:
         store.events.put(tenant, [small, huge], NOW, LATER)

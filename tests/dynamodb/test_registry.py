@@ -9,7 +9,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.stats import Span
 from inbox.domain.tenants import TenantSelection
-from inbox.errors import AlreadyExists, EmailTaken
+from inbox.errors import EmailTaken, TenantExists
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key, tenant_key
 from tests.contract.samples import tenant as named
@@ -118,7 +118,7 @@ def outcome(act: Callable[[], object]) -> object:
     """What it answers, or the kind of error that it raises."""
     try:
         return act()
-    except (AlreadyExists, EmailTaken) as refused:
+    except (TenantExists, EmailTaken) as refused:
         return type(refused)
 
 
@@ -136,7 +136,7 @@ def test_nothing_of_a_long_trail_is_left_by_what_was_refused(
         outcome(lambda: store.tenants.change(named(tenant, version=9), 2, trail)),
         outcome(lambda: store.tenants.change(named(f"{tenant}-2", email=f"o@{tenant}.example"), 1, trail)),
     ]
-    assert outcomes == [AlreadyExists, EmailTaken, False, EmailTaken]
+    assert outcomes == [TenantExists, EmailTaken, False, EmailTaken]
     assert items_of(harness, tenant) == before
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from inbox.domain.tenants import KeyStatus
-from inbox.errors import AlreadyExists, EmailTaken, StoreUnavailable
+from inbox.errors import EmailTaken, StoreUnavailable, TenantExists
 from inbox.store.dynamodb import DynamoDBStore
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import NOW, entry, key_of
 from tests.dynamodb.test_registry import by_index_email, items_of, outcome
 from tests.engines.harnesses import DynamoDBHarness
-from tests.engines.wire import Fault, Wire
+from tests.engines.wire import FieldError, Wire
 
 
 def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Callable[[], object]]) -> list[object]:
@@ -43,7 +43,7 @@ def test_of_eight_who_race_for_an_e_mail_one_becomes_a_tenant(
 
     assert Counter(outcomes) == {None: 1, EmailTaken: 7}
     winner = racers[outcomes.index(None)]
-    assert store.tenants.by_email(f"ops@{tenant}.example") == winner
+    assert store.tenants.get_by_email(f"ops@{tenant}.example") == winner
     found = {item["PK"]["S"] for item in items_of(harness, tenant)}
     assert found == {f"TENANT#{winner.tenant_id}", f"EMAIL#ops@{tenant}.example"}
     assert by_index_email(harness, f"ops@{tenant}.example") == [winner.tenant_id]
@@ -57,7 +57,7 @@ def test_of_eight_who_race_for_an_id_one_gets_it(
     racers = [named(tenant, email=f"ops@{tenant}.example", rate_limit=number) for number in range(8)]
     outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [entry()]) for each in racers])
 
-    assert Counter(outcomes) == {None: 1, AlreadyExists: 7}
+    assert Counter(outcomes) == {None: 1, TenantExists: 7}
     assert store.tenants.get(tenant) == racers[outcomes.index(None)]
 
 
@@ -71,7 +71,7 @@ def test_of_eight_who_change_one_version_one_does(
 
     assert Counter(outcomes) == {True: 1, False: 7}
     winner = racers[outcomes.index(True)]
-    assert [store.tenants.by_email(each.email or "") for each in racers].count(None) == 7
+    assert [store.tenants.get_by_email(each.email or "") for each in racers].count(None) == 7
     assert store.tenants.get(tenant) == winner
 
 
@@ -85,7 +85,7 @@ def test_of_two_who_change_to_one_e_mail_one_gets_it(
     outcomes = race(store, monkeypatch, [partial(store.tenants.change, each, 1, [entry(2)]) for each in racers])
 
     assert Counter(outcomes) == {True: 1, EmailTaken: 1}
-    assert store.tenants.by_email(f"ops@{tenant}.example") == racers[outcomes.index(True)]
+    assert store.tenants.get_by_email(f"ops@{tenant}.example") == racers[outcomes.index(True)]
 
 
 def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
@@ -94,7 +94,7 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
     key, successor = key_of(tenant), key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
     store.keys.add(key)
-    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
+    wire.fail("TransactWriteItems", FieldError.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
 
     assert store.keys.rotate(key.key_id, successor, NOW + 9) is False
     assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
@@ -111,7 +111,7 @@ def test_of_two_who_rotate_a_key_at_once_the_earlier_end_counts(
     def rotate_it_too(_body: dict[str, Any]) -> None:
         assert other_store.keys.rotate(key.key_id, theirs, NOW + 5)
 
-    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_it_too)
+    wire.fail("TransactWriteItems", FieldError.THROTTLED, 1, then=rotate_it_too)
     assert store.keys.rotate(key.key_id, mine, NOW + 9)
     assert set(store.keys.of_tenant(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
 

@@ -124,7 +124,7 @@ def test_inbox_named_by_digits_does_not_read_a_shard_of_default(
     store.events.put(tenant, [NewEvent(each, None, b"{}") for each in ids_of_shard(3, 30)], SOON, LATER)
     store.inboxes.save(tenant, Inbox(INBOX, None, NOW))
     # A poll that reads further than one page of the index is a 503 now.
-    monkeypatch.setattr("inbox.store.dynamodb.status_index.MOST_QUERIES", 1)
+    monkeypatch.setattr("inbox.store.dynamodb.status_index.MAX_QUERIES", 1)
 
     assert store.events.claim(tenant, INBOX, PageSize(1, ANY_SIZE), SOON).events == []
 

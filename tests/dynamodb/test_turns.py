@@ -61,7 +61,7 @@ def test_a_poll_whose_turn_does_not_come_says_so_and_takes_nothing(
 ) -> None:
     ids = filled(store, tenant, 4)
     elsewhere = filled(store, tenant + "-2", 1)
-    monkeypatch.setattr(turns, "MOST_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "MAX_SECONDS", 0.01)
     with held_up(store, lambda: claim(store, tenant, 2)) as first:
         with pytest.raises(StoreUnavailable, match="Other polls"):
             claim_in(store, tenant, 4)

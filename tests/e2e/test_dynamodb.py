@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import requests
 
-from inbox.domain.tenants import MOST_KEYS, KeyStatus
+from inbox.domain.tenants import MAX_KEYS, KeyStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from tests.dynamodb.conftest import key_of
@@ -164,12 +164,12 @@ def test_a_command_forgets_keys_that_ended_long_ago(on_dynamodb: Service) -> Non
     on_dynamodb.run("tenants", "create", "acme")
     prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]
     with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
-        revoked = [replace(key_of("acme"), status=KeyStatus.REVOKED) for _ in range(MOST_KEYS + 1)]
+        revoked = [replace(key_of("acme"), status=KeyStatus.REVOKED) for _ in range(MAX_KEYS + 1)]
         for key in revoked:
             store.keys.add(key)
         assert on_dynamodb.run("keys", "create", "acme").returncode == 0
         left = {key.key_id for key in store.keys.of_tenant("acme")} & {key.key_id for key in revoked}
-    assert len(left) == MOST_KEYS
+    assert len(left) == MAX_KEYS
 
 
 @pytest.mark.parametrize("missing", ["AWS_REGION", "AWS_ENDPOINT_URL_DYNAMODB"])

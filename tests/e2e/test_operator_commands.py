@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from authorizer import apikey
-from inbox.services.tenants import Registry
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
 from tests.service import Service
@@ -106,7 +106,7 @@ def test_a_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Serv
 
 def test_an_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
     with closing(open_store(Settings(store=service.environment["INBOX_STORE"]))) as store:
-        Registry(store.tenants, store.now_ms).create("test", "acme")
+        TenantService(store.tenants, store.now_ms).create("test", "acme")
     for command, status in (("suspend", "SUSPENDED"), ("resume", "UNVALIDATED"), ("resume", "UNVALIDATED")):
         done = service.run("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")

@@ -13,7 +13,7 @@ from tests.json_documents import TEXT
 _CHANGE_OF_FORM = 1024
 _LARGEST = 256 * 1024 - 100
 # Within an envelope, within a batch.
-_MOST_LEVELS_AROUND = 2
+_MAX_LEVELS_AROUND = 2
 
 
 class Document(NamedTuple):
@@ -78,7 +78,7 @@ def _nested(leaf: str, arrays: list[bool]) -> Document:
     for is_array in arrays:
         leaf = f"[{leaf}]" if is_array else f'{{"n":{leaf}}}'
     levels = len(arrays) + 1
-    return Document(f'{{"deep":{leaf}}}', alone=levels > MAX_DEPTH - _MOST_LEVELS_AROUND)
+    return Document(f'{{"deep":{leaf}}}', alone=levels > MAX_DEPTH - _MAX_LEVELS_AROUND)
 
 
 def _of_size(size: int, text: str, seed: int | None) -> Document:

@@ -19,7 +19,7 @@ class Vitals(NamedTuple):
 
 # How far the last quarter may lie above the second one, in which everything has warmed up. What takes time is measured
 # on a machine that others may use.
-_MOST = Vitals(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
+_MAX = Vitals(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
 
 
 def vitals(service: Service, seconds: Sequence[float]) -> Vitals:
@@ -44,7 +44,7 @@ def grown(seen: Sequence[Vitals]) -> dict[str, tuple[float, float]]:
         name: (median(getattr(each, name) for each in second), median(getattr(each, name) for each in last))
         for name in Vitals._fields
     }
-    return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MOST, name)}
+    return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MAX, name)}
 
 
 def _number(process: Path, name: str) -> int:

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
-from inbox.auth.authenticator import Admission, Limits
+from inbox.auth.authenticator import Authenticator, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
@@ -39,7 +39,7 @@ class Keys:
         self.takes()
         return self.records.get(key_hash)
 
-    def note_use(self, key_hash: str, now_ms: int) -> None:
+    def record_use(self, key_hash: str, now_ms: int) -> None:
         if self.fails:
             raise StoreUnavailable
         self.noted.append(now_ms)
@@ -60,7 +60,7 @@ class House:
         self.now_ms = NOW
         self.looked_up: list[str] = []
         limits = Limits(requests_a_second=requests, failures_a_minute=failures)
-        self.admission = Admission(
+        self.authenticator = Authenticator(
             cast(KeyStore, self.keys),
             KeyCache(cache_seconds, TokenBuckets(self.seconds), self.seconds),
             TokenBuckets(self.seconds),
@@ -72,7 +72,7 @@ class House:
 
     def refused(self, key: str | None, address: str = HERE) -> type[Exception] | None:
         try:
-            self.admission.identify(key, address)
+            self.authenticator.identify(key, address)
         except (Unauthenticated, TooManyFailures) as error:
             return type(error)
         return None
@@ -85,7 +85,7 @@ class House:
 def test_a_known_key_is_asked_for_once_and_so_is_an_unknown_one() -> None:
     house = House()
     known, unknown = house.keys.mint(), apikey.mint()
-    assert [house.admission.identify(known, HERE) for _ in range(3)] == [PRINCIPAL] * 3
+    assert [house.authenticator.identify(known, HERE) for _ in range(3)] == [PRINCIPAL] * 3
     assert [house.refused(unknown) for _ in range(3)] == [Unauthenticated] * 3
     assert house.keys.asked == 2
 
@@ -140,7 +140,7 @@ def test_an_address_that_fails_too_often_has_to_wait_and_others_do_not() -> None
     assert house.refused(None) is TooManyFailures
     assert house.refused("nonsense", THERE) is Unauthenticated
     with pytest.raises(TooManyFailures) as caught:
-        house.admission.identify(None, HERE)
+        house.authenticator.identify(None, HERE)
     assert 0 < caught.value.wait_seconds <= 6
     house.pass_time(6)
     assert house.refused(None) is Unauthenticated
@@ -181,8 +181,8 @@ def test_a_look_afresh_goes_past_whatever_is_remembered_or_sealed() -> None:
     house.keys.records = {apikey.hash_of(made): KeyRecord(PRINCIPAL, None, NOW)}
 
     with pytest.raises(Unauthenticated):
-        house.admission.identify(revoked, HERE, sealed, afresh=True)
-    assert house.admission.identify(made, HERE, afresh=True) == PRINCIPAL
+        house.authenticator.identify(revoked, HERE, sealed, afresh=True)
+    assert house.authenticator.identify(made, HERE, afresh=True) == PRINCIPAL
 
 
 def test_a_slow_store_does_not_make_the_answer_younger() -> None:
@@ -234,7 +234,7 @@ def test_a_tenants_own_limit_goes_before_that_of_the_service(
 ) -> None:
     house = House(requests=service)
     principal = replace(PRINCIPAL, rate_limit=own)
-    allowances = [house.admission.allow(principal) for _ in range(5)]
+    allowances = [house.authenticator.allow(principal) for _ in range(5)]
     if allowed is None:
         assert allowances == [None] * 5
     else:
@@ -245,7 +245,7 @@ def test_a_tenants_own_limit_goes_before_that_of_the_service(
 def test_tenants_do_not_use_up_each_others_limit() -> None:
     house = House(requests=1)
     for tenant in ("acme", "globex"):
-        allowance = house.admission.allow(replace(PRINCIPAL, tenant_id=tenant))
+        allowance = house.authenticator.allow(replace(PRINCIPAL, tenant_id=tenant))
         assert allowance is not None
         assert allowance.standing.wait_seconds == 0
 
@@ -291,12 +291,12 @@ class GuardedCache(LRUCache[str, int]):
 
 def test_noted_uses_change_only_under_the_lock() -> None:
     house = House()
-    house.admission._noted = GuardedCache(house.admission._mutex)
+    house.authenticator._noted = GuardedCache(house.authenticator._mutex)
     key = house.keys.mint()
     house.pass_time(4000)
     for fails in (True, False):
         house.keys.fails = fails
-        house.admission.identify(key, HERE)
+        house.authenticator.identify(key, HERE)
         house.pass_time(60)
     assert house.keys.noted == [house.now_ms - 60_000]
 
@@ -310,9 +310,9 @@ def test_what_the_authorizer_has_found_out_is_not_asked_again() -> None:
     key = apikey.mint()
     sealed = seal(house, key)
     house.pass_time(10)
-    assert house.admission.identify(key, HERE, sealed) == PRINCIPAL
+    assert house.authenticator.identify(key, HERE, sealed) == PRINCIPAL
     house.pass_time(19)
-    assert house.admission.identify(key, HERE) == PRINCIPAL
+    assert house.authenticator.identify(key, HERE) == PRINCIPAL
     assert house.keys.asked == 0
     # And never for longer than the cache time, from when the authorizer looked.
     house.pass_time(1)
@@ -323,11 +323,11 @@ def test_what_the_authorizer_has_found_out_is_not_asked_again() -> None:
 def test_it_is_told_where_a_key_was_found() -> None:
     house = House()
     known, sealed, unknown = house.keys.mint(), apikey.mint(), apikey.mint()
-    house.admission.identify(known, HERE)
-    house.admission.identify(known, HERE)
-    house.admission.identify(known, HERE, afresh=True)
-    house.admission.identify(sealed, HERE, seal(house, sealed))
-    house.admission.identify(sealed, HERE)
+    house.authenticator.identify(known, HERE)
+    house.authenticator.identify(known, HERE)
+    house.authenticator.identify(known, HERE, afresh=True)
+    house.authenticator.identify(sealed, HERE, seal(house, sealed))
+    house.authenticator.identify(sealed, HERE)
     for key in (unknown, unknown, "no key", None):
         house.refused(key)
     assert house.looked_up == ["store", "cache", "store", "seal", "cache", "store", "cache"]
@@ -340,7 +340,7 @@ def test_a_seal_of_another_time_is_not_taken(age: int) -> None:
     sealed = seal(house, key)
     house.pass_time(age)
     with pytest.raises(Unauthenticated):
-        house.admission.identify(key, HERE, sealed)
+        house.authenticator.identify(key, HERE, sealed)
     assert house.keys.asked == 1
 
 
@@ -349,16 +349,16 @@ def test_a_seal_of_another_key_or_secret_is_not_taken() -> None:
     key = apikey.mint()
     for sealed in (seal(house, apikey.mint()), seal(house, key, "y" * 32), "nonsense", ""):
         with pytest.raises(Unauthenticated):
-            house.admission.identify(key, HERE, sealed)
+            house.authenticator.identify(key, HERE, sealed)
     with pytest.raises(Unauthenticated):
-        house.admission.identify(None, HERE, seal(house, key))
+        house.authenticator.identify(None, HERE, seal(house, key))
 
 
 def test_without_a_cache_no_seal_is_taken() -> None:
     house = House(cache_seconds=0)
     key = apikey.mint()
     with pytest.raises(Unauthenticated):
-        house.admission.identify(key, HERE, seal(house, key))
+        house.authenticator.identify(key, HERE, seal(house, key))
 
 
 def test_without_a_secret_no_seal_is_taken() -> None:
@@ -366,7 +366,7 @@ def test_without_a_secret_no_seal_is_taken() -> None:
     key = apikey.mint()
     for secret in ("", SECRET):
         with pytest.raises(Unauthenticated):
-            house.admission.identify(key, HERE, seal(house, key, secret))
+            house.authenticator.identify(key, HERE, seal(house, key, secret))
 
 
 def test_an_expired_key_stays_expired_under_its_seal() -> None:
@@ -374,4 +374,4 @@ def test_an_expired_key_stays_expired_under_its_seal() -> None:
     key = apikey.mint()
     sealed = sealing.seal(apikey.hash_of(key), KeyRecord(PRINCIPAL, NOW, NOW), NOW, SECRET)
     with pytest.raises(Unauthenticated):
-        house.admission.identify(key, HERE, sealed)
+        house.authenticator.identify(key, HERE, sealed)

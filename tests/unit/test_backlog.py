@@ -5,7 +5,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
 from inbox.domain.tenants import Inbox, TenantStatus
 from inbox.services.backlog import Backlog, Waiting
-from inbox.services.tenants import Registry
+from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named
 
@@ -16,7 +16,7 @@ EVERYTHING = PageSize(500, 1_000_000)
 
 def create(store: SQLiteStore, *tenant_ids: str) -> None:
     for tenant_id in tenant_ids:
-        Registry(store.tenants, lambda: NOW_MS).create("test", tenant_id, status=TenantStatus.REGISTERED)
+        TenantService(store.tenants, lambda: NOW_MS).create("test", tenant_id, status=TenantStatus.REGISTERED)
 
 
 def put(store: SQLiteStore, tenant_id: str, age_seconds: float, event_type: str | None = None) -> None:
@@ -77,7 +77,7 @@ def test_tenants_whose_keys_are_refused_do_not_count(store: SQLiteStore) -> None
     create(store, "suspended", "deleted")
     put(store, "suspended", 50)
     put(store, "deleted", 50)
-    registry = Registry(store.tenants, lambda: NOW_MS)
+    registry = TenantService(store.tenants, lambda: NOW_MS)
     registry.set_status("suspended", "test", TenantStatus.SUSPENDED)
     registry.delete("deleted", "test")
     assert waiting(store) == []

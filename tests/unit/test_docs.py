@@ -15,7 +15,7 @@ from inbox.api.schemas.polling import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_
 from inbox.api.schemas.tenants import DEFAULT_PAGE, MAX_PAGE
 from inbox.app import Shared, create_app
 from inbox.cli import inbox
-from inbox.domain.tenants import MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT, MOST_INBOXES, MOST_KEYS
+from inbox.domain.tenants import MAX_INBOXES, MAX_KEYS, MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT
 from inbox.settings import Settings, variable_of
 from inbox.store.factory import open_store
 from tests.exposition import every_metric
@@ -100,9 +100,9 @@ def test_the_limits_are_the_documented_ones() -> None:
     assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in page("reference/http.md")
     assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in page("reference/http.md")
     assert f"1 to {MAX_PATTERNS} patterns" in page("reference/http.md")
-    assert f"A tenant can have {MOST_INBOXES}," in page("reference/http.md")
+    assert f"A tenant can have {MAX_INBOXES}," in page("reference/http.md")
     assert f"array of 1 to {MAX_BATCH} events" in page("reference/http.md")
-    assert f"A tenant can have {MOST_KEYS} keys" in page("reference/http.md")
+    assert f"A tenant can have {MAX_KEYS} keys" in page("reference/http.md")
     assert f"(0 to {MAX_OVERLAP_SECONDS}, a day where it is not given)" in page("reference/http.md")
     assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in page("reference/http.md")
     assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("reference/http.md")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.gathering import MOST_TOGETHER, TOO_MANY_WAIT, Gathering
+from inbox.store.dynamodb.gathering import MAX_TOGETHER, TOO_MANY_WAIT, Gathering
 from inbox.store.dynamodb.layout import Item
 
 
@@ -26,7 +26,7 @@ def test_a_lone_item_is_written_at_once_and_alone() -> None:
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
-@pytest.mark.parametrize("waiting", [10, MOST_TOGETHER])
+@pytest.mark.parametrize("waiting", [10, MAX_TOGETHER])
 def test_who_waits_goes_together(waiting: int) -> None:
     written: list[int] = []
     first_is_under_way, go_on = threading.Event(), threading.Event()
@@ -69,13 +69,13 @@ def test_where_too_many_wait_a_full_batch_goes_beside_the_one_under_way_and_the_
         first = pool.submit(gathering.put, [{}])
         assert first_is_under_way.wait(10)
         others = [pool.submit(gathering.put, [{}]) for _ in range(TOO_MANY_WAIT)]
-        for _ in zip(range(MOST_TOGETHER), as_completed(others, 10), strict=False):
+        for _ in zip(range(MAX_TOGETHER), as_completed(others, 10), strict=False):
             pass
-        assert written == [1, MOST_TOGETHER]
+        assert written == [1, MAX_TOGETHER]
         go_on.set()
         for each in (first, *others):
             each.result(10)
-    assert written == [1, MOST_TOGETHER, MOST_TOGETHER]
+    assert written == [1, MAX_TOGETHER, MAX_TOGETHER]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -85,7 +85,7 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
     written: list[int] = []
 
     def write(items: Sequence[Item]) -> list[Exception | None]:
-        assert 1 <= len(items) <= MOST_TOGETHER
+        assert 1 <= len(items) <= MAX_TOGETHER
         time.sleep(rng.choice((0, 0, 0.0005, 0.002)))
         with mutex:
             written.extend(item["n"] for item in items)

@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.tenants import Inbox
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
-from inbox.services.inboxes import NamedInboxes
+from inbox.services.inboxes import InboxService
 from inbox.store.interface import InboxStore, TenantStore
 
 
@@ -44,8 +44,8 @@ class Inboxes:
         return most if self.closing else 0
 
 
-def use_case(store: Inboxes) -> NamedInboxes:
-    return NamedInboxes(cast(InboxStore, store), cast(TenantStore, None), lambda: 1, lambda: store.seconds)
+def use_case(store: Inboxes) -> InboxService:
+    return InboxService(cast(InboxStore, store), cast(TenantStore, None), lambda: 1, lambda: store.seconds)
 
 
 def test_a_long_removal_breaks_off_and_repeating_it_goes_on() -> None:

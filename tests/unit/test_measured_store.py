@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from inbox.errors import AlreadyExists, InboxError, StoreUnavailable
+from inbox.errors import InboxError, StoreUnavailable, TenantExists
 from inbox.metrics.measured_store import Ended, MeasuredStore, operations_of
 from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 from inbox.store.sqlite import SQLiteStore
@@ -68,7 +68,7 @@ def test_the_time_is_not_measured(store: SQLiteStore, watcher: Watcher) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "failed"), [(StoreUnavailable("no"), True), (RuntimeError("bug"), True), (AlreadyExists("yes"), False)]
+    ("error", "failed"), [(StoreUnavailable("no"), True), (RuntimeError("bug"), True), (TenantExists("yes"), False)]
 )
 def test_what_the_store_raises_is_raised_and_told(watcher: Watcher, error: Exception, failed: bool) -> None:
     class Failing:

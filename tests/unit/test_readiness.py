@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.services.readiness import Readiness
+from inbox.services.readiness import ReadinessCheck
 from tests.service import until
 from tests.unit.test_token_buckets import Seconds
 
@@ -24,7 +24,7 @@ class CheckedStore:
             raise StoreUnavailable("The disk is full.")
 
 
-def is_ready(readiness: Readiness) -> bool:
+def is_ready(readiness: ReadinessCheck) -> bool:
     try:
         readiness.check()
     except StoreUnavailable:
@@ -36,7 +36,7 @@ def is_ready(readiness: Readiness) -> bool:
 def test_answer_is_reused_for_one_second(is_available: bool) -> None:
     store, seconds = CheckedStore(), Seconds()
     store.is_available = is_available
-    readiness = Readiness(store.check, seconds)
+    readiness = ReadinessCheck(store.check, seconds)
     assert {is_ready(readiness) for _ in range(5)} == {is_available}
     store.is_available = not is_available
     seconds.now += 0.99
@@ -50,7 +50,7 @@ def test_answer_is_reused_for_one_second(is_available: bool) -> None:
 def test_concurrent_callers_share_one_check() -> None:
     store = CheckedStore()
     store.may_answer.clear()
-    readiness = Readiness(store.check, Seconds())
+    readiness = ReadinessCheck(store.check, Seconds())
     answers: list[bool] = []
     callers = [threading.Thread(target=lambda: answers.append(is_ready(readiness))) for _ in range(5)]
     for caller in callers:
@@ -69,7 +69,7 @@ def test_unexpected_error_is_not_cached() -> None:
         if (error := next(calls)) is not None:
             raise error
 
-    readiness = Readiness(check, Seconds())
+    readiness = ReadinessCheck(check, Seconds())
     with pytest.raises(ValueError):  # noqa: PT011
         readiness.check()
     assert is_ready(readiness)

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from structlog.testing import capture_logs
 
-from inbox.background import Background
+from inbox.background import BackgroundTask
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.errors import StoreUnavailable
 from inbox.server.gunicorn_config import _Server
@@ -40,7 +40,7 @@ def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLi
 
 
 def test_the_background_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
-    purge = Background("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
+    purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
     purge.start()
     while _rows(tmp_path) > 3:
         time.sleep(0.01)
@@ -65,7 +65,7 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
 
     monkeypatch.setattr(type(store.events), "purge", fail)
     with capture_logs() as log:
-        purge = Background("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
+        purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
         purge.start()
         assert tried_again.wait(10)
         purge.stop()
@@ -77,7 +77,7 @@ def test_worker_purges_and_flushes_once_it_has_loaded_the_app(
     tmp_path: Path, metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr(Background, "start", lambda background: started.append(background._name))
-    monkeypatch.setattr(Background, "stop", lambda _background: None)
+    monkeypatch.setattr(BackgroundTask, "start", lambda background: started.append(background._name))
+    monkeypatch.setattr(BackgroundTask, "stop", lambda _background: None)
     _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), metrics_folder, lambda: None).load()
     assert started == ["purge", "flush"]

@@ -148,7 +148,7 @@ def test_new_events_are_read_by_their_numbers(store: SQLiteStore) -> None:
 def test_more_new_events_than_a_look_reads_are_reported_by_the_next_looks(
     store: SQLiteStore, watch: SQLiteArrivals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MOST_NEW_EVENTS", 10)
+    monkeypatch.setattr(arrivals, "_MAX_NEW_EVENTS", 10)
     watch.look(BOTH, NOW)
     put(store, 25)
     put(store, 1, "globex")

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
 from inbox.store.sqlite import SQLiteStore, migrations
 from tests.contract.samples import NOW, new_event
 from tests.engines.harnesses import MAX_DELIVERIES
@@ -32,7 +32,7 @@ def test_the_events_of_an_earlier_release_are_counted_when_it_is_opened(tmp_path
         ("a", "crm", "order", NOW, "undelivered", None, '{"n":1}'),
         ("b", "default", None, NOW, "undelivered", None, "{}"),
         ("c", "default", "order", NOW, "held", None, "{}"),
-        *((f"d{each}", "default", f"type-{each}", NOW - DAY, "dead", None, "{}") for each in range(MOST_TYPES + 9)),
+        *((f"d{each}", "default", f"type-{each}", NOW - DAY, "dead", None, "{}") for each in range(MAX_TYPES + 9)),
     ]
     old.executemany(
         """INSERT INTO events

@@ -69,7 +69,7 @@ def test_what_runs_out_is_found_in_its_index(store: SQLiteStore) -> None:
 
 
 def test_records_are_read_in_order_without_sorting(store: SQLiteStore) -> None:
-    plan = plan_of(store, events._RECORDS, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "most": 10})
+    plan = plan_of(store, events._RECORDS, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "limit": 10})
     assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
     assert stops_at_the_first_few(plan), plan
 

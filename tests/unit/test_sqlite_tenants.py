@@ -88,8 +88,8 @@ def test_keys_of_an_earlier_release_still_work(store: SQLiteStore) -> None:
 
 @pytest.mark.usefixtures("earlier_release")
 def test_a_shared_email_of_an_earlier_release_belongs_to_the_first(store: SQLiteStore) -> None:
-    assert store.tenants.by_email("OPS@acme.example") == FIRST
-    emile = store.tenants.by_email("émile@acme.example")
+    assert store.tenants.get_by_email("OPS@acme.example") == FIRST
+    emile = store.tenants.get_by_email("émile@acme.example")
     assert emile is not None
     assert emile.tenant_id == "emile"
 
@@ -98,14 +98,14 @@ def test_a_shared_email_of_an_earlier_release_belongs_to_the_first(store: SQLite
 def test_whoever_shared_an_email_may_change_all_else_and_gets_it_once_it_is_free(store: SQLiteStore) -> None:
     renamed = change(store, ACME, organization_name="Globex")
     assert store.tenants.get("acme") == renamed
-    assert store.tenants.by_email("ops@acme.example") == FIRST
+    assert store.tenants.get_by_email("ops@acme.example") == FIRST
     louder = changed(renamed, email="OPS@acme.example")
     with pytest.raises(EmailTaken):
         store.tenants.change(louder, renamed.version, updated(louder))
 
     change(store, FIRST, email=None)
     owner = change(store, renamed, rate_limit=1)
-    assert store.tenants.by_email("ops@acme.example") == owner
+    assert store.tenants.get_by_email("ops@acme.example") == owner
 
 
 @pytest.mark.usefixtures("earlier_release")
@@ -140,5 +140,5 @@ def test_a_tenant_is_found_by_its_email_in_an_index(store: SQLiteStore) -> None:
 
 
 def test_a_trail_is_read_from_its_end(store: SQLiteStore) -> None:
-    plan = plan_of(store, tenant_audit.NEWEST, {"tenant_id": "acme", "before": 9, "most": 9})
+    plan = plan_of(store, tenant_audit.NEWEST, {"tenant_id": "acme", "before": 9, "limit": 9})
     assert plan == ["SEARCH tenant_audit USING PRIMARY KEY (tenant_id=? AND number<?)"]

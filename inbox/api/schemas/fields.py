@@ -11,7 +11,7 @@ from inbox.api.examples import EVENT_TYPE, STORED_AT
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.tenants import INBOX_NAME, MAX_NAME
-from inbox.domain.timestamps import moment_ms, within_reach
+from inbox.domain.timestamps import clamp_timestamp, parse_timestamp
 
 # As far as every language's patterns go; Unicode knows more that cannot be printed.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
@@ -134,10 +134,10 @@ class Moment(Field[int]):
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         if isinstance(value, str):
-            moment = moment_ms(value)
+            moment = parse_timestamp(value)
         else:
             number = exact_json.whole_number(value)
-            moment = None if number is None else within_reach(number)
+            moment = None if number is None else clamp_timestamp(number)
         if moment is None:
             raise ValidationError("Has to be epoch milliseconds or ISO 8601.")
         return moment

@@ -14,7 +14,7 @@ from inbox.domain.tenants import (
     MAX_RATE_LIMIT,
     TENANT_ID,
     AuditAction,
-    TenantPlace,
+    TenantPosition,
     TenantSelection,
     TenantStatus,
     is_email,
@@ -58,10 +58,10 @@ class Place(String):
         match = re.fullmatch(_PLACE, value)
         if match is None:
             raise ValidationError("Has to come out of an earlier answer.")
-        return TenantPlace(int(match[1]), match[2])
+        return TenantPosition(int(match[1]), match[2])
 
 
-def place_text(place: TenantPlace) -> str:
+def place_text(place: TenantPosition) -> str:
     return f"{place.created_at_ms}.{place.tenant_id}"
 
 
@@ -82,7 +82,7 @@ class TenantListParameters(_Page):
     )
 
     @post_load
-    def _selection(self, data: dict[str, Any], **_: Any) -> tuple[TenantSelection, int, TenantPlace | None]:
+    def _selection(self, data: dict[str, Any], **_: Any) -> tuple[TenantSelection, int, TenantPosition | None]:
         page_size, start_at = data.pop("page_size"), data.pop("start_at", None)
         return TenantSelection(**data), page_size, start_at
 

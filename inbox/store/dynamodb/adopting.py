@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from inbox.domain.events import DEFAULT_INBOX, Adopted, NewEvent, Record
+from inbox.domain.events import DEFAULT_INBOX, ImportResult, NewEvent, Record
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, copied_place, key_of, text
@@ -22,7 +22,7 @@ class Adopting:
         self._shards = shards
         self._writing = Writing(connection)
 
-    def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
+    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
         spread = self._shards.of(tenant_id)
         there = self._there_already(spread, records)
         fresh: list[Item] = []
@@ -44,7 +44,7 @@ class Adopting:
                 fresh.append(item)
         self._connection.at_once(lambda write: write(), conditional)
         self._writing.write_all_fresh(fresh)
-        return Adopted(len(fresh) + len(conditional), too_large)
+        return ImportResult(len(fresh) + len(conditional), too_large)
 
     def _there_already(self, spread: Spread, records: Sequence[Record]) -> dict[str, Item]:
         keys = [key for record in records for key in spread.keys(record.event.event_id, record.event.inbox)]

@@ -15,10 +15,10 @@ from inbox.store.dynamodb.status_index import StatusIndex
 # Beyond what is wanted: a few stale entries then cost no second query, and the last one says whether there is more.
 _SPARE = 10
 # They are sorted by when they came back, and have to be all there before the oldest of them is known.
-_MOST_BACK = 1_000
-_MOST_BACK_READ = 10_000
+_MAX_BACK = 1_000
+_MAX_BACK_READ = 10_000
 # What has died is no reason to keep a poll waiting.
-_MOST_BURIED = 200
+_MAX_BURIED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Availability:
         """The same, without what this process knows to be gone. Writes down who has died."""
         entries, doomed = self._look(tenant_id, inbox, Order.OLDEST, wanted, now_ms, anew=True)
         # Where that fails, the next poll does it.
-        buried = self._spent.without_them(doomed[:_MOST_BURIED])
+        buried = self._spent.without_them(doomed[:_MAX_BURIED])
         self._spent.add(buried)
         self._changes.make([Change(entry, entry.died()) for entry in buried], now_ms)
         return (entry for entry in entries if entry not in self._spent)
@@ -62,7 +62,7 @@ class Availability:
     ) -> tuple[Iterator[Entry], list[Entry]]:
         partitions = self._shards.of(tenant_id).all(inbox)
         ranges = [
-            (back_by(now_ms), _MOST_BACK),
+            (back_by(now_ms), _MAX_BACK),
             (status_range(Status.UNDELIVERED), wanted // len(partitions) + _SPARE),
         ]
         back_walks, walks = self._index.walks(partitions, inbox, ranges, order, now_ms, anew)
@@ -72,9 +72,9 @@ class Availability:
 
     def _sort_out(self, walk: Iterator[Entry]) -> _Back:
         back = _Back([], [])
-        for entry in islice(walk, _MOST_BACK_READ):
+        for entry in islice(walk, _MAX_BACK_READ):
             is_doomed = entry.is_doomed(self._max_deliveries)
             (back.doomed if is_doomed else back.alive).append(entry)
-            if len(back.alive) == _MOST_BACK:
+            if len(back.alive) == _MAX_BACK:
                 break
         return back

@@ -32,7 +32,7 @@ PATIENCE = 8
 
 # Further queries are for an index with many entries that nobody can have any more, or that nobody asked for.
 LATER_LIMIT = 1_000
-MOST_QUERIES = 50
+MAX_QUERIES = 50
 
 # boto3 itself reads only the second; everything else from AWS, its container services too, sets the first.
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
@@ -118,7 +118,7 @@ class Connection:
     def walk(self, **query: Any) -> Iterator[dict[str, Any]]:
         """What a query finds, fetched as it is asked for."""
         page = self.query(**query)
-        for _ in range(MOST_QUERIES):
+        for _ in range(MAX_QUERIES):
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return

@@ -40,11 +40,11 @@ from inbox.store.dynamodb.states import Entry, State, what_happened
 _BYTES_A_UNIT = 1024
 _BYTES_OF_A_NUMBER = 8
 # An expression may have 4 KB.
-_MOST_IN_A_CALL = 200
+_MAX_IN_A_CALL = 200
 # An item with all the types that it has room for takes 24 KB in memory.
-_MOST_KNOWN = 1_000
+_MAX_KNOWN = 1_000
 # A worker that is told to stop has 8 seconds, for its last requests too.
-_MOST_SECONDS = 4
+_MAX_SECONDS = 4
 # Where DynamoDB does not answer, each try may lose what it would have added.
 _PAUSE_SECONDS = 30
 
@@ -58,7 +58,7 @@ class Counting:
         self._flushing = threading.Lock()
         self._paused_until = 0.0
         # Which counts the items have that were written to lately.
-        self._known: LRUCache[Place, frozenset[str]] = LRUCache(_MOST_KNOWN)
+        self._known: LRUCache[Place, frozenset[str]] = LRUCache(_MAX_KNOWN)
 
     def came(self, items: Iterable[Item]) -> None:
         """New events, and new copies of them."""
@@ -105,7 +105,7 @@ class Counting:
         with self._flushing:
             if not at_once and time.monotonic() < self._paused_until:
                 return
-            deadline = time.monotonic() + _MOST_SECONDS
+            deadline = time.monotonic() + _MAX_SECONDS
             waiting = deque(self._pending.take(None if at_once else self._units))
             try:
                 while waiting and time.monotonic() < deadline:
@@ -143,7 +143,7 @@ class Counting:
             if has is None:
                 has = frozenset(self._connection.call_once("get_item", **where).get("Item", ()))
             left = _within_bounds(sums, has)
-            for some in groups_of(_MOST_IN_A_CALL, list(left.items())):
+            for some in groups_of(_MAX_IN_A_CALL, list(left.items())):
                 adding = dict(some)
                 # Once: it adds, and would add twice.
                 answer = self._connection.call_once("update_item", **where, **_addition(place, adding))

@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from inbox.domain.events import (
-    Adopted,
     Event,
+    ImportResult,
     Listing,
     NewEvent,
     Order,
     Page,
     PageSize,
+    PutResult,
     Receipt,
     Record,
-    Replayed,
+    ReplayResult,
     Selection,
-    Stored,
 )
 from inbox.store.dynamodb.adopting import Adopting
 from inbox.store.dynamodb.attempts import Attempts
@@ -66,7 +66,7 @@ class DynamoDBEvents:
         self._replaying = Replaying(changes, self._history, max_deliveries)
         self._adopting = Adopting(connection, self._shards)
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
         return self._putting.put(tenant_id, events, now_ms, expires_at_s)
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
@@ -110,8 +110,8 @@ class DynamoDBEvents:
         item = self._item(tenant_id, inbox, event_id, now_ms)
         return None if item is None else self._replaying.replay(item, now_ms)
 
-    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
-        return self._replaying.replay_all(tenant_id, selection, most, now_ms)
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
+        return self._replaying.replay_all(tenant_id, selection, limit, now_ms)
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
         found = [
@@ -129,15 +129,15 @@ class DynamoDBEvents:
         self._counting.went(self._writing.erase([key_of(item) for item in found]))
         return any(not is_expired(item, now_ms) for item in found)
 
-    def purge(self, now_ms: int, most: int) -> int:  # noqa: ARG002 - as the port has it
+    def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - as the port has it
         """DynamoDB deletes by TTL."""
         return 0
 
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self._putting.watch_batches(on_batch)
 
-    def adopt(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> Adopted:
-        return self._adopting.adopt(tenant_id, records, now_ms)
+    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
+        return self._adopting.import_events(tenant_id, records, now_ms)
 
     def _item(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
         found = self._connection.get_many(EVENTS, self._shards.of(tenant_id).keys(event_id, inbox))

@@ -12,7 +12,7 @@ from inbox.store.dynamodb.states import Entry
 Take = Callable[[list[Entry], list[Event]], None]
 
 # Consumers hang up after 30 seconds, Zapier among them, and would never hear of what is marked delivered.
-MOST_SECONDS = 10
+MAX_SECONDS = 10
 
 _log = structlog.get_logger()
 
@@ -23,7 +23,7 @@ def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, g
     `take` adds to `got` what it gets of those it is given.
     What was got is never given up for an error that comes later: it may be marked delivered already.
     """
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     try:
         while group := list(islice(fitting(entries, size, got), at_a_time)):
             take(group, got)

@@ -15,11 +15,11 @@ from queue import SimpleQueue
 
 from inbox.store.dynamodb.layout import Item
 
-MOST_TOGETHER = 25
+MAX_TOGETHER = 25
 """What BatchWriteItem takes."""
 
-TOO_MANY_WAIT = 2 * MOST_TOGETHER
-_MOST_UNDER_WAY = 4
+TOO_MANY_WAIT = 2 * MAX_TOGETHER
+_MAX_UNDER_WAY = 4
 
 Write = Callable[[Sequence[Item]], Sequence[Exception | None]]
 
@@ -68,7 +68,7 @@ class Gathering:
             raise word
 
     def _let_lead(self, waiting: _Waiting) -> None:
-        goes_beside = self._items_queued >= TOO_MANY_WAIT and self._under_way < _MOST_UNDER_WAY
+        goes_beside = self._items_queued >= TOO_MANY_WAIT and self._under_way < _MAX_UNDER_WAY
         # Where another one has told it to lead already, it can do so only once.
         if (self._under_way == 0 or goes_beside) and not waiting.leads:
             self._under_way += 1
@@ -92,11 +92,11 @@ class Gathering:
     def _next_group(self) -> list[_Waiting]:
         """As many as fit into a batch, and always one: an event may have more copies than that."""
         group: list[_Waiting] = []
-        room = MOST_TOGETHER
+        room = MAX_TOGETHER
         while self._queue and (not group or len(self._queue[0].items) <= room):
             group.append(self._queue.popleft())
             room -= len(group[-1].items)
-        self._items_queued -= MOST_TOGETHER - room
+        self._items_queued -= MAX_TOGETHER - room
         return group
 
     def _finish(self, group: list[_Waiting], errors: Sequence[Exception | None]) -> None:

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, Selection, Status
-from inbox.errors import Fault, InvalidRequest
+from inbox.errors import FieldError, InvalidRequest
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import (
@@ -29,7 +29,7 @@ from inbox.store.dynamodb.states import Entry, in_order
 from inbox.store.dynamodb.status_index import StatusIndex
 
 # An answer may come with fewer events than were asked for, and say where to go on.
-_MOST_EXAMINED = 10_000
+_MAX_EXAMINED = 10_000
 
 _AT_FIRST = 100
 
@@ -48,7 +48,7 @@ class History:
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
     ) -> Listing:
         if after is not None and not is_place(after):
-            raise InvalidRequest([Fault("/cursor", "Not a cursor of this list.")])
+            raise InvalidRequest([FieldError("/cursor", "Not a cursor of this list.")])
         seen = self._in_order(tenant_id, selection, order, after, now_ms)
         events: list[Event] = []
         payload_bytes = examined = 0
@@ -64,7 +64,7 @@ class History:
                     events.append(event)
                     payload_bytes += len(event.payload)
             examined += len(group)
-            if len(events) == size.events or payload_bytes >= size.payload_bytes or examined >= _MOST_EXAMINED:
+            if len(events) == size.events or payload_bytes >= size.payload_bytes or examined >= _MAX_EXAMINED:
                 return Listing(events, position if next(seen, None) is not None else None)
         return Listing(events, None)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
-from inbox.domain.tenants import MOST_INBOXES, Inbox
+from inbox.domain.tenants import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
 from inbox.store.dynamodb.counter_items import CounterItems
@@ -35,7 +35,7 @@ _THERE = "attribute_exists(PK)"
 # What is being removed must not come back to life with its old copies.
 _OPEN = f"{_THERE} AND attribute_not_exists(closing)"
 # The names stand in one item, so that those who come at the same moment are counted one after the other.
-_ROOM_FOR_IT = "attribute_not_exists(inbox_names) OR size(inbox_names) < :most"
+_ROOM_FOR_IT = "attribute_not_exists(inbox_names) OR size(inbox_names) < :limit"
 # Not another one that was made under its name meanwhile.
 _THE_SAME_AND_CLOSING = "attribute_exists(closing) AND made_by = :made_by"
 
@@ -54,7 +54,7 @@ class DynamoDBInboxes:
         if not is_new and not (replace and self._change(tenant_id, inbox)):
             there = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
             if there is None:
-                raise TooManyInboxes(f"A tenant has at most {MOST_INBOXES} inboxes.")
+                raise TooManyInboxes(f"A tenant has at most {MAX_INBOXES} inboxes.")
             if not replace and "closing" not in there:
                 raise InboxExists(inbox.name)
             raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
@@ -80,16 +80,16 @@ class DynamoDBInboxes:
             self._definitions.wait_until_known()
         return is_there
 
-    def clear(self, tenant_id: str, name: str, most: int) -> int:
+    def clear(self, tenant_id: str, name: str, limit: int) -> int:
         there = self._connection.get(TENANTS, inbox_key(tenant_id, name))
         if there is None or "closing" not in there:
             return 0
-        cleared = self._delete_copies(tenant_id, name, most)
-        if cleared < most:
+        cleared = self._delete_copies(tenant_id, name, limit)
+        if cleared < limit:
             # The index lags, and the last events before the inbox was closed may only now be in it.
             self._definitions.wait_until_known()
-            cleared += self._delete_copies(tenant_id, name, most - cleared)
-        if cleared < most:
+            cleared += self._delete_copies(tenant_id, name, limit - cleared)
+        if cleared < limit:
             self._counting.forget(tenant_id, name)
             self._counters.forget(tenant_id, name)
             # Where somebody else was as far before, there may be a new inbox of that name by now.
@@ -116,8 +116,8 @@ class DynamoDBInboxes:
     def is_default_enabled(self, tenant_id: str) -> bool:
         return self._definitions.of(tenant_id).default_enabled
 
-    def _delete_copies(self, tenant_id: str, name: str, most: int) -> int:
-        keys = list(islice(self._copies(tenant_id, name), most))
+    def _delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
+        keys = list(islice(self._copies(tenant_id, name), limit))
         self._writing.delete(keys)
         return len(keys)
 
@@ -160,7 +160,7 @@ class DynamoDBInboxes:
         put = {"TableName": self._connection.table(TENANTS), "Item": item, "ConditionExpression": _NEW}
         try:
             self._connection.transact(
-                {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":most": number(MOST_INBOXES)})}
+                {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":limit": number(MAX_INBOXES)})}
             )
         except ConditionFailed:
             return False

@@ -21,7 +21,7 @@ from inbox.store.dynamodb.layout import (
 from inbox.store.dynamodb.states import Entry, State, number_in, standing
 
 # DynamoDB takes 400 KB. The rest of an item, and what a claim adds to it, stays well below 4.
-MOST_PAYLOAD_BYTES = 396 * 1024
+MAX_PAYLOAD_BYTES = 396 * 1024
 
 PENDING_COPIES = "pending_copies"
 """Names of inboxes, on an event with a key whose copies may not be written yet."""
@@ -77,7 +77,7 @@ def pending_copies(item: Item) -> list[str]:
 
 
 def is_too_large(item: Item) -> bool:
-    return len(item["payload"].get("B", b"")) > MOST_PAYLOAD_BYTES
+    return len(item["payload"].get("B", b"")) > MAX_PAYLOAD_BYTES
 
 
 def to_entry(item: Item) -> Entry:

@@ -91,7 +91,7 @@ class DynamoDBKeys:
             self._delete(TENANTS, key_id_key(key_id)),
         )
 
-    def note_use(self, key_hash: str, now_ms: int) -> None:
+    def record_use(self, key_hash: str, now_ms: int) -> None:
         with suppress(ConditionFailed):
             self._connection.call(
                 "update_item", **self._update(key_hash, {"last_used_at": number(now_ms)}, _NOT_USED_SINCE)

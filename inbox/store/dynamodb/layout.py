@@ -15,7 +15,7 @@ from authorizer.items import api_key_key as api_key_key
 from authorizer.items import tenant_key as tenant_key
 from inbox.domain.events import DEFAULT_INBOX, Status, attempt_digest
 from inbox.domain.stats import Span
-from inbox.domain.timestamps import iso
+from inbox.domain.timestamps import format_timestamp
 
 EVENTS = "Events"
 
@@ -214,7 +214,7 @@ def event_index_keys(
 
 def created_range(since_ms: int | None, last_ms: int | None) -> tuple[str, str]:
     """Between which two texts the dates of creation lie, both of them among them."""
-    return iso(since_ms or 0), _AFTER_ALL if last_ms is None else iso(last_ms)
+    return format_timestamp(since_ms or 0), _AFTER_ALL if last_ms is None else format_timestamp(last_ms)
 
 
 def active_key(active: bool) -> str:
@@ -294,7 +294,7 @@ def _counter_stem(inbox: str, span: Span) -> str:
 
 
 def _counter_time(span: Span, start_ms: int) -> str:
-    return iso(start_ms)[: len("YYYY-MM-DDTHH") if span is Span.HOUR else len("YYYY-MM-DD")]
+    return format_timestamp(start_ms)[: len("YYYY-MM-DDTHH") if span is Span.HOUR else len("YYYY-MM-DD")]
 
 
 def counter_expiry(span: Span, start_ms: int) -> dict[str, str]:

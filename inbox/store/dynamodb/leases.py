@@ -12,12 +12,12 @@ from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import Entry, Standing, State, standing
+from inbox.store.dynamodb.states import BucketState, Entry, State, standing
 
 # How often an event may change between being read and being written, before somebody else is to blame.
 _TRIES = 3
 
-Done = Callable[[Standing, str], bool]
+Done = Callable[[BucketState, str], bool]
 NextState = Callable[[Entry, str], State]
 
 

@@ -11,7 +11,7 @@ from inbox.domain import exact_json
 _LARGEST_MAP_BYTES = 1024
 # DynamoDB takes 32 levels, and the item itself is the first.
 _DEEPEST_MAP = 31
-_MOST_DIGITS = 38
+_MAX_DIGITS = 38
 # DynamoDB computes with numbers and writes them in one way only: no exponent, no zero that could be left out.
 _EXACT_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9])?")
 
@@ -46,7 +46,7 @@ class _Number(str):
 
 def _exact(text: str) -> _Number:
     digits = len(text) - text.count(".") - text.count("-")
-    if digits > _MOST_DIGITS or text == "-0" or not _EXACT_NUMBER.fullmatch(text):
+    if digits > _MAX_DIGITS or text == "-0" or not _EXACT_NUMBER.fullmatch(text):
         raise _NotExact
     return _Number(text)
 

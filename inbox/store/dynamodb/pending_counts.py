@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, Counts, Span
+from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
 
 # A busy inbox's counts are written so often.
 _DUE_SECONDS = 5
@@ -16,9 +16,9 @@ _LATEST_SECONDS = 60
 # An event that comes or goes costs 2 write units or more, so counting adds a hundredth to them at most.
 _WORTH_A_UNIT = 50
 # Where DynamoDB does not answer for long, nothing further is counted.
-_MOST_WAITING = 100_000
+_MAX_WAITING = 100_000
 # More than an item has room for: which of them it has already is known only where it is written.
-_MOST_TYPES_WAITING = 10 * MOST_TYPES
+_MAX_TYPES_WAITING = 10 * MAX_TYPES
 
 
 class Place(NamedTuple):
@@ -81,7 +81,7 @@ class PendingCounts:
         with self._mutex:
             pending = self._of(tenant_id, inbox)
             pending.moves += moves
-            its_type = bounded_type(event_type or "", pending.types, _MOST_TYPES_WAITING)
+            its_type = bounded_type(event_type or "", pending.types, _MAX_TYPES_WAITING)
             happened = [(name, times) for name, times in zip(Counts._fields, counts, strict=True) if times]
             for span in Span:
                 start_ms = span.start_ms(at_ms)
@@ -119,7 +119,7 @@ class PendingCounts:
         if whose in self._waiting:
             return self._waiting[whose]
         pending = _Pending(*whose)
-        if self._held < _MOST_WAITING:
+        if self._held < _MAX_WAITING:
             self._waiting[whose] = pending
         return pending
 
@@ -127,14 +127,14 @@ class PendingCounts:
         before = pending.sums.get(key)
         if before is not None:
             pending.sums[key] = before + times
-        elif self._held < _MOST_WAITING:
+        elif self._held < _MAX_WAITING:
             self._held += 1
             pending.sums[key] = times
 
 
-def bounded_type(event_type: str, types: set[str], most: int = MOST_TYPES) -> str:
+def bounded_type(event_type: str, types: set[str], limit: int = MAX_TYPES) -> str:
     """The type, which is one of these from now on, or what stands for those that there is no room for."""
-    if event_type not in types and len(types) >= most:
+    if event_type not in types and len(types) >= limit:
         return FURTHER_TYPES
     types.add(event_type)
     return event_type

@@ -5,13 +5,13 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from inbox.domain.events import NewEvent, Status, Stored
+from inbox.domain.events import NewEvent, PutResult, Status
 from inbox.domain.tenants import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
-from inbox.store.dynamodb.gathering import MOST_TOGETHER, Gathering
+from inbox.store.dynamodb.gathering import MAX_TOGETHER, Gathering
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place_of, text
 from inbox.store.dynamodb.shards import Shards
@@ -33,7 +33,7 @@ class Putting:
     def watch_batches(self, on_batch: Callable[[int], object]) -> None:
         self._gathering.on_group = on_batch
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
         spread = self._shards.of(tenant_id)
         timestamp_ms, places = self._stamps.take(now_ms, len(events))
         definition = self._definitions.of(tenant_id)
@@ -63,7 +63,7 @@ class Putting:
         _refuse_conflicts(items, firsts)
         # A group after the other: a poll meanwhile sees them in order, and a failure leaves the fewest behind. A repeat
         # that finds some of them there makes the same groups, or one that is missing could come after the next ones.
-        for group in groups_of(MOST_TOGETHER, items):
+        for group in groups_of(MAX_TOGETHER, items):
             self._put_group([item for item in group if firsts[_id(item)] is item], firsts, inboxes, now_ms)
         try:
             _refuse_conflicts(items, firsts)
@@ -133,8 +133,8 @@ def _refuse_conflicts(items: Sequence[Item], firsts: Mapping[str, Item]) -> None
         raise IdempotencyConflict(conflicts)
 
 
-def _stored(item: Item, first: Item) -> Stored:
-    return Stored(
+def _stored(item: Item, first: Item) -> PutResult:
+    return PutResult(
         event_id=_id(item),
         event_type=event_type_of(item),
         timestamp_ms=int(first["timestamp"]["N"]),

@@ -2,8 +2,8 @@
 
 from itertools import chain, islice
 
-from inbox.domain.events import Event, Order, Replayed, Selection, Status
-from inbox.errors import EventLeased, Fault, InvalidRequest, StoreUnavailable
+from inbox.domain.events import Event, Order, ReplayResult, Selection, Status
+from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, raise_fault
 from inbox.store.dynamodb.history import History, is_of_type
 from inbox.store.dynamodb.items import to_entry, to_event
@@ -12,7 +12,7 @@ from inbox.store.dynamodb.states import Entry, standing
 
 _TRIES = 3
 # Events of other types, and leases, lie between those that are looked for. It is less than a walk may read.
-_MOST_EXAMINED = 49_000
+_MAX_EXAMINED = 49_000
 _REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
 
 
@@ -38,24 +38,24 @@ class Replaying:
             item = outcome.item or outcome.met or item
         raise StoreUnavailable("The event kept changing.")
 
-    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
         statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
         if not statuses:
-            return Replayed(0, more=False)
+            return ReplayResult(0, more=False)
         walk = self._history.entries(tenant_id, selection, statuses, Order.OLDEST, now_ms)
-        examined = islice(walk, _MOST_EXAMINED)
+        examined = islice(walk, _MAX_EXAMINED)
         entries = (entry for entry in examined if is_of_type(entry, selection) and self._is_over(entry, now_ms))
         count = 0
-        while group := list(islice(entries, min(AT_A_TIME, most - count))):
+        while group := list(islice(entries, min(AT_A_TIME, limit - count))):
             outcomes = self._changes.make([Change(entry, entry.replayed()) for entry in group], now_ms)
             raise_fault(outcomes)
             count += sum(outcome.item is not None for outcome in outcomes)
         more = next(chain(entries, walk), None) is not None
         if more and not count:
             raise InvalidRequest(
-                [Fault("/since", "There is more before the first of them than one call looks through.")]
+                [FieldError("/since", "There is more before the first of them than one call looks through.")]
             )
-        return Replayed(count, more)
+        return ReplayResult(count, more)
 
     def _is_over(self, entry: Entry, now_ms: int) -> bool:
         """Delivered or dead: of the leases only those that were the last and have run out."""

@@ -10,14 +10,14 @@ from cachetools import TTLCache
 
 from inbox.store.dynamodb.states import Entry
 
-_MOST = 20_000
+_MAX = 20_000
 _SECONDS = 10
 
 
 class Spent:
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._entries: TTLCache[Entry, bool] = TTLCache(_MOST, _SECONDS)
+        self._entries: TTLCache[Entry, bool] = TTLCache(_MAX, _SECONDS)
 
     def __contains__(self, entry: Entry) -> bool:
         with self._mutex:

@@ -147,7 +147,7 @@ def in_order(order: Order, walks: Iterable[Iterator[Entry]], unsorted: Iterable[
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BucketState:
     """How an event stands now. `is_available`: a claim may take it."""
 
     status: Status
@@ -163,14 +163,14 @@ class Standing:
         return released and self.status in (Status.UNDELIVERED, Status.DEAD)
 
 
-def standing(item: Item, now_ms: int, max_deliveries: int) -> Standing:
+def standing(item: Item, now_ms: int, max_deliveries: int) -> BucketState:
     status, until_ms = Status(item["status"]["S"]), until_of(item["gsi1sk"]["S"])
     claim_id = item.get("claim_id", {}).get("S")
     if until_ms is None or now_ms < until_ms:
-        return Standing(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
+        return BucketState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
     if status is Status.LEASED and number_in(item, "lost_leases") + 1 >= max_deliveries:
-        return Standing(Status.DEAD, False, None)
-    return Standing(Status.UNDELIVERED, True, claim_id if status is Status.UNDELIVERED else None)
+        return BucketState(Status.DEAD, False, None)
+    return BucketState(Status.UNDELIVERED, True, claim_id if status is Status.UNDELIVERED else None)
 
 
 def number_in(item: Item, name: str) -> int:

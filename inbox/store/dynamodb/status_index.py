@@ -13,13 +13,13 @@ from typing import Any
 from cachetools import TLRUCache
 
 from inbox.domain.events import Order, Status
-from inbox.store.dynamodb.connection import LATER_LIMIT, MOST_QUERIES, Connection, groups_of, too_much
+from inbox.store.dynamodb.connection import LATER_LIMIT, MAX_QUERIES, Connection, groups_of, too_much
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, inbox_of, status_range, text
 from inbox.store.dynamodb.states import Entry
 
 _FORGET_SECONDS = 60
-_MOST_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 
 Range = tuple[str, str]
 
@@ -41,7 +41,7 @@ class StatusIndex:
         self._connection = connection
         # TTL may take days to delete them, and they would be read again at each poll.
         self._expired: TLRUCache[tuple[str, str], _Expired] = TLRUCache(
-            _MOST_REMEMBERED, lambda _where, expired, _now: expired.since + _FORGET_SECONDS, time.monotonic
+            _MAX_REMEMBERED, lambda _where, expired, _now: expired.since + _FORGET_SECONDS, time.monotonic
         )
         self._mutex = threading.Lock()
 
@@ -101,7 +101,7 @@ class StatusIndex:
         all_expired = query["ScanIndexForward"] and where[1] != status_range(Status.LEASED)[0]
         seen: set[str] = set()
         is_beginning, has_shown, end = False, False, {}
-        for _ in range(MOST_QUERIES):
+        for _ in range(MAX_QUERIES):
             found = [item for item in page["Items"] if inbox_of(item) == inbox and item["gsi1sk"]["S"] not in seen]
             seen.update(item["gsi1sk"]["S"] for item in found)
             for item in found:

@@ -4,7 +4,7 @@ from typing import Any
 
 from authorizer.items import number_in
 from inbox.domain.tenants import AuditAction, AuditEntry, Change, Tenant, TenantStatus, email_key
-from inbox.domain.timestamps import iso, moment_ms
+from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.store.dynamodb.layout import Item, active_key, audit_key, number, text
 from inbox.store.dynamodb.transactions import optional
 
@@ -23,8 +23,8 @@ def attributes_of(tenant: Tenant) -> dict[str, Any]:
         "status": text(tenant.status),
         "status_before_suspension": optional(text, tenant.status_before_suspension),
         "active": text(active_key(tenant.active)),
-        "date_created": text(iso(tenant.created_at_ms)),
-        "date_last_updated": text(iso(tenant.updated_at_ms)),
+        "date_created": text(format_timestamp(tenant.created_at_ms)),
+        "date_last_updated": text(format_timestamp(tenant.updated_at_ms)),
         "last_updated_by": text(tenant.updated_by),
         "version": number(tenant.version),
     }
@@ -61,7 +61,7 @@ def audit_item(tenant_id: str, entry: AuditEntry) -> dict[str, Any]:
     return {
         **audit_key(tenant_id, entry.number),
         "number": number(entry.number),
-        "date": text(iso(entry.at_ms)),
+        "date": text(format_timestamp(entry.at_ms)),
         "by": text(entry.by),
         "action": text(entry.action),
         "changes": {"M": changes},
@@ -113,7 +113,7 @@ def _text_in(item: Item, attribute: str) -> str | None:
 
 
 def _moment_in(item: Item, attribute: str) -> int:
-    moment = moment_ms(item[attribute]["S"])
+    moment = parse_timestamp(item[attribute]["S"])
     if moment is None:
         raise ValueError(f"{attribute} is no moment")
     return moment

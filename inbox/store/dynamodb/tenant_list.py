@@ -6,7 +6,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
 
-from inbox.domain.tenants import Tenant, TenantPlace, TenantSelection
+from inbox.domain.tenants import Tenant, TenantPosition, TenantSelection
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
     ACTIVE_INDEX,
@@ -27,7 +27,7 @@ class TenantList:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
         # DynamoDB refuses a range that ends before it begins.
         first, last = _range(selection, after)
         if first > last:
@@ -38,7 +38,7 @@ class TenantList:
                 KeyConditionExpression="#partition = :partition AND date_created BETWEEN :first AND :last",
                 ExpressionAttributeValues={":partition": partition, ":first": text(first), ":last": text(last)},
                 ScanIndexForward=False,
-                Limit=most + _BESIDES,
+                Limit=limit + _BESIDES,
                 **index,
             )
             for index, partition in _partitions(selection)
@@ -48,7 +48,7 @@ class TenantList:
             for tenant in _in_order(heapq.merge(*walks, key=_date_created, reverse=True))
             if (tenant.active or selection.include_inactive) and (after is None or tenant.place < after)
         )
-        return list(islice(selected, most))
+        return list(islice(selected, limit))
 
     def all(self) -> list[Tenant]:
         # Not by a Scan, which would read all that the table has beside them.
@@ -66,7 +66,7 @@ class TenantList:
         return sorted(_latest(map(to_tenant, items)), key=attrgetter("tenant_id"))
 
 
-def _range(selection: TenantSelection, after: TenantPlace | None) -> tuple[str, str]:
+def _range(selection: TenantSelection, after: TenantPosition | None) -> tuple[str, str]:
     ends = [] if selection.until_ms is None else [selection.until_ms - 1]
     # Its millisecond once more: those of one millisecond stand in the index in no order.
     ends += [] if after is None else [after.created_at_ms]

@@ -5,8 +5,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from inbox.domain.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, email_key
-from inbox.errors import AlreadyExists, EmailTaken, NotFound
+from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection, email_key
+from inbox.errors import EmailTaken, NotFound, TenantExists
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
@@ -26,7 +26,7 @@ _NEW = "attribute_not_exists(PK)"
 _AT_THAT_VERSION = "#version = :expected"
 
 # DynamoDB takes 100 writes in a transaction; three are for the tenant, its e-mail and the one before.
-_MOST_ENTRIES = 97
+_MAX_ENTRIES = 97
 
 
 class DynamoDBTenants:
@@ -69,17 +69,17 @@ class DynamoDBTenants:
         item = self._connection.get(TENANTS, tenant_key(tenant_id))
         return None if item is None else to_tenant(item)
 
-    def by_email(self, email: str) -> Tenant | None:
+    def get_by_email(self, email: str) -> Tenant | None:
         # Not through EmailIndex, which lags: whoever was told that an e-mail is taken can ask whose it is.
         pointer = self._connection.get(TENANTS, email_item_key(email_key(email)))
         tenant = None if pointer is None else self.get(pointer["tenant_id"]["S"])
         # It may have taken another one between the two reads.
         return tenant if tenant is not None and email_key_of(tenant) == email_key(email) else None
 
-    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
-        return self._list.page(selection, most, after)
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
+        return self._list.page(selection, limit, after)
 
-    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
+    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         first, last = audit_range(before)
         items = self._connection.walk(
             TableName=self._table,
@@ -90,10 +90,10 @@ class DynamoDBTenants:
                 ":last": text(last),
             },
             ScanIndexForward=False,
-            Limit=most,
+            Limit=limit,
             ConsistentRead=True,
         )
-        return [to_audit_entry(item) for item in islice(items, most)]
+        return [to_audit_entry(item) for item in islice(items, limit)]
 
     def all(self) -> list[Tenant]:
         return self._list.all()
@@ -115,7 +115,7 @@ class DynamoDBTenants:
 
     def _refuse_if_taken(self, tenant: Tenant) -> None:
         if self.get(tenant.tenant_id) is not None:
-            raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.")
+            raise TenantExists(f"There is a tenant {tenant.tenant_id} already.")
         self._refuse_if_email_taken(tenant)
 
     def _refuse_if_email_taken(self, tenant: Tenant) -> None:
@@ -136,7 +136,7 @@ class DynamoDBTenants:
     def _write(self, tenant: Tenant, writes: list[dict[str, Any]], trail: Sequence[AuditEntry]) -> None:
         entries = [{"Put": put(self._table, audit_item(tenant.tenant_id, entry))} for entry in trail]
         # A copy from another store may bring more than fit. They come first: if it ends here, it begins here again.
-        for entry in entries[:-_MOST_ENTRIES]:
+        for entry in entries[:-_MAX_ENTRIES]:
             with suppress(ConditionFailed):
                 self._connection.call("put_item", **entry["Put"], ConditionExpression=_NEW)
-        self._connection.transact(*writes, *entries[-_MOST_ENTRIES:])
+        self._connection.transact(*writes, *entries[-_MAX_ENTRIES:])

@@ -10,7 +10,7 @@ from collections import deque
 from weakref import WeakValueDictionary
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.filling import MOST_SECONDS
+from inbox.store.dynamodb.filling import MAX_SECONDS
 
 
 class _Line:
@@ -26,7 +26,7 @@ class Turn:
 
     def __init__(self, line: _Line) -> None:
         self._line = line
-        self._until = time.monotonic() + MOST_SECONDS
+        self._until = time.monotonic() + MAX_SECONDS
         self.waited_ms = 0
 
     def __enter__(self) -> None:

@@ -13,7 +13,7 @@ from inbox.domain.events import PageSize
 from inbox.store.dynamodb.layout import Item, text
 from inbox.store.dynamodb.states import Entry
 
-_MOST_REMEMBERED = 10_000
+_MAX_REMEMBERED = 10_000
 _WORTH_WAITING_MS = 60_000
 
 
@@ -54,7 +54,7 @@ class Unanswered:
                 key = whose, doubt.entry.sort_key
                 earlier = self._doubts[key].claim_ids if key in self._doubts else frozenset()
                 self._doubts[key] = replace(doubt, claim_ids=doubt.claim_ids | earlier)
-            while len(self._doubts) > _MOST_REMEMBERED:
+            while len(self._doubts) > _MAX_REMEMBERED:
                 self._doubts.popitem(last=False)
 
     def take(self, whose: Whose, size: PageSize) -> list[Doubt]:

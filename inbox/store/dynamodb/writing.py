@@ -8,7 +8,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import PATIENCE, Connection, groups_of, pause
 from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.gathering import MOST_TOGETHER
+from inbox.store.dynamodb.gathering import MAX_TOGETHER
 from inbox.store.dynamodb.items import PENDING_COPIES
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, place_of
 
@@ -87,7 +87,7 @@ class Writing:
     def delete(self, keys: Sequence[Item]) -> None:
         """Deletes many."""
         table = self._connection.table(EVENTS)
-        for group in groups_of(MOST_TOGETHER, keys):
+        for group in groups_of(MAX_TOGETHER, keys):
             waiting: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in group]}
             for attempt in range(PATIENCE):
                 waiting = self._connection.call("batch_write_item", RequestItems=waiting).get("UnprocessedItems") or {}
@@ -99,11 +99,11 @@ class Writing:
 
     def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes items whose ids were made up just now, and answers an error for each that failed."""
-        return [error for group in groups_of(MOST_TOGETHER, items) for error in self._write_and_tell(group)]
+        return [error for group in groups_of(MAX_TOGETHER, items) for error in self._write_and_tell(group)]
 
     def write_all_fresh(self, items: Sequence[Item]) -> None:
         """The same, up to the first batch that fails."""
-        for group in groups_of(MOST_TOGETHER, items):
+        for group in groups_of(MAX_TOGETHER, items):
             for error in self._write_and_tell(group):
                 if error is not None:
                     raise error

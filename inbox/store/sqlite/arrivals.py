@@ -20,7 +20,7 @@ from inbox.store.sqlite.rows import seconds
 
 _EXAMINE_ALL_EVERY_MS = 1_000
 # About 10 ms of reading. After a larger import, the next looks go on.
-_MOST_NEW_EVENTS = 10_000
+_MAX_NEW_EVENTS = 10_000
 
 _DATA_VERSION = "PRAGMA data_version"
 
@@ -146,8 +146,8 @@ class SQLiteArrivals:
         """Returns the inboxes that got events since the last look; none at the first one, which examines them all."""
         newest = _Numbers(*connection.execute(_NEWEST).get)
         known = self._numbers or newest
-        if newest.seq > known.seq + _MOST_NEW_EVENTS:
-            newest = newest._replace(seq=known.seq + _MOST_NEW_EVENTS)
+        if newest.seq > known.seq + _MAX_NEW_EVENTS:
+            newest = newest._replace(seq=known.seq + _MAX_NEW_EVENTS)
             # Makes the next look read on.
             self._version = None
         self._numbers = newest

@@ -48,6 +48,6 @@ def add_claim(connection: apsw.Connection, place: dict[str, Any], attempt: Attem
     connection.execute(_ADD_CLAIM, {**place, "claim_ids": json.dumps([*attempt.claim_ids, claim_id])})
 
 
-def purge(connection: apsw.Connection, now_ms: int, most: int) -> int:
-    connection.execute(_PURGE, (now_ms, most))
+def purge(connection: apsw.Connection, now_ms: int, limit: int) -> int:
+    connection.execute(_PURGE, (now_ms, limit))
     return connection.changes()

@@ -41,8 +41,8 @@ class Bend(NamedTuple):
     def lead_at(self, steady_ns: int) -> int:
         if self.lead_ns == self.goal_ns:
             return self.lead_ns
-        most = max(steady_ns - self.from_ns, 0) // _SLOWNESS
-        return self.lead_ns + max(-most, min(self.goal_ns - self.lead_ns, most))
+        limit = max(steady_ns - self.from_ns, 0) // _SLOWNESS
+        return self.lead_ns + max(-limit, min(self.goal_ns - self.lead_ns, limit))
 
 
 Course = tuple[Bend, ...]

@@ -8,7 +8,7 @@ from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import seconds
 from inbox.store.sqlite.settling import Settling
 
-_MOST_EXPIRED = 10_000
+_MAX_EXPIRED = 10_000
 
 _COUNTS = ", ".join(Counts._fields)
 
@@ -24,7 +24,7 @@ _UNDELIVERED = f"""
     SELECT
         coalesce((SELECT undelivered FROM backlog WHERE tenant_id = :tenant_id AND inbox = :inbox), 0)
         - (SELECT count(*) FROM (SELECT tenant_id, inbox, status FROM events INDEXED BY events_by_expiry
-                                 WHERE expires_at_s <= :now_s LIMIT {_MOST_EXPIRED}) WHERE {_IS_UNDELIVERED}),
+                                 WHERE expires_at_s <= :now_s LIMIT {_MAX_EXPIRED}) WHERE {_IS_UNDELIVERED}),
         (SELECT timestamp_ms FROM events INDEXED BY events_by_status
          WHERE {_IS_UNDELIVERED} AND expires_at_s > :now_s ORDER BY seq LIMIT 1)"""
 

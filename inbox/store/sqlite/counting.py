@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import apsw
 
 from inbox.domain.events import Status
-from inbox.domain.stats import FURTHER_TYPES, MOST_TYPES, NONE, Counts, Span, Tally
+from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, NONE, Counts, Span, Tally
 from inbox.store.sqlite.database import Row
 
 _SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)
@@ -15,7 +15,7 @@ _PLACE = "tenant_id = ? AND inbox = ? AND span = ?"
 
 _ADD = f"UPDATE counters SET {_SUMS} WHERE {_PLACE} AND start_ms = ? AND event_type = ?"
 
-_HAS_MANY_TYPES = f"SELECT count(*) >= {MOST_TYPES} FROM counters WHERE {_PLACE} AND start_ms = ?"
+_HAS_MANY_TYPES = f"SELECT count(*) >= {MAX_TYPES} FROM counters WHERE {_PLACE} AND start_ms = ?"
 
 _BEGIN = """
     INSERT INTO counters (tenant_id, inbox, span, start_ms, event_type) VALUES (?, ?, ?, ?, ?)

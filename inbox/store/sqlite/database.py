@@ -74,11 +74,11 @@ class Database:
     def write(self, act: Act[T]) -> T:
         return self._writer.run(act)
 
-    def delete(self, delete_rows: Callable[[int, apsw.Connection], int], most: int) -> int:
-        """Deletes up to `most` rows, in several transactions if the disk is too full for the log of a single one."""
-        deleted, at_once = 0, most
+    def delete(self, delete_rows: Callable[[int, apsw.Connection], int], limit: int) -> int:
+        """Deletes up to `limit` rows, in several transactions if the disk is too full for the log of a single one."""
+        deleted, at_once = 0, limit
         while True:
-            step = min(at_once, most - deleted)
+            step = min(at_once, limit - deleted)
             try:
                 last = self.write(partial(delete_rows, step))
             except StoreFull:
@@ -87,7 +87,7 @@ class Database:
                 at_once = max(1, step // 10)
                 continue
             deleted += last
-            if last < step or deleted == most:
+            if last < step or deleted == limit:
                 return deleted
 
     def check(self) -> None:

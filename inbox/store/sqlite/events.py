@@ -11,11 +11,11 @@ from inbox.domain.events import (
     Order,
     Page,
     PageSize,
+    PutResult,
     Receipt,
     Record,
-    Replayed,
+    ReplayResult,
     Selection,
-    Stored,
 )
 from inbox.store.sqlite import attempts
 from inbox.store.sqlite.claiming import Claiming
@@ -43,7 +43,7 @@ _COUNT = f"SELECT count(*) FROM events WHERE {_OF_TENANT}"
 # From one number to the next: no other index has the rows of all inboxes in order.
 _RECORDS = f"""
     SELECT fingerprint, expires_at_s, lost_leases, {COLUMNS} FROM events NOT INDEXED
-    WHERE {_OF_TENANT} AND seq > :after ORDER BY seq LIMIT :most"""
+    WHERE {_OF_TENANT} AND seq > :after ORDER BY seq LIMIT :limit"""
 
 
 class SQLiteEvents:
@@ -53,7 +53,7 @@ class SQLiteEvents:
         self._leases = Leases(database, settling.max_deliveries)
         self._history = History(database, settling)
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[Stored]:
+    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
         return self._database.write(lambda connection: put(connection, tenant_id, events, now_ms, expires_at_s))
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
@@ -92,8 +92,8 @@ class SQLiteEvents:
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         return self._history.replay(tenant_id, inbox, event_id, now_ms)
 
-    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
-        return self._history.replay_all(tenant_id, selection, most, now_ms)
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
+        return self._history.replay_all(tenant_id, selection, limit, now_ms)
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
         def act(connection: apsw.Connection) -> bool:
@@ -103,21 +103,21 @@ class SQLiteEvents:
 
         return self._database.write(act)
 
-    def purge(self, now_ms: int, most: int) -> int:
-        def delete_rows(most: int, connection: apsw.Connection) -> int:
-            purged: list[Row] = connection.execute(_PURGE, (seconds(now_ms), most)).fetchall()
+    def purge(self, now_ms: int, limit: int) -> int:
+        def delete_rows(limit: int, connection: apsw.Connection) -> int:
+            purged: list[Row] = connection.execute(_PURGE, (seconds(now_ms), limit)).fetchall()
             count_gone(connection, purged)
             deleted = len(purged)
-            return deleted + attempts.purge(connection, now_ms, most - deleted)
+            return deleted + attempts.purge(connection, now_ms, limit - deleted)
 
-        return self._database.delete(delete_rows, most)
+        return self._database.delete(delete_rows, limit)
 
     def count(self, tenant_id: str, now_ms: int) -> int:
         count: int = self._database.read(_COUNT, {"tenant_id": tenant_id, "now_s": seconds(now_ms)})[0][0]
         return count
 
-    def records(self, tenant_id: str, after: int, most: int, now_ms: int) -> list[Record]:
-        wanted = {"tenant_id": tenant_id, "now_s": seconds(now_ms), "after": after, "most": most}
+    def records(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[Record]:
+        wanted = {"tenant_id": tenant_id, "now_s": seconds(now_ms), "after": after, "limit": limit}
         return [
             Record(row[0], as_stored(tuple(row)), fingerprint, expires_at_s, lost_leases)
             for fingerprint, expires_at_s, lost_leases, *row in self._database.read(_RECORDS, wanted)

@@ -5,7 +5,7 @@ import json
 import apsw
 
 from inbox.domain import stats
-from inbox.domain.events import Event, Listing, Order, PageSize, Replayed, Selection, Status
+from inbox.domain.events import Event, Listing, Order, PageSize, ReplayResult, Selection, Status
 from inbox.errors import EventLeased
 from inbox.store.sqlite.counting import count_each
 from inbox.store.sqlite.database import Database, Row
@@ -65,22 +65,22 @@ class History:
 
         return self._database.write(act)
 
-    def replay_all(self, tenant_id: str, selection: Selection, most: int, now_ms: int) -> Replayed:
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
         statuses = [
             status
             for status in (Status.DELIVERED, Status.DEAD)
             if selection.status is None or selection.status is status
         ]
         if not statuses:
-            return Replayed(0, more=False)
+            return ReplayResult(0, more=False)
         select = statement("seq", selection, statuses, Order.OLDEST)
         values = parameters(tenant_id, selection, Order.OLDEST, None, now_ms)
 
-        def act(connection: apsw.Connection) -> Replayed:
-            found = [seq for (seq,) in connection.execute(f"{select} LIMIT {most + 1}", values)]
-            replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:most]),)).fetchall()
+        def act(connection: apsw.Connection) -> ReplayResult:
+            found = [seq for (seq,) in connection.execute(f"{select} LIMIT {limit + 1}", values)]
+            replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:limit]),)).fetchall()
             count_each(connection, tenant_id, selection.inbox, now_ms, replayed, stats.REPLAYED, 1)
             note_reopened(connection, tenant_id, [selection.inbox] if replayed else [])
-            return Replayed(len(found[:most]), more=len(found) > most)
+            return ReplayResult(len(found[:limit]), more=len(found) > limit)
 
         return self._settling.write(tenant_id, selection.inbox, now_ms, act)

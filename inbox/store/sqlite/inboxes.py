@@ -4,7 +4,7 @@ import json
 
 import apsw
 
-from inbox.domain.tenants import MOST_INBOXES, Inbox
+from inbox.domain.tenants import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.sqlite.database import Database, Row
 
@@ -56,8 +56,8 @@ class SQLiteInboxes:
                     raise InboxExists(inbox.name)
                 connection.execute(_CHANGE, (event_types, tenant_id, inbox.name))
                 return False
-            if len(open_inboxes(connection, tenant_id)) >= MOST_INBOXES:
-                raise TooManyInboxes(f"A tenant has at most {MOST_INBOXES} inboxes.")
+            if len(open_inboxes(connection, tenant_id)) >= MAX_INBOXES:
+                raise TooManyInboxes(f"A tenant has at most {MAX_INBOXES} inboxes.")
             connection.execute(_INSERT, (event_types, tenant_id, inbox.name, inbox.created_at_ms))
             return True
 
@@ -77,18 +77,18 @@ class SQLiteInboxes:
 
         return self._database.write(act)
 
-    def clear(self, tenant_id: str, name: str, most: int) -> int:
-        def delete_rows(most: int, connection: apsw.Connection) -> int:
+    def clear(self, tenant_id: str, name: str, limit: int) -> int:
+        def delete_rows(limit: int, connection: apsw.Connection) -> int:
             if connection.execute(_IS_CLOSING, (tenant_id, name)).fetchone() != (True,):
                 return 0
-            connection.execute(_CLEAR, (tenant_id, name, most))
+            connection.execute(_CLEAR, (tenant_id, name, limit))
             cleared = connection.changes()
-            if cleared < most:
+            if cleared < limit:
                 for forget in _FORGET:
                     connection.execute(forget, (tenant_id, name))
             return cleared
 
-        return self._database.delete(delete_rows, most)
+        return self._database.delete(delete_rows, limit)
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
         statement = _ENABLE_DEFAULT if enabled else _DISABLE_DEFAULT

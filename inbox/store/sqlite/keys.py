@@ -94,7 +94,7 @@ class SQLiteKeys:
     def forget(self, key_id: str) -> None:
         self._database.write(lambda connection: connection.execute(_FORGET, (key_id,)))
 
-    def note_use(self, key_hash: str, now_ms: int) -> None:
+    def record_use(self, key_hash: str, now_ms: int) -> None:
         use = {"key_hash": key_hash, "now_ms": now_ms}
         self._database.write(lambda connection: connection.execute(_NOTE_USE, use))
 

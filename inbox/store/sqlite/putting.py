@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from inbox.domain import stats
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, Status, Stored
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PutResult, Status
 from inbox.domain.stats import Tally
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.counting import count, count_gone
@@ -32,7 +32,7 @@ _INSERT = """
 
 def put(
     connection: apsw.Connection, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int
-) -> list[Stored]:
+) -> list[PutResult]:
     newest = connection.execute(_NEWEST_TIMESTAMP).fetchone()
     timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
     named = open_inboxes(connection, tenant_id)
@@ -54,7 +54,7 @@ def put(
         elif first[0] != event.fingerprint:
             conflicts.append(position)
         happened_ms, status = (first[1], Status(first[2])) if first else (timestamp_ms, in_default)
-        stored.append(Stored(event.event_id, event.event_type, happened_ms, first is not None, status))
+        stored.append(PutResult(event.event_id, event.event_type, happened_ms, first is not None, status))
     if conflicts:
         raise IdempotencyConflict(conflicts)
     count(connection, tenant_id, timestamp_ms, tally)

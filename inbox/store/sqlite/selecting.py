@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from inbox.domain.events import Order, Selection, Status
-from inbox.errors import Fault, InvalidRequest
+from inbox.errors import FieldError, InvalidRequest
 from inbox.store.sqlite.rows import HELD, seconds
 
 _LAST = 2**63 - 1
@@ -79,7 +79,7 @@ def position(timestamp_ms: int, seq: int) -> str:
 def _place(after: str) -> tuple[int, int]:
     parts = _POSITION.fullmatch(after)
     if parts is None or max(map(int, parts.groups())) > _LAST:
-        raise InvalidRequest([Fault("/cursor", "This is no cursor that an earlier answer gave.")])
+        raise InvalidRequest([FieldError("/cursor", "This is no cursor that an earlier answer gave.")])
     return int(parts[1]), int(parts[2])
 
 

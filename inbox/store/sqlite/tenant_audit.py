@@ -13,7 +13,7 @@ _INSERT = """
 
 NEWEST = """
     SELECT number, at_ms, by, action, changes, forced FROM tenant_audit
-    WHERE tenant_id = :tenant_id AND number < :before ORDER BY number DESC LIMIT :most"""
+    WHERE tenant_id = :tenant_id AND number < :before ORDER BY number DESC LIMIT :limit"""
 
 _BEHIND_ALL = 2**63 - 1
 
@@ -36,8 +36,8 @@ def append(connection: apsw.Connection, tenant_id: str, trail: Sequence[AuditEnt
     )
 
 
-def newest(database: Database, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
-    place = {"tenant_id": tenant_id, "before": _BEHIND_ALL if before is None else before, "most": most}
+def newest(database: Database, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+    place = {"tenant_id": tenant_id, "before": _BEHIND_ALL if before is None else before, "limit": limit}
     return [_entry(row) for row in database.read(NEWEST, place)]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import apsw
 
-from inbox.domain.tenants import AuditEntry, Tenant, TenantPlace, TenantSelection, TenantStatus, email_key
-from inbox.errors import AlreadyExists, EmailTaken, NotAllowed
+from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection, TenantStatus, email_key
+from inbox.errors import EmailTaken, NotAllowed, TenantExists
 from inbox.store.sqlite import tenant_audit
 from inbox.store.sqlite.database import Database, Row
 
@@ -40,7 +40,7 @@ _BY_EMAIL = f"SELECT {_COLUMNS} FROM tenants WHERE email_key = ?"
 
 _ALL = f"SELECT {_COLUMNS} FROM tenants ORDER BY tenant_id"
 
-_BEHIND_ALL = TenantPlace(2**63 - 1, "")
+_BEHIND_ALL = TenantPosition(2**63 - 1, "")
 
 
 class SQLiteTenants:
@@ -50,7 +50,7 @@ class SQLiteTenants:
     def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
         def act(connection: apsw.Connection) -> None:
             if _stored(connection, tenant.tenant_id) is not None:
-                raise AlreadyExists(f"There is a tenant {tenant.tenant_id} already.")
+                raise TenantExists(f"There is a tenant {tenant.tenant_id} already.")
             if _is_taken(connection, tenant):
                 raise EmailTaken
             connection.execute(_INSERT, _values(tenant))
@@ -76,15 +76,15 @@ class SQLiteTenants:
     def get(self, tenant_id: str) -> Tenant | None:
         return self._one(_GET, tenant_id)
 
-    def by_email(self, email: str) -> Tenant | None:
+    def get_by_email(self, email: str) -> Tenant | None:
         return self._one(_BY_EMAIL, email_key(email))
 
-    def page(self, selection: TenantSelection, most: int, after: TenantPlace | None) -> list[Tenant]:
-        rows = self._database.read(page_statement(selection), page_parameters(selection, most, after))
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
+        rows = self._database.read(page_statement(selection), page_parameters(selection, limit, after))
         return [tenant_of(row) for row in rows]
 
-    def audit(self, tenant_id: str, most: int, before: int | None) -> list[AuditEntry]:
-        return tenant_audit.newest(self._database, tenant_id, most, before)
+    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+        return tenant_audit.newest(self._database, tenant_id, limit, before)
 
     def all(self) -> list[Tenant]:
         return [tenant_of(row) for row in self._database.read(_ALL)]
@@ -115,19 +115,21 @@ def page_statement(selection: TenantSelection) -> str:
         WHERE created_at_ms >= :since_ms AND (created_at_ms, tenant_id) < (:before_ms, :before_id)
         {"" if selection.status is None else "AND status = :status"}
         {"" if selection.include_inactive else "AND active"}
-        ORDER BY created_at_ms DESC, tenant_id DESC LIMIT :most"""
+        ORDER BY created_at_ms DESC, tenant_id DESC LIMIT :limit"""
 
 
-def page_parameters(selection: TenantSelection, most: int, after: TenantPlace | None) -> dict[str, str | int | None]:
+def page_parameters(
+    selection: TenantSelection, limit: int, after: TenantPosition | None
+) -> dict[str, str | int | None]:
     # No id is empty: this is where a millisecond begins.
-    end = _BEHIND_ALL if selection.until_ms is None else TenantPlace(selection.until_ms, "")
+    end = _BEHIND_ALL if selection.until_ms is None else TenantPosition(selection.until_ms, "")
     before = end if after is None else min(end, after)
     return {
         "status": selection.status,
         "since_ms": selection.since_ms or 0,
         "before_ms": before.created_at_ms,
         "before_id": before.tenant_id,
-        "most": most,
+        "limit": limit,
     }
 
 

@@ -9,8 +9,8 @@ import requests
 
 from inbox.clock import now_ms
 from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
-from inbox.services.keys import KeyRing
-from inbox.services.tenants import Registry
+from inbox.services.keys import KeyService
+from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
 from tests.service import Service, bearer
@@ -49,8 +49,8 @@ class Target:
         self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
         self.service.start()
         self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
-        self._registry = Registry(self._store.tenants, now_ms)
-        self._key_ring = KeyRing(self._store.keys, self._store.tenants, now_ms)
+        self._registry = TenantService(self._store.tenants, now_ms)
+        self._key_ring = KeyService(self._store.keys, self._store.tenants, now_ms)
         self.keys: list[str] = []
 
     def tenant(self, *scopes: Scope, tenant_id: str = "") -> Tenant:
