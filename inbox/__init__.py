@@ -1,1 +1,3 @@
 """Polling Inbox: events in by POST, out by poll, in order, once."""
+
+__version__ = "0.1.0"

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from http import HTTPStatus
-from importlib.metadata import version
 from inspect import getdoc
 from typing import Any, Protocol, TypeVar, cast
 
@@ -12,6 +11,7 @@ import flask_smorest
 from flask import Flask, request
 from marshmallow import Schema
 
+from inbox import __version__
 from inbox.api import examples
 from inbox.api.problem_types import NOT_JSON, PREFETCH_REFUSED, PROBLEMS, Problem
 from inbox.api.problems import CONTENT_TYPE
@@ -168,7 +168,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]
 def create_api(app: Flask) -> Api:
     app.config.update(
         API_TITLE="Polling Inbox",
-        API_VERSION=version("polling-inbox"),
+        API_VERSION=__version__,
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/",
         OPENAPI_JSON_PATH="openapi.json",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from inbox import __version__
 from inbox.errors import InboxError
 
 _COMMANDS = {
@@ -43,7 +44,7 @@ class _OnDemand(click.Group):
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="polling-inbox", message="%(version)s")
+@click.version_option(__version__, message="inbox %(version)s")
 def inbox() -> None:
     """Polling Inbox: events in by POST, out by poll."""
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
 
+from inbox import __version__
 from inbox.metrics.event_counters import EventCounts
 from inbox.metrics.folder import has_room
 from inbox.metrics.measured_store import Ended
@@ -141,7 +141,7 @@ class _Build(Collector):
     """Always 1, and what matters is its labels. Not in files: every process has the same."""
 
     def __init__(self, engine: str) -> None:
-        self._labels = {"version": version("polling-inbox"), "engine": engine}
+        self._labels = {"version": __version__, "engine": engine}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         family = GaugeMetricFamily("inbox_build_info", "The release, and where it keeps events", labels=[*self._labels])

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from authorizer import apikey
+from inbox import __version__
 from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
@@ -30,7 +31,7 @@ def test_it_is_prometheus_text_for_anybody_and_for_now(client: FlaskClient) -> N
     answer = client.get("/metrics")
     assert (answer.status_code, answer.content_type) == (200, CONTENT_TYPE_PLAIN_0_0_4)
     assert answer.headers["Cache-Control"] == "no-store"
-    assert Exposition(answer.text).value("inbox_build_info", version="0.1.0", engine="sqlite") == 1
+    assert Exposition(answer.text).value("inbox_build_info", version=__version__, engine="sqlite") == 1
 
 
 def test_it_counts_against_no_limit(settings: Settings, store: Store) -> None:

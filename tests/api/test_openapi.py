@@ -7,10 +7,15 @@ from flask import Flask
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from inbox import __version__
 from tests.api.conftest import Caller
 
 EVENTS: list[Any] = [{}, {"a": 1}, {"payload": {}}, {"payload": 1}, {"payload": {}, "x": 1}, {"event_type": 7}, 7]
 PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
+
+
+def test_version_is_that_of_the_package(spec: dict[str, Any]) -> None:
+    assert spec["info"]["version"] == __version__
 
 
 def test_it_is_valid_openapi_31(spec: dict[str, Any]) -> None:

@@ -6,6 +6,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+from inbox import __version__
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -19,7 +21,9 @@ def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
     subprocess.run(build, check=True, timeout=120)
 
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+    (built,) = tmp_path.glob("*.whl")
+    assert built.name.startswith(f"polling_inbox-{__version__}-")
+    with zipfile.ZipFile(built) as wheel:
         packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert packed == expected
     # Without it the client has no types for those who install it.
