@@ -15,7 +15,7 @@ from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import LATER, NOW, claim, entry, filled, fresh
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 ACME: InboxKey = ("acme", DEFAULT_INBOX)
 GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
@@ -207,7 +207,7 @@ def test_throttled_query_is_repeated_at_the_next_turn(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
 ) -> None:
     filled(store, tenant, 1)
-    wire.fail("Query", FieldError.THROTTLED, 100)
+    wire.fail("Query", Fault.THROTTLED, 100)
     with pytest.raises(StoreUnavailable):
         watch_of_store.look(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
     wire.reset()

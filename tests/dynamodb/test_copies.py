@@ -14,7 +14,7 @@ from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 
 def take(store: DynamoDBStore, tenant: str, inbox: str, now_ms: int = NOW) -> list[str]:
@@ -36,7 +36,7 @@ def test_a_keyed_event_whose_copies_were_not_written_gets_them_when_it_is_sent_a
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], written_before: int
 ) -> None:
     event = keyed()
-    wire.fail("PutItem", FieldError.TIMEOUT_BEFORE, 2 * ALL_ATTEMPTS, after=written_before)
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 2 * ALL_ATTEMPTS, after=written_before)
     with pytest.raises(StoreUnavailable):
         store.events.put(tenant, [event], NOW, LATER)
     assert claim(other_store, tenant) == [event.event_id]
@@ -66,7 +66,7 @@ def test_an_event_that_is_erased_before_its_copies_are_written_has_none(
     event = keyed()
     wire.fail(
         "PutItem",
-        FieldError.TIMEOUT_BEFORE,
+        Fault.TIMEOUT_BEFORE,
         1,
         after=1,
         then=lambda _body: other_store.events.erase(tenant, event.event_id, NOW),
@@ -78,9 +78,9 @@ def test_an_event_that_is_erased_before_its_copies_are_written_has_none(
 
 
 @pytest.mark.usefixtures("no_pauses")
-@pytest.mark.parametrize("fault", [FieldError.NONE, FieldError.HALF, FieldError.TIMEOUT_AFTER, FieldError.THROTTLED])
+@pytest.mark.parametrize("fault", [Fault.NONE, Fault.HALF, Fault.TIMEOUT_AFTER, Fault.THROTTLED])
 def test_an_event_that_is_accepted_has_all_of_its_copies(
-    store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], fault: FieldError
+    store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], fault: Fault
 ) -> None:
     event = fresh()
     wire.fail("BatchWriteItem", fault, 1)
@@ -92,9 +92,9 @@ def test_an_event_that_is_accepted_has_all_of_its_copies(
 
 @pytest.mark.usefixtures("no_pauses", "inboxes")
 # Left over time and again, or given up once: what is not there may still be on its way.
-@pytest.mark.parametrize(("fault", "times"), [(FieldError.NONE, 20), (FieldError.TIMEOUT_BEFORE, 1)])
+@pytest.mark.parametrize(("fault", "times"), [(Fault.NONE, 20), (Fault.TIMEOUT_BEFORE, 1)])
 def test_an_event_without_its_copies_is_not_accepted(
-    store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError, times: int
+    store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault, times: int
 ) -> None:
     wire.fail("BatchWriteItem", fault, times)
     with pytest.raises(StoreUnavailable):

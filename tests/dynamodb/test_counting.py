@@ -21,7 +21,7 @@ from inbox.store.dynamodb.layout import TENANTS, counter_key
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, keyed
 from tests.dynamodb.counted import TODAY, send, totals
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 
@@ -111,7 +111,7 @@ def test_a_copy_is_counted_once_however_many_have_written_it(
     """Whoever repeats an event with a key finishes what is left to do of the first try."""
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     event = keyed()
-    wire.fail("UpdateItem", FieldError.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    wire.fail("UpdateItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         store.events.put(tenant, [event], NOW, LATER)
     wire.reset()
@@ -150,7 +150,7 @@ def test_what_was_refused_is_written_the_next_time(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
     send(store, tenant, 3)
-    wire.fail("UpdateItem", FieldError.THROTTLED, 1)
+    wire.fail("UpdateItem", Fault.THROTTLED, 1)
     with capture_logs() as log:
         store.counters.flush()
     assert [(line["event"], line["waits_on"]) for line in log] == [("counts not written", True)]
@@ -164,10 +164,10 @@ def test_what_was_refused_is_written_the_next_time(
 
 @pytest.mark.parametrize(
     ("fault", "received"),
-    [(FieldError.TIMEOUT_AFTER, 3), (FieldError.SERVER_ERROR_AFTER, 3), (FieldError.TIMEOUT_BEFORE, 0)],
+    [(Fault.TIMEOUT_AFTER, 3), (Fault.SERVER_ERROR_AFTER, 3), (Fault.TIMEOUT_BEFORE, 0)],
 )
 def test_an_addition_whose_answer_is_lost_is_not_made_twice(
-    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError, received: int
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault, received: int
 ) -> None:
     send(store, tenant, 3)
     wire.fail("UpdateItem", fault, 2)
@@ -186,7 +186,7 @@ def test_a_claim_whose_answer_is_lost_is_counted_when_it_is_found(
 ) -> None:
     events = send(store, tenant, 3)
     claim(store, tenant, 1)
-    wire.fail("BatchExecuteStatement", FieldError.CUT_AFTER, times)
+    wire.fail("BatchExecuteStatement", Fault.CUT_AFTER, times)
     taken: list[str] = []
     for _ in range(2):
         with suppress(StoreUnavailable):
@@ -200,9 +200,9 @@ def test_a_claim_whose_answer_is_lost_is_counted_when_it_is_found(
 
 
 @pytest.mark.usefixtures("no_pauses")
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.SERVER_ERROR_AFTER])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
 def test_death_whose_answer_is_lost_is_counted_once(
-    store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError
+    store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
     send(store, tenant)
     for lost_leases in range(1, MAX_DELIVERIES + 1):
@@ -230,7 +230,7 @@ def test_what_cannot_be_written_does_not_grow_without_end(
     for number in range(20):
         send(store, f"{tenant}-{number}")
     assert held(store) == 8
-    wire.fail("UpdateItem", FieldError.THROTTLED, 1_000)
+    wire.fail("UpdateItem", Fault.THROTTLED, 1_000)
     for _ in range(2):
         store.counters.flush()
         assert held(store) == 8
@@ -261,15 +261,15 @@ def test_a_tenant_whose_counts_cannot_be_written_is_nobody_elses_trouble(
     # Throttled, they go on waiting, and nobody with them.
     for each in (tenant, *neighbours):
         send(store, each)
-    wire.fail("UpdateItem", FieldError.THROTTLED, 1)
+    wire.fail("UpdateItem", Fault.THROTTLED, 1)
     store.counters.flush()
     assert 0 < held(store) <= 3
     assert sum(totals(store, each).received for each in neighbours) >= 2 * len(neighbours) - 1
 
 
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_BEFORE, FieldError.SERVER_ERROR])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR])
 def test_where_nothing_answers_one_group_is_tried_and_the_others_wait(
-    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, seconds: Seconds, fault: FieldError
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, seconds: Seconds, fault: Fault
 ) -> None:
     tenants = [f"{tenant}-{number}" for number in range(40)]
     for each in tenants:

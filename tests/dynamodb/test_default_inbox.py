@@ -9,7 +9,7 @@ from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, tenant_key, text
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 
 @pytest.mark.parametrize("enabled", [False, True])
@@ -50,7 +50,7 @@ def test_a_repeat_writes_copies_that_were_not_written_as_undelivered(
     other_store.inboxes.save(tenant, Inbox("crm", None, NOW))
     other_store.inboxes.set_default_enabled(tenant, False)
     event = keyed()
-    wire.fail("PutItem", FieldError.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
     with pytest.raises(StoreUnavailable):
         store.events.put(tenant, [event], NOW, LATER)
 

@@ -16,7 +16,7 @@ from inbox.store.dynamodb.items import to_entry
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, filled, have_polled_before, keyed
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
@@ -37,7 +37,7 @@ def events(store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
 def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
     """Cuts the response to the next change of an event after the commit."""
     operation = "BatchExecuteStatement" if engine == "dynamodb_local" else "UpdateItem"
-    return lambda: wire.fail(operation, FieldError.CUT_AFTER, 1)
+    return lambda: wire.fail(operation, Fault.CUT_AFTER, 1)
 
 
 def poll(
@@ -92,7 +92,7 @@ def test_consumed_events_are_not_lost_if_the_read_fails_as_well(
     attempt: str | None,
 ) -> None:
     lose_response()
-    wire.fail("BatchGetItem", FieldError.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         poll(store, tenant, attempt=attempt)
 
@@ -129,7 +129,7 @@ def test_receipts_are_not_called_expired_if_the_read_fails_as_well(
     receipts = lease(store, tenant)
     lose_response()
     # The first read looks up the receipts.
-    wire.fail("BatchGetItem", FieldError.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
     with pytest.raises(StoreUnavailable):
         settle(store, tenant, receipts)
     assert settle(store, tenant, receipts) == [True, True, True]
@@ -160,7 +160,7 @@ def test_deleted_event_is_absent(
 def test_event_with_a_key_is_stored_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     wire.hides_old_items = True
     event = keyed()
-    wire.fail("PutItem", FieldError.CUT_AFTER, 1)
+    wire.fail("PutItem", Fault.CUT_AFTER, 1)
 
     assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [False]
     assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [True]
@@ -178,7 +178,7 @@ def test_event_is_not_accepted_if_the_one_under_its_key_is_deleted_at_that_momen
     wire.hides_old_items = True
     wire.fail(
         "BatchGetItem",
-        FieldError.TIMEOUT_BEFORE,
+        Fault.TIMEOUT_BEFORE,
         1,
         then=lambda _body: other_store.events.erase(tenant, event.event_id, NOW),
     )
@@ -204,6 +204,6 @@ def test_repeatable_poll_finds_its_own_attempt(
         return begin(*arguments)
 
     monkeypatch.setattr(store.events._attempts, "_begin", meanwhile)
-    wire.fail("PutItem", FieldError.CUT_AFTER, 1, after=1)
+    wire.fail("PutItem", Fault.CUT_AFTER, 1, after=1)
     assert [event.event_id for event in poll(store, tenant, attempt="attempt-1", most=1)] == events[1:2]
     assert wire.fired == 1

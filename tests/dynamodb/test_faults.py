@@ -24,21 +24,21 @@ from tests.dynamodb.conftest import (
     key_of,
     keyed,
 )
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 ONE_ATTEMPT, SEVERAL_CALLS = 1, 7
 BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
-OF_BATCHES = (FieldError.HALF, FieldError.NONE)
+OF_BATCHES = (Fault.HALF, Fault.NONE)
 
 
-def cases() -> Iterator[tuple[str, str, FieldError, int]]:
+def cases() -> Iterator[tuple[str, str, Fault, int]]:
     """Every operation, on the engine on which the store uses it."""
     on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCHES), "moto": ("UpdateItem",)}
     for engine, operations in on_both.items():
         for operation in operations:
-            for fault in FieldError:
+            for fault in Fault:
                 if fault not in OF_BATCHES or operation in BATCHES:
                     for times in (ONE_ATTEMPT, SEVERAL_CALLS):
                         yield engine, operation, fault, times
@@ -60,7 +60,7 @@ def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
     ids=lambda value: getattr(value, "value", value),
 )
 def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
-    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: FieldError, times: int
+    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault, times: int
 ) -> None:
     first = have_polled_before(store, tenant)
     lone, batch, repeated = [fresh()], [fresh() for _ in range(27)], [keyed(), keyed()]
@@ -93,10 +93,10 @@ def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
     assert Counter(event.event_id for event in peeked.events) == came_out + Counter([first])
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FieldError if fault not in OF_BATCHES])
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in OF_BATCHES])
 @pytest.mark.parametrize("operation", ["PutItem", "GetItem", "Query", "BatchGetItem"])
 def test_one_lost_attempt_is_nobodys_business(
-    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: FieldError
+    store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault
 ) -> None:
     wire.fail(operation, fault, ONE_ATTEMPT)
     event = keyed()
@@ -107,9 +107,9 @@ def test_one_lost_attempt_is_nobodys_business(
     assert wire.fired == 1
 
 
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.SERVER_ERROR_AFTER])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
 def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_again(
-    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
     events = [fresh() for _ in range(10)]
     polled: list[str] = []
@@ -124,7 +124,7 @@ def test_a_batch_that_arrives_after_it_was_given_up_brings_nothing_back(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
     events, on_its_way = [fresh() for _ in range(10)], list[dict[str, Any]]()
-    wire.fail("BatchWriteItem", FieldError.TIMEOUT_BEFORE, ONE_ATTEMPT, then=on_its_way.append)
+    wire.fail("BatchWriteItem", Fault.TIMEOUT_BEFORE, ONE_ATTEMPT, then=on_its_way.append)
 
     was_accepted = put(store, tenant, events)
     polled = claim(other_store, tenant)
@@ -163,7 +163,7 @@ def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
         other_store.events.put(tenant, theirs, NOW, LATER)
 
     # The store has looked already, and found all keys free.
-    wire.fail("PutItem", FieldError.TIMEOUT_BEFORE, 1, after=1, then=take_its_key)
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=take_its_key)
     assert not put(store, tenant, mine)
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, mine, NOW, LATER)
@@ -172,12 +172,8 @@ def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
 
 # moto does not know a transaction again that it has carried out, though botocore marks the repeat.
 @pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-@pytest.mark.parametrize(
-    "fault", [FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.SERVER_ERROR_AFTER, FieldError.THROTTLED]
-)
-def test_tenants_and_keys_survive_a_lost_answer(
-    store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError
-) -> None:
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER, Fault.THROTTLED])
+def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
     first = named(tenant, email=f"ops@{tenant}.example")
     second = replace(first, email=f"it@{tenant}.example", version=2)
     key, successor = key_of(tenant), key_of(tenant)
@@ -199,8 +195,8 @@ def test_tenants_and_keys_survive_a_lost_answer(
     assert set(store.keys.of_tenant(tenant)) == {replace(key, expires_at_ms=NOW + 5), successor}
 
 
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.THROTTLED])
-def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError) -> None:
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.THROTTLED])
+def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
     key = key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
     store.keys.add(key)
@@ -212,9 +208,9 @@ def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, t
 
 
 @pytest.mark.parametrize("operation", ["DeleteItem"])
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_BEFORE, FieldError.THROTTLED, FieldError.SERVER_ERROR])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.THROTTLED, Fault.SERVER_ERROR])
 def test_the_check_says_when_the_engine_does_not_answer(
-    store: DynamoDBStore, wire: Wire, operation: str, fault: FieldError
+    store: DynamoDBStore, wire: Wire, operation: str, fault: Fault
 ) -> None:
     store.check()
     wire.fail(operation, fault, ALL_ATTEMPTS)

@@ -13,7 +13,7 @@ from inbox.store.dynamodb.changes import Change
 from inbox.store.dynamodb.items import to_entry
 from inbox.store.dynamodb.layout import event_key
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
@@ -26,7 +26,7 @@ def lose_a_claim(
     store: DynamoDBStore,
     wire: Wire,
     tenant: str,
-    fault: FieldError,
+    fault: Fault,
     events: int,
     then: Callable[[dict[str, Any]], object] = lambda _body: None,
 ) -> None:
@@ -38,9 +38,9 @@ def lose_a_claim(
         claim(store, tenant)
 
 
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.SERVER_ERROR_AFTER])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
 def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
-    engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: FieldError
+    engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
     have_polled_before(store, tenant)
     events = [fresh() for _ in range(3)]
@@ -56,7 +56,7 @@ def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDB
     have_polled_before(store, tenant)
     events = [fresh() for _ in range(60)]
     store.events.put(tenant, events, NOW, LATER)
-    wire.fail("BatchExecuteStatement", FieldError.TIMEOUT_AFTER, ALL_ATTEMPTS, after=1)
+    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, ALL_ATTEMPTS, after=1)
 
     page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW)
     ids = [event.event_id for event in events]
@@ -83,7 +83,7 @@ def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> li
     events = [fresh() for _ in range(3)]
     store.events.put(tenant, events, NOW, LATER)
     # Once before the commit and once after it, so that two claims of each event are in doubt.
-    for fault in (FieldError.TIMEOUT_BEFORE, FieldError.TIMEOUT_AFTER):
+    for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
         lose_a_claim(engine, store, wire, tenant, fault, 3)
     return [event.event_id for event in events]
 
@@ -100,7 +100,7 @@ def test_a_lost_claim_survives_further_faults(
     store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str, calls: int
 ) -> None:
     store.events._shards._known.clear()
-    wire.fail(operation, FieldError.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS)
+    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS)
     came_out: list[str] = []
     for _ in range(6):
         with suppress(StoreUnavailable):
@@ -129,9 +129,9 @@ def test_a_write_that_is_still_on_its_way_is_waited_for(
     event = fresh()
     store.events.put(tenant, [event], NOW, LATER)
     late: list[dict[str, Any]] = []
-    lose_a_claim(engine, store, wire, tenant, FieldError.TIMEOUT_BEFORE, 1, then=late.append)
+    lose_a_claim(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
     # A poll that looks, and fails before it can claim anything itself.
-    wire.fail("Query", FieldError.TIMEOUT_BEFORE, QUERIES * ALL_ATTEMPTS)
+    wire.fail("Query", Fault.TIMEOUT_BEFORE, QUERIES * ALL_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         claim(store, tenant)
     # One of its queries may still be at it.
@@ -181,6 +181,6 @@ def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
 def test_a_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     for _ in range(2):
         store.events.put(tenant, [fresh()], NOW, LATER)
-    wire.fail("BatchExecuteStatement", FieldError.NONE, 1)
+    wire.fail("BatchExecuteStatement", Fault.NONE, 1)
     assert len(claim(store, tenant, 1)) == len(claim(store, tenant, 1)) == 1
     assert (wire.calls["UpdateItem"], wire.calls["BatchExecuteStatement"]) == (1, 3)

@@ -17,7 +17,7 @@ from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import NOW, entry, key_of
 from tests.dynamodb.test_registry import by_index_email, items_of, outcome
 from tests.engines.harnesses import DynamoDBHarness
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 
 def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Callable[[], object]]) -> list[object]:
@@ -94,7 +94,7 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
     key, successor = key_of(tenant), key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
     store.keys.add(key)
-    wire.fail("TransactWriteItems", FieldError.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
+    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
 
     assert store.keys.rotate(key.key_id, successor, NOW + 9) is False
     assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
@@ -111,7 +111,7 @@ def test_of_two_who_rotate_a_key_at_once_the_earlier_end_counts(
     def rotate_it_too(_body: dict[str, Any]) -> None:
         assert other_store.keys.rotate(key.key_id, theirs, NOW + 5)
 
-    wire.fail("TransactWriteItems", FieldError.THROTTLED, 1, then=rotate_it_too)
+    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_it_too)
     assert store.keys.rotate(key.key_id, mine, NOW + 9)
     assert set(store.keys.of_tenant(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
 

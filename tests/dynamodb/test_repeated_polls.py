@@ -11,7 +11,7 @@ from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
-from tests.engines.wire import FieldError, Wire
+from tests.engines.wire import Fault, Wire
 
 pytestmark = [
     pytest.mark.usefixtures("no_pauses"),
@@ -35,7 +35,7 @@ def events(store: DynamoDBStore, tenant: str) -> list[str]:
 
 @pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @pytest.mark.parametrize("after", [0, 1, 2])
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.TIMEOUT_BEFORE, FieldError.SERVER_ERROR_AFTER])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR_AFTER])
 def test_a_poll_that_broke_off_is_taken_up_by_another_process(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
@@ -43,7 +43,7 @@ def test_a_poll_that_broke_off_is_taken_up_by_another_process(
     tenant: str,
     events: list[str],
     lease_until_ms: int | None,
-    fault: FieldError,
+    fault: Fault,
     after: int,
 ) -> None:
     wire.fail("BatchExecuteStatement", fault, ALL_ATTEMPTS, after=after)
@@ -58,9 +58,9 @@ def test_a_poll_that_broke_off_is_taken_up_by_another_process(
     assert claim(store, tenant) == []
 
 
-@pytest.mark.parametrize("fault", [FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.THROTTLED])
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.THROTTLED])
 def test_writing_an_attempt_down_survives_a_lost_answer(
-    store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None, fault: FieldError
+    store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None, fault: Fault
 ) -> None:
     wire.fail("PutItem", fault, 1)
     assert attempt(store, tenant, lease_until_ms) == events
@@ -70,7 +70,7 @@ def test_writing_an_attempt_down_survives_a_lost_answer(
 def test_an_attempt_that_could_not_be_written_down_takes_nothing(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None
 ) -> None:
-    wire.fail("PutItem", FieldError.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
     assert claim(store, tenant) == events

@@ -15,7 +15,7 @@ from botocore.httpsession import URLLib3Session
 from inbox.store.dynamodb.connection import Connection
 
 
-class FieldError(Enum):
+class Fault(Enum):
     TIMEOUT_BEFORE = "timeout before the commit"
     TIMEOUT_AFTER = "timeout after the commit"
     CUT_AFTER = "connection cut after the commit"
@@ -26,7 +26,7 @@ class FieldError(Enum):
     NONE = "a whole batch unprocessed"
 
 
-_AFTER_THE_COMMIT = (FieldError.TIMEOUT_AFTER, FieldError.CUT_AFTER, FieldError.SERVER_ERROR_AFTER)
+_AFTER_THE_COMMIT = (Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER)
 
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
 
@@ -42,7 +42,7 @@ class Wire:
         self.fired = 0
         self.hides_old_items = False
         """Failed conditions are answered without the item that they met, which DynamoDB does not always send."""
-        self._plans: dict[str, list[FieldError | None]] = {}
+        self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
         self._session = URLLib3Session()
         for client in (connection.client, connection._once):
@@ -53,7 +53,7 @@ class Wire:
     def fail(
         self,
         operation: str,
-        fault: FieldError,
+        fault: Fault,
         times: int,
         *,
         after: int = 0,
@@ -112,16 +112,16 @@ class Wire:
             self._session.send(request).content  # noqa: B018 - read to its end, so that it has happened
         self._then(json.loads(request.body))
         match fault:
-            case FieldError.TIMEOUT_BEFORE | FieldError.TIMEOUT_AFTER:
+            case Fault.TIMEOUT_BEFORE | Fault.TIMEOUT_AFTER:
                 raise ReadTimeoutError(endpoint_url=request.url)
-            case FieldError.CUT_AFTER:
+            case Fault.CUT_AFTER:
                 raise ConnectionClosedError(endpoint_url=request.url)
-            case FieldError.THROTTLED:
+            case Fault.THROTTLED:
                 return _error(request, 400, "ProvisionedThroughputExceededException")
-            case FieldError.SERVER_ERROR | FieldError.SERVER_ERROR_AFTER:
+            case Fault.SERVER_ERROR | Fault.SERVER_ERROR_AFTER:
                 return _error(request, 500, "InternalServerError")
-            case FieldError.HALF | FieldError.NONE:
-                return self._in_part(operation, request, skip_all=fault is FieldError.NONE)
+            case Fault.HALF | Fault.NONE:
+                return self._in_part(operation, request, skip_all=fault is Fault.NONE)
 
     def _without_old_items(self, request: Any) -> AWSResponse:
         response = self._session.send(request)

@@ -22,7 +22,7 @@ _THROTTLED = ("ProvisionedThroughputExceededException", "ThrottlingException")
 _BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
 
 
-class FieldError(StrEnum):
+class Fault(StrEnum):
     SLOW = "a short delay"
     LATE = "carried out after the service gave up"
     DROPPED = "never arrived"
@@ -39,9 +39,9 @@ class FieldError(StrEnum):
     IN_PART = "half of a batch refused"
 
 
-_AFTERWARDS = (FieldError.ERROR_AFTER, FieldError.UNAVAILABLE_AFTER)
+_AFTERWARDS = (Fault.ERROR_AFTER, Fault.UNAVAILABLE_AFTER)
 
-Odds = Mapping[FieldError, float]
+Odds = Mapping[Fault, float]
 """How likely each fault is for a call."""
 
 
@@ -63,7 +63,7 @@ class FaultProxy:
         self._random = random.Random(seed)
         self.odds: Odds = {}
         self.calls = 0
-        self.fired: Counter[FieldError] = Counter()
+        self.fired: Counter[Fault] = Counter()
         self.url = ""
         self._loop = asyncio.new_event_loop()
         self._serving: set[asyncio.Task[None]] = set()
@@ -113,55 +113,55 @@ class FaultProxy:
         size = int(_header(request.head, b"content-length"))
         self.calls += 1
         fault = self._choose(request.operation)
-        if fault is FieldError.CUT_BEFORE:
+        if fault is Fault.CUT_BEFORE:
             return False
-        if fault is FieldError.CUT_IN_REQUEST:
+        if fault is Fault.CUT_IN_REQUEST:
             await engine.begin(request._replace(body=await reader.readexactly(size // 2)))
             return False
         request = request._replace(body=await reader.readexactly(size))
-        if fault is FieldError.DROPPED:
+        if fault is Fault.DROPPED:
             return await _until_it_hangs_up(reader)
         # Also where the service has hung up meanwhile: what is on its way arrives.
         await asyncio.sleep(self._delay(fault))
         answer = self._refusal(fault)
         if answer is None or fault in _AFTERWARDS:
             answered = (
-                await engine.carry_out_half(request) if fault is FieldError.IN_PART else await engine.carry_out(request)
+                await engine.carry_out_half(request) if fault is Fault.IN_PART else await engine.carry_out(request)
             )
             answer = answer or answered
-        if fault is FieldError.ANSWER_DROPPED:
+        if fault is Fault.ANSWER_DROPPED:
             return await _until_it_hangs_up(reader)
-        if fault is FieldError.CUT_AFTER:
+        if fault is Fault.CUT_AFTER:
             return False
         sent = answer.head + answer.body
-        if fault is FieldError.CUT_IN_ANSWER:
+        if fault is Fault.CUT_IN_ANSWER:
             sent = sent[: self._random.randrange(1, len(sent))]
         writer.write(sent)
         await writer.drain()
-        return fault is not FieldError.CUT_IN_ANSWER
+        return fault is not Fault.CUT_IN_ANSWER
 
-    def _choose(self, operation: str) -> FieldError | None:
+    def _choose(self, operation: str) -> Fault | None:
         drawn = self._random.random()
         for fault, odds in self.odds.items():
             drawn -= odds
-            if drawn < 0 and (fault is not FieldError.IN_PART or operation in _BATCHES):
+            if drawn < 0 and (fault is not Fault.IN_PART or operation in _BATCHES):
                 self.fired[fault] += 1
                 return fault
         return None
 
-    def _delay(self, fault: FieldError | None) -> float:
-        if fault is FieldError.LATE:
+    def _delay(self, fault: Fault | None) -> float:
+        if fault is Fault.LATE:
             return self._random.uniform(*_LATE_SECONDS)
-        return self._random.uniform(0, _SHORT_SECONDS) if fault is FieldError.SLOW else 0
+        return self._random.uniform(0, _SHORT_SECONDS) if fault is Fault.SLOW else 0
 
-    def _refusal(self, fault: FieldError | None) -> _Message | None:
+    def _refusal(self, fault: Fault | None) -> _Message | None:
         match fault:
-            case FieldError.ERROR_BEFORE | FieldError.ERROR_AFTER:
+            case Fault.ERROR_BEFORE | Fault.ERROR_AFTER:
                 status, code = 500, "InternalServerError"
-            case FieldError.UNAVAILABLE_BEFORE | FieldError.UNAVAILABLE_AFTER:
+            case Fault.UNAVAILABLE_BEFORE | Fault.UNAVAILABLE_AFTER:
                 # Said by what stands in front of DynamoDB, and not in its words.
                 return _answer(503, b"<html>made up</html>")
-            case FieldError.THROTTLED:
+            case Fault.THROTTLED:
                 status, code = 400, self._random.choice(_THROTTLED)
             case _:
                 return None

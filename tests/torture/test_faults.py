@@ -12,13 +12,13 @@ from tests.service import Service
 from tests.torture.accountant import Account, Class
 from tests.torture.conftest import TENANTS
 from tests.torture.crowd import Crowd
-from tests.torture.fault_proxy import FaultProxy, FieldError, Odds
+from tests.torture.fault_proxy import Fault, FaultProxy, Odds
 
 LEASE_SECONDS = 3
 # Each stops whoever made the call for seconds, so there are fewer of them.
-UNANSWERED = (FieldError.LATE, FieldError.DROPPED, FieldError.ANSWER_DROPPED)
-BAD: Odds = {fault: 0.01 if fault in UNANSWERED else 0.03 for fault in FieldError}
-SILENT: Odds = {FieldError.DROPPED: 1}
+UNANSWERED = (Fault.LATE, Fault.DROPPED, Fault.ANSWER_DROPPED)
+BAD: Odds = {fault: 0.01 if fault in UNANSWERED else 0.03 for fault in Fault}
+SILENT: Odds = {Fault.DROPPED: 1}
 QUIET: Odds = {}
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def test_no_fault_on_the_way_loses_or_doubles_what_was_accepted(
 
     hand_in(account)
     assert (account.answers_lost, account.unavailable) == (during.answers_lost, during.unavailable)
-    assert proxy.fired.keys() == set(FieldError) if torture else proxy.fired
+    assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
     unread = account.classes[Class.UNREAD]
     assert sorted(crowd.recover(unread)) == sorted(unread)
 
