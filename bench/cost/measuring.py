@@ -17,7 +17,9 @@ from cachetools import TTLCache
 
 from bench.cost.sizes import stored_bytes
 from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, Order, PageSize, Receipt, Selection, Status
-from inbox.domain.tenants import ApiKey, AuditAction, AuditEntry, Inbox, KeyStatus, Scope, Tenant, TenantStatus
+from inbox.domain.inboxes import Inbox
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import STATUS_INDEX

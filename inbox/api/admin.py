@@ -25,8 +25,8 @@ from inbox.api.schemas.tenants import (
     place_text,
 )
 from inbox.api.services import services
-from inbox.domain.documents import audit_document, tenant_document
-from inbox.domain.tenants import Scope, TenantPosition, TenantSelection
+from inbox.domain.keys import Scope
+from inbox.domain.tenants import TenantPosition, TenantSelection, audit_document, tenant_document
 
 blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 

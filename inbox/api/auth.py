@@ -14,7 +14,7 @@ from inbox.api.problems import Refusal
 from inbox.api.request_bodies import check_ignored_body
 from inbox.api.services import services
 from inbox.auth.authenticator import Access, RateLimitState
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from inbox.errors import RateLimited
 
 if TYPE_CHECKING:

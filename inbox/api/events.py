@@ -14,7 +14,7 @@ from inbox.api.response_headers import LOCATION, REPLAYED
 from inbox.api.responses import json_answer, stored_document
 from inbox.api.schemas.events import MAX_BATCH, Envelope, SendHeaders, SendParameters, StoredEvent
 from inbox.api.services import services
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
 from inbox.services.publish import Submission
 

@@ -15,7 +15,7 @@ from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.history import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.services import services
 from inbox.domain.events import Selection
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 
 blueprint = Blueprint("history", __name__, description="Events are looked at again, replayed, erased.")
 

@@ -31,7 +31,7 @@ from inbox.api.schemas.polling import (
 )
 from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
 from inbox.services.blocking_polls import LONG_POLLS
 

@@ -12,7 +12,7 @@ from inbox.api.responses import empty_answer, inbox_document, json_answer
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.inboxes import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.services import services
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 
 blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of each event that matches.")
 

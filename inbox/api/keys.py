@@ -12,8 +12,7 @@ from inbox.api.responses import empty_answer, json_answer
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.keys import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.services import services
-from inbox.domain.documents import key_document
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope, key_document
 from inbox.services.keys import NewKey
 
 blueprint = Blueprint("keys", __name__, description="The tenant's own keys.")

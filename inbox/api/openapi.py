@@ -18,7 +18,9 @@ from inbox.api.problems import CONTENT_TYPE
 from inbox.api.request_parsing import reader
 from inbox.api.response_headers import EVERYWHERE, HEADERS, LIMITS, Refs, of_problem
 from inbox.api.schemas.events import RAW_EVENT, ProblemDocument
-from inbox.domain.tenants import INBOX_NAME, KEY_ID, TENANT_ID
+from inbox.domain.inboxes import INBOX_NAME
+from inbox.domain.keys import KEY_ID
+from inbox.domain.tenants import TENANT_ID
 
 View = TypeVar("View", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from flask import Response
 
 from inbox.domain.events import DEFAULT_INBOX, Event, PutResult, Receipt
 from inbox.domain.exact_json import splice
+from inbox.domain.inboxes import Inbox
 from inbox.domain.receipts import receipt_text
-from inbox.domain.tenants import Inbox
 from inbox.domain.timestamps import format_timestamp
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from inbox.api.openapi import Blueprint
 from inbox.api.responses import json_answer
 from inbox.api.schemas.stats import InboxStats, StatsParameters
 from inbox.api.services import services
+from inbox.domain.keys import Scope
 from inbox.domain.stats import Counts, Span
-from inbox.domain.tenants import Scope
 from inbox.domain.timestamps import format_timestamp
 
 blueprint = Blueprint("stats", __name__, description="What waits, and what became of events.")

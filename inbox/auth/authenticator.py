@@ -15,7 +15,7 @@ from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import BucketState, TokenBuckets
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
 from inbox.store.interface import KeyStore
 

@@ -8,8 +8,7 @@ from inbox.cli.environment import key_service_of, open_key_service, settings_in_
 from inbox.cli.table_output import as_json as as_json_option
 from inbox.cli.table_output import print_rows
 from inbox.cli.timestamps import Duration
-from inbox.domain.documents import key_document
-from inbox.domain.tenants import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope
+from inbox.domain.keys import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope, key_document
 from inbox.store.factory import open_or_create_store
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from inbox.cli.environment import OPERATOR, key_service_of, settings_in_force
-from inbox.domain.tenants import ALL_BUT_ADMIN, TenantStatus
+from inbox.domain.keys import ALL_BUT_ADMIN
+from inbox.domain.tenants import TenantStatus
 from inbox.server.gunicorn_config import host_and_port
 from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs

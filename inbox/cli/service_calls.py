@@ -9,7 +9,7 @@ import click
 from inbox.cli.environment import settings_in_force
 from inbox.client import CallFailed, Client
 from inbox.domain import exact_json
-from inbox.domain.tenants import is_inbox_name
+from inbox.domain.inboxes import is_inbox_name
 
 # A person waits for it.
 _RETRIES = 2

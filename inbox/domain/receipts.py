@@ -4,7 +4,7 @@ import base64
 import uuid
 
 from inbox.domain.events import Receipt
-from inbox.domain.tenants import is_inbox_name
+from inbox.domain.inboxes import is_inbox_name
 
 _ID_BYTES = 16
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.domain.tenants import Inbox, is_inbox_name
+from inbox.domain.inboxes import Inbox, is_inbox_name
 from inbox.errors import FieldError, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
 from inbox.store.interface import InboxStore, TenantStore
 

@@ -5,17 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from authorizer import apikey
-from inbox.domain.tenants import (
-    DEFAULT_SCOPES,
-    MAX_KEYS,
-    MAX_NAME,
-    SYSTEM_TENANT,
-    ApiKey,
-    KeyStatus,
-    Scope,
-    is_key_id,
-    is_name,
-)
+from inbox.domain.keys import DEFAULT_SCOPES, MAX_KEYS, ApiKey, KeyStatus, Scope, is_key_id
+from inbox.domain.tenants import MAX_NAME, SYSTEM_TENANT, is_name
 from inbox.errors import FieldError, InvalidRequest, NotAllowed, NotFound, TooManyKeys
 from inbox.services.tenants import find_tenant
 from inbox.store.interface import KeyStore, TenantStore

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from inbox.domain.tenants import KeyStatus, Tenant
+from inbox.domain.keys import KeyStatus
+from inbox.domain.tenants import Tenant
 from inbox.errors import EmailTaken, NotAllowed
 from inbox.store.interface import SourceStore, TargetStore
 

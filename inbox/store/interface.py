@@ -24,8 +24,10 @@ from inbox.domain.events import (
     ReplayResult,
     Selection,
 )
+from inbox.domain.inboxes import Inbox
+from inbox.domain.keys import ApiKey
 from inbox.domain.stats import Counted, Span, Undelivered
-from inbox.domain.tenants import ApiKey, AuditEntry, Inbox, Tenant, TenantPosition, TenantSelection
+from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection
 
 
 class EventStore(Protocol):

@@ -13,7 +13,8 @@ from werkzeug.test import TestResponse
 
 from inbox.app import Shared, create_app
 from inbox.clock import now_ms
-from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
+from inbox.domain.keys import DEFAULT_SCOPES, Scope
+from inbox.domain.tenants import TenantStatus
 from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings

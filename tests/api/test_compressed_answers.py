@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from tests.api.conftest import Caller, Tenancy
 
 GZIP = {"Accept-Encoding": "gzip"}

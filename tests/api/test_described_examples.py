@@ -7,7 +7,7 @@ import pytest
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from inbox.api.problem_types import PROBLEMS
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from tests.api.conftest import Caller, Tenancy
 from tests.api.test_every_route import ANY_KEY, ROWS
 

@@ -10,7 +10,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from authorizer import apikey
-from inbox.domain.tenants import Scope, TenantStatus
+from inbox.domain.keys import Scope
+from inbox.domain.tenants import TenantStatus
 from tests.api.conftest import Caller, Tenancy, pointers
 
 PUBLIC: frozenset[Scope] = frozenset()

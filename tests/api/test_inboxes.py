@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.tenants import MAX_INBOXES
+from inbox.domain.inboxes import MAX_INBOXES
 from inbox.domain.timestamps import format_timestamp
 from inbox.errors import InboxClosing
 from inbox.store.interface import Store

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from inbox.clock import now_ms
-from inbox.domain.tenants import MAX_KEYS, Scope
+from inbox.domain.keys import MAX_KEYS, Scope
 from inbox.services.keys import KeyService
 from inbox.store.interface import Store
 from tests.api.conftest import Caller, Clock, Tenancy, pointers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from tests.api.conftest import Caller, Tenancy
 
 

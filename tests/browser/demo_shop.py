@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.settings import SQLITE, Settings
 from inbox.store.factory import open_store
 from inbox.store.interface import Store

@@ -15,8 +15,8 @@ from inbox.domain.events import (
     ReplayResult,
     Selection,
 )
+from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span, Undelivered
-from inbox.domain.tenants import Inbox
 from inbox.store.interface import Store
 from tests.contract.samples import LATER, MINUTE, NOW, numbered, page_of
 from tests.engines.harnesses import Harness

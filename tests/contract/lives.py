@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from inbox.domain.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span, Undelivered
-from inbox.domain.tenants import Inbox
 from inbox.errors import EventLeased
 from inbox.store.interface import EventStore, Store
 from tests.contract.model import Model

@@ -22,7 +22,7 @@ from inbox.domain.events import (
     Selection,
     Status,
 )
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import EventLeased
 
 

@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from inbox.domain.events import Event, NewEvent, Order, PutResult, Selection, Status
+from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.domain.stats import Counts, Undelivered
-from inbox.domain.tenants import MAX_INBOXES, Inbox
 from inbox.errors import EventLeased, IdempotencyConflict
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.domain.tenants import MAX_INBOXES, Inbox
+from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer

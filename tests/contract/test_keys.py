@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from authorizer.resolver import KeyRecord, Principal
-from inbox.domain.tenants import ApiKey, KeyStatus, Scope, TenantStatus
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.tenants import TenantStatus
 from inbox.errors import NotFound
 from inbox.store.interface import Store
 from tests.contract.samples import MINUTE, NOW, at_the_same_time, change, keep, tenant

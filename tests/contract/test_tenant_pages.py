@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inbox.domain.tenants import ApiKey, Inbox, KeyStatus, Tenant, TenantPosition, TenantSelection, TenantStatus
+from inbox.domain.inboxes import Inbox
+from inbox.domain.keys import ApiKey, KeyStatus
+from inbox.domain.tenants import Tenant, TenantPosition, TenantSelection, TenantStatus
 from inbox.store.interface import Store
 from tests.contract.samples import NOW, change, keep, tenant
 from tests.engines.harnesses import Harness

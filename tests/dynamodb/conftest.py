@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
-from inbox.domain.tenants import ApiKey, AuditAction, AuditEntry, Change, KeyStatus, Scope
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.tenants import AuditAction, AuditEntry, Change
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import EVENTS, TENANTS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
-from inbox.domain.tenants import MAX_INBOXES, Inbox
+from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import StoreUnavailable, TooManyInboxes
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import event_key

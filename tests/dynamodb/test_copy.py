@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
-from inbox.domain.tenants import Inbox, KeyStatus, TenantStatus
+from inbox.domain.inboxes import Inbox
+from inbox.domain.keys import KeyStatus
+from inbox.domain.tenants import TenantStatus
 from inbox.errors import NotAllowed
 from inbox.services.store_copy import CopyResult, StoreCopy
 from inbox.services.tenants import TenantService

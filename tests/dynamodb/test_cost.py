@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
-from inbox.domain.tenants import Inbox, TenantPosition, TenantSelection
+from inbox.domain.inboxes import Inbox
+from inbox.domain.tenants import TenantPosition, TenantSelection
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import to_entry
 from tests.contract.samples import tenant as named

@@ -3,8 +3,8 @@
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, PageSize
+from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
-from inbox.domain.tenants import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh

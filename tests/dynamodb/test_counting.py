@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from inbox.domain.events import DEFAULT_INBOX, PageSize, Receipt, Status
+from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span
-from inbox.domain.tenants import Inbox
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, pending_counts
 from inbox.store.dynamodb.connection import AT_ONCE

@@ -3,7 +3,7 @@
 import pytest
 
 from inbox.domain.events import PageSize, Status
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, tenant_key, text

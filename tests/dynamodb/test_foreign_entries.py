@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import EVENTS, event_key
 from tests.contract.samples import ids

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.tenants import KeyStatus
+from inbox.domain.keys import KeyStatus
 from inbox.errors import EmailTaken, StoreUnavailable, TenantExists
 from inbox.store.dynamodb import DynamoDBStore
 from tests.contract.samples import tenant as named

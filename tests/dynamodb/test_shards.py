@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import IdempotencyConflict, NotFound
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, tenant_key

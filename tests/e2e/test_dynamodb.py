@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import requests
 
-from inbox.domain.tenants import MAX_KEYS, KeyStatus
+from inbox.domain.keys import MAX_KEYS, KeyStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from tests.dynamodb.conftest import key_of

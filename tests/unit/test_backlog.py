@@ -3,7 +3,8 @@
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
-from inbox.domain.tenants import Inbox, TenantStatus
+from inbox.domain.inboxes import Inbox
+from inbox.domain.tenants import TenantStatus
 from inbox.services.backlog import Backlog, Waiting
 from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore

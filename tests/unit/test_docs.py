@@ -15,7 +15,9 @@ from inbox.api.schemas.polling import DEFAULT_POLL, MAX_POLL, MAX_RECEIPTS, MAX_
 from inbox.api.schemas.tenants import DEFAULT_PAGE, MAX_PAGE
 from inbox.app import Shared, create_app
 from inbox.cli import inbox
-from inbox.domain.tenants import MAX_INBOXES, MAX_KEYS, MAX_OVERLAP_SECONDS, MAX_RATE_LIMIT
+from inbox.domain.inboxes import MAX_INBOXES
+from inbox.domain.keys import MAX_KEYS, MAX_OVERLAP_SECONDS
+from inbox.domain.tenants import MAX_RATE_LIMIT
 from inbox.settings import Settings, variable_of
 from inbox.store.factory import open_store
 from tests.exposition import every_metric

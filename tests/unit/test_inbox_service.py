@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import InboxClosing, NotFound, StoreUnavailable
 from inbox.services.inboxes import InboxService
 from inbox.store.interface import InboxStore, TenantStore

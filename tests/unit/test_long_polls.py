@@ -11,7 +11,7 @@ import pytest
 
 from inbox.auth.authenticator import Access
 from inbox.domain.events import Event, InboxKey, Page, Status
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from inbox.errors import StoreUnavailable
 from inbox.server import long_polls
 from inbox.server.long_polls import LongPoll, LongPolls

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, database, migrations
 from inbox.store.sqlite.database import Database

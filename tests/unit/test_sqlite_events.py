@@ -19,7 +19,7 @@ from inbox.domain.events import (
     Status,
     attempt_digest,
 )
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import InvalidRequest, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, claiming, database, events, selecting, settling
 

@@ -5,16 +5,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from inbox.domain.tenants import (
-    ApiKey,
-    AuditAction,
-    AuditEntry,
-    KeyStatus,
-    Scope,
-    Tenant,
-    TenantSelection,
-    TenantStatus,
-)
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantSelection, TenantStatus
 from inbox.errors import EmailTaken
 from inbox.store.sqlite import SQLiteStore, migrations, tenant_audit, tenants
 from inbox.store.sqlite.database import Parameters

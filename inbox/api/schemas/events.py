@@ -11,7 +11,7 @@ from marshmallow.validate import Length, OneOf
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
 from inbox.api.schemas.fields import EventType, Flag, HeaderText
 from inbox.domain.events import Status
-from inbox.domain.tenants import DEFAULT_SCOPES, Scope
+from inbox.domain.keys import DEFAULT_SCOPES, Scope
 from inbox.services.publish import Submission
 
 MAX_BATCH = 500

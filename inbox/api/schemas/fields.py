@@ -10,7 +10,8 @@ from marshmallow.validate import Length, Range, Regexp
 from inbox.api.examples import EVENT_TYPE, STORED_AT
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.domain.tenants import INBOX_NAME, MAX_NAME
+from inbox.domain.inboxes import INBOX_NAME
+from inbox.domain.tenants import MAX_NAME
 from inbox.domain.timestamps import clamp_timestamp, parse_timestamp
 
 # As far as every language's patterns go; Unicode knows more that cannot be printed.

@@ -6,7 +6,7 @@ from marshmallow.validate import Length, OneOf, Range
 
 from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT
 from inbox.api.schemas.fields import JSONWholeNumber, Moment, Name, SmallBody
-from inbox.domain.tenants import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, KeyStatus, Scope
+from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, KeyStatus, Scope
 
 DEFAULT_OVERLAP_SECONDS = 86_400
 _SCOPES = [str(Scope.INBOX_READ)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cachetools import TLRUCache
 
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import (
     DEFAULT_ENABLED,

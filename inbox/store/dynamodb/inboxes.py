@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
 
-from inbox.domain.tenants import MAX_INBOXES, Inbox
+from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
 from inbox.store.dynamodb.counter_items import CounterItems

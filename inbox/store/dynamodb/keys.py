@@ -5,7 +5,7 @@ from typing import Any
 
 from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
-from inbox.domain.tenants import ApiKey, KeyStatus, Scope
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
 from inbox.store.dynamodb.faults import ConditionFailed

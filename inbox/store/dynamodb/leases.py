@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from inbox.domain.events import Receipt, Status, is_event_id
-from inbox.domain.tenants import is_inbox_name
+from inbox.domain.inboxes import is_inbox_name
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection

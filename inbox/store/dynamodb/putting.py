@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from inbox.domain.events import NewEvent, PutResult, Status
-from inbox.domain.tenants import Inbox
+from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.counting import Counting

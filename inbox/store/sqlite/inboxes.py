@@ -4,7 +4,7 @@ import json
 
 import apsw
 
-from inbox.domain.tenants import MAX_INBOXES, Inbox
+from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.sqlite.database import Database, Row
 

@@ -5,7 +5,7 @@ from typing import Any
 import apsw
 
 from authorizer.resolver import KeyRecord, Principal
-from inbox.domain.tenants import ApiKey, KeyStatus, Scope
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound
 from inbox.store.sqlite import tenants
 from inbox.store.sqlite.database import Database, Row

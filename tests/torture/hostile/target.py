@@ -8,7 +8,8 @@ from uuid import uuid4
 import requests
 
 from inbox.clock import now_ms
-from inbox.domain.tenants import DEFAULT_SCOPES, Scope, TenantStatus
+from inbox.domain.keys import DEFAULT_SCOPES, Scope
+from inbox.domain.tenants import TenantStatus
 from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.domain.tenants import Scope
+from inbox.domain.keys import Scope
 from tests.torture.hostile.target import Target, Tenant, is_problem
 
 ADMIN = [
