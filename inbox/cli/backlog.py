@@ -5,7 +5,7 @@ from contextlib import closing
 import click
 
 from inbox.cli.environment import settings_in_force
-from inbox.cli.table_output import print_rows
+from inbox.cli.output import print_rows
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
 from inbox.services.backlog import Backlog, Waiting

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import click
 
-from inbox.cli.event_printer import print_events
+from inbox.cli.poll import print_events
 from inbox.client import CallFailed, Client
 
 _WAIT_SECONDS = 20

@@ -4,9 +4,9 @@ import time
 
 import click
 
+from inbox.cli.output import as_json as as_json_option
+from inbox.cli.output import print_rows
 from inbox.cli.service_calls import calls_service, inbox_name
-from inbox.cli.table_output import as_json as as_json_option
-from inbox.cli.table_output import print_rows
 from inbox.client import CallFailed, Client
 from inbox.domain.events import DEFAULT_INBOX
 

@@ -5,9 +5,9 @@ from contextlib import closing
 import click
 
 from inbox.cli.environment import key_service_of, open_key_service, settings_in_force
-from inbox.cli.table_output import as_json as as_json_option
-from inbox.cli.table_output import print_rows
-from inbox.cli.timestamps import Duration
+from inbox.cli.output import as_json as as_json_option
+from inbox.cli.output import print_rows
+from inbox.cli.parameters import Duration
 from inbox.domain.keys import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope, key_document
 from inbox.store.factory import open_or_create_store
 

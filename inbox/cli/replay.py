@@ -7,9 +7,9 @@ from uuid import UUID
 
 import click
 
+from inbox.cli.parameters import Moment
 from inbox.cli.progress import progress
 from inbox.cli.service_calls import calls_service, inbox_name
-from inbox.cli.timestamps import Moment
 from inbox.client import Client
 from inbox.domain.events import DEFAULT_INBOX, Status
 from inbox.domain.exact_json import whole_number

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from inbox.cli.environment import OPERATOR, open_registry
-from inbox.cli.table_output import as_json as as_json_option
-from inbox.cli.table_output import print_rows
+from inbox.cli.output import as_json as as_json_option
+from inbox.cli.output import print_rows
 from inbox.domain.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus, audit_document, tenant_document
 
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")

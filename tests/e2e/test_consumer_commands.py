@@ -15,7 +15,7 @@ import pytest
 
 import inbox.client
 from authorizer import apikey
-from inbox.cli import event_printer
+from inbox.cli import poll as event_printer
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
 from tests.e2e.consumers import ALL_SCOPES, Client, following, polling

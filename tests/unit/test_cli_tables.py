@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.cli.table_output import print_rows
+from inbox.cli.output import print_rows
 
 
 def test_a_cell_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from inbox.cli.event_printer import print_events
 from inbox.cli.follow import follow as follow_inbox
+from inbox.cli.poll import print_events
 from inbox.cli.service_calls import calls_service, inbox_name
 from inbox.client import Client
 from inbox.domain import exact_json
