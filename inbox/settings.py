@@ -21,6 +21,9 @@ _SERVICE_LINK = re.compile(
     r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
 )
 
+# A service that listens on every address is called on this one.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
@@ -92,7 +95,16 @@ class Settings:
     authorizer_secret: str = _setting("", checked_secret, secret=True)
     log_format: str = _setting("json", _log_format)
     api_key: str = _setting("", str.strip, secret=True)
-    url: str = _setting("http://127.0.0.1:8080", _words)
+    url: str = _setting("", _words)
+
+    def __post_init__(self) -> None:
+        if not self.url:
+            object.__setattr__(self, "url", f"http://{_join(_LOOPBACK.get(self.host, self.host), self.port)}")
+
+    @property
+    def address(self) -> str:
+        """What the service listens on: host:port."""
+        return _join(self.host, self.port)
 
     @property
     def sqlite_path(self) -> Path | None:
@@ -111,6 +123,10 @@ class Settings:
             else str(getattr(self, each.name))
             for each in fields(self)
         }
+
+
+def _join(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def variable_of(name: str) -> str:

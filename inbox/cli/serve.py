@@ -8,7 +8,6 @@ import click
 from inbox.cli.environment import OPERATOR, key_service_of, settings_in_force
 from inbox.domain.keys import ALL_BUT_ADMIN
 from inbox.domain.tenants import TenantStatus
-from inbox.server.gunicorn_config import host_and_port
 from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs
 from inbox.services.tenants import TenantService
@@ -76,4 +75,4 @@ def _welcome(settings: Settings) -> str:
             )
             key = key_service_of(store).create(_DEMO, "quickstart", ALL_BUT_ADMIN).key
     text = _FIRST_START if first else _LATER_START
-    return text.format(url=f"http://{host_and_port(settings)}", tenant=_DEMO, key=key)
+    return text.format(url=f"http://{settings.address}", tenant=_DEMO, key=key)

@@ -33,11 +33,6 @@ def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> 
         _Server(settings, metrics_folder, when_ready).run()
 
 
-def host_and_port(settings: Settings) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"{host}:{settings.port}"
-
-
 def _try_to_listen(settings: Settings) -> None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
@@ -46,7 +41,7 @@ def _try_to_listen(settings: Settings) -> None:
             probe.bind((settings.host, settings.port))
     except OSError as error:
         hint = ". Set INBOX_PORT to use another port" if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
-        raise SettingsError(f"Cannot listen on {host_and_port(settings)} ({error.strerror}){hint}") from None
+        raise SettingsError(f"Cannot listen on {settings.address} ({error.strerror}){hint}") from None
 
 
 def _raise_file_limit() -> None:
@@ -72,7 +67,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load_config(self) -> None:
         options: dict[str, Any] = {
-            "bind": host_and_port(self._settings),
+            "bind": self._settings.address,
             "workers": self._settings.workers,
             "threads": self._settings.threads,
             "worker_class": InboxWorker,

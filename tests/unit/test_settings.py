@@ -19,6 +19,21 @@ def test_without_variables_the_defaults_hold() -> None:
     assert (settings.lease_seconds, settings.max_deliveries, settings.rate_limit) == (60, 10, 0)
 
 
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({}, "http://127.0.0.1:8080"),
+        ({"INBOX_PORT": "9000"}, "http://127.0.0.1:9000"),
+        ({"INBOX_HOST": "0.0.0.0"}, "http://127.0.0.1:8080"),  # noqa: S104
+        ({"INBOX_HOST": "::", "INBOX_PORT": "9000"}, "http://[::1]:9000"),
+        ({"INBOX_HOST": "inbox.example"}, "http://inbox.example:8080"),
+        ({"INBOX_PORT": "9000", "INBOX_URL": "https://inbox.example"}, "https://inbox.example"),
+    ],
+)
+def test_url_follows_host_and_port_unless_it_is_set(environment: dict[str, str], url: str) -> None:
+    assert read(**environment).url == url
+
+
 def test_variables_are_taken() -> None:
     settings = read(INBOX_PORT="9000", INBOX_STORE="sqlite:////srv/x.db", INBOX_MAX_EVENT_BYTES="10")
     assert (settings.port, settings.max_event_bytes) == (9000, 10)
