@@ -8,9 +8,8 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from inbox import api, console
-from inbox.api.byte_budget import ByteBudget
 from inbox.api.flask_app import InboxApp
-from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH
+from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
 from inbox.api.services import Services
 from inbox.auth.authenticator import Authenticator, Limits
 from inbox.auth.key_cache import KeyCache

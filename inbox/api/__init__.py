@@ -4,8 +4,8 @@ from flask import Flask
 
 from inbox.api import (
     admin,
-    canonical_paths,
     events,
+    flask_app,
     history,
     inbox,
     inboxes,
@@ -17,8 +17,8 @@ from inbox.api import (
     stats,
 )
 from inbox.api.access_log import Answered, RequestTrail
-from inbox.api.compression import compress_answer
 from inbox.api.openapi import create_api
+from inbox.api.responses import compress_answer
 from inbox.api.services import Services, attach
 
 
@@ -33,7 +33,7 @@ def install(app: Flask, services: Services, answered: Answered) -> None:
         api.register_blueprint(resource.blueprint)
     inbox.refuse_head(app)
     app.register_blueprint(pages.blueprint)
-    app.before_request(canonical_paths.refuse_other_spellings)
+    app.before_request(flask_app.refuse_other_spellings)
     app.after_request(compress_answer)
     app.teardown_request(request_bodies.release_budget)
     problems.install(app)

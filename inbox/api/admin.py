@@ -7,10 +7,9 @@ from flask import Response
 from inbox.api.auth import principal, requires
 from inbox.api.keys import new_key, shown_once
 from inbox.api.openapi import Blueprint
-from inbox.api.paging import next_page
 from inbox.api.problem_types import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS, WRONG_STEP
 from inbox.api.response_headers import LOCATION, NEXT
-from inbox.api.responses import empty_answer, json_answer
+from inbox.api.responses import empty_answer, json_answer, next_page
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.keys import CreatedKey, KeyBody
 from inbox.api.schemas.tenants import (

@@ -6,10 +6,9 @@ from flask import Response
 
 from inbox.api.auth import principal, requires
 from inbox.api.openapi import Blueprint
-from inbox.api.paging import next_page
 from inbox.api.problem_types import EVENT_LEASED, NOT_JSON
 from inbox.api.response_headers import NEXT
-from inbox.api.responses import empty_answer, event_document, json_answer
+from inbox.api.responses import empty_answer, event_document, json_answer, next_page
 from inbox.api.schemas.events import PolledEvent
 from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.history import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer

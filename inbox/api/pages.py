@@ -2,12 +2,16 @@
 
 from flask import Blueprint, Response, make_response, render_template
 
-from inbox.api.content_policy import OWN_ONLY
 from inbox.api.problem_types import PROBLEMS
 from inbox.errors import NotFound
 
 blueprint = Blueprint("pages", __name__, static_folder="static", template_folder="templates")
 
+# What a page of ours may load: its own files, and nothing from another host. Nobody else's page may frame it.
+OWN_ONLY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 # Swagger UI sets style attributes from its scripts.
 _SWAGGER = OWN_ONLY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 

@@ -1,17 +1,20 @@
 """How bodies are read: of one media type, bounded, whole, and decompressed."""
 
+import threading
+import zlib
+from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from flask import Request, request
 from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
-from inbox.api.compression import decompress
 from inbox.api.problem_types import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
 from inbox.api.problems import Refusal
 from inbox.api.services import services
-from inbox.errors import EventTooLarge
+from inbox.errors import EventTooLarge, Overloaded
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -21,7 +24,29 @@ LARGEST_EVENTS_IN_A_BATCH = 64
 
 _RESERVED_BYTES = "inbox.reserved_bytes"
 _MAX_IGNORED_BYTES = 262_144
+_GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
+_STEP_BYTES = 65_536
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class ByteBudget:
+    """Counts bytes that are reserved. Thread-safe, and never waits."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._reserved_bytes = 0
+        self._mutex = threading.Lock()
+
+    def reserve(self, size: int) -> None:
+        """Raises Overloaded, and reserves nothing, if the limit would be exceeded."""
+        with self._mutex:
+            if self._reserved_bytes + size > self.limit_bytes:
+                raise Overloaded
+            self._reserved_bytes += size
+
+    def release(self, size: int) -> None:
+        with self._mutex:
+            self._reserved_bytes -= size
 
 
 def read_body(request: Request, schema: Schema) -> bytes | None:
@@ -35,7 +60,7 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
     reserve = partial(_reserve, request.environ)
     # Reserved after the read: otherwise slow clients could use up the budget with bodies that they only announced.
     reserve(len(body))
-    return decompress(body, limit, reserve) if is_compressed else body
+    return _decompress(body, limit, reserve) if is_compressed else body
 
 
 def release_budget(_error: BaseException | None = None) -> None:
@@ -109,3 +134,29 @@ def _read_at_most(request: Request, limit: int) -> bytes:
     if length is not None and len(body) < length:
         raise Refusal(BAD_REQUEST, "The body is shorter than its Content-Length.")
     return body
+
+
+def _decompress(compressed: bytes, limit_bytes: int, reserve: Callable[[int], None]) -> bytes:
+    """Returns what one gzip stream contains. `reserve` is told of each piece, and may raise.
+
+    EventTooLarge as soon as there is one byte more than the limit.
+    """
+    stream, body = zlib.decompressobj(_GZIP), BytesIO()
+    for start in range(0, len(compressed), _STEP_BYTES):
+        rest = compressed[start : start + _STEP_BYTES]
+        while rest and not stream.eof:
+            try:
+                piece = stream.decompress(rest, min(_STEP_BYTES, limit_bytes + 1 - body.tell()))
+            except zlib.error:
+                raise Refusal(BAD_REQUEST, "The Content-Encoding is gzip, but the body is not valid gzip.") from None
+            reserve(len(piece))
+            body.write(piece)
+            if body.tell() > limit_bytes:
+                raise EventTooLarge(f"The decompressed body is larger than {limit_bytes} bytes.")
+            rest = stream.unconsumed_tail
+        if stream.eof:
+            # Not a second stream either: a body of a million empty ones would take seconds.
+            if stream.unused_data or start + _STEP_BYTES < len(compressed):
+                raise Refusal(BAD_REQUEST, "The body goes on after the end of its gzip stream. Send a single stream.")
+            return body.getvalue()
+    raise Refusal(BAD_REQUEST, "The gzip stream in the body is incomplete.")

@@ -1,10 +1,13 @@
 """How answers are written. By hand and not by a schema: this is the hot path, and a test holds the two together."""
 
+import zlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import orjson
-from flask import Response
+from flask import Response, request
 
 from inbox.domain.events import DEFAULT_INBOX, Event, PutResult, Receipt
 from inbox.domain.exact_json import splice
@@ -14,6 +17,16 @@ from inbox.domain.timestamps import format_timestamp
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+# Below that, the CPU time is worth more than the bytes: most answers fit in one packet anyway.
+_MIN_BYTES = 1024
+# A page of 100 orders with 63 KB: level 1 makes it 18.8 KB in 0.7 ms of CPU, level 6 makes it 16.6 KB in 1.3 ms. A poll
+# takes about 1 ms otherwise, so saving another 3% is not worth twice the time.
+_ANSWER_LEVEL = 1
+_FILE_LEVEL = 6
+_CODINGS = ("gzip", "identity")
+_TEXTS = ("text/", "application/json", "application/javascript", "image/svg+xml")
+_GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
 
 
 class _Finished(Response):
@@ -75,3 +88,46 @@ def inbox_document(inbox: Inbox) -> dict[str, Any]:
     }
     # Always true of a named inbox, which cannot be turned off.
     return document | {"enabled": inbox.enabled} if inbox.name == DEFAULT_INBOX else document
+
+
+def next_page(parameter: str, value: str | None) -> dict[str, str]:
+    """The header for the same call with that parameter; none where there is no next page."""
+    if value is None:
+        return {}
+    # A path and no more, as in Location: behind a proxy nobody here knows the host.
+    query = urlencode(request.args.to_dict() | {parameter: value})
+    return {"Link": f'<{request.path}?{query}>; rel="next"'}
+
+
+def compress_answer(response: Response) -> Response:
+    """Compresses the answer to a GET or HEAD if it is large enough and the client accepts gzip."""
+    # The cheapest conditions come first: this runs for every request.
+    if response.status_code not in (200, 304) or (response.content_length or 0) <= _MIN_BYTES:
+        return response
+    # Answers to other methods may contain a new key, and the size of a compressed answer says something about its text.
+    environ, headers = request.environ, response.headers
+    if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not headers["Content-Type"].startswith(_TEXTS):
+        return response
+    headers["Vary"] = "Accept-Encoding"
+    if "HTTP_ACCEPT_ENCODING" not in environ or request.accept_encodings.best_match(_CODINGS) != "gzip":
+        return response
+    etag, _ = response.get_etag()
+    if etag is not None:
+        # Two variants must not share a strong ETag. A weak one still matches If-None-Match.
+        response.set_etag(etag, weak=True)
+    if response.status_code == 304:
+        return response
+    # Byte ranges are served of the uncompressed variant.
+    headers.pop("Accept-Ranges", None)
+    headers["Content-Encoding"] = "gzip"
+    response.direct_passthrough = False
+    body = response.get_data()
+    # Only files have an ETag.
+    response.set_data(zlib.compress(body, _ANSWER_LEVEL, _GZIP) if etag is None else _compress_file(body))
+    return response
+
+
+# Files need no key, and the largest takes 60 ms to compress. There are about 60 of them.
+@lru_cache(maxsize=128)
+def _compress_file(content: bytes) -> bytes:
+    return zlib.compress(content, _FILE_LEVEL, _GZIP)

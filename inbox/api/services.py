@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flask import Flask, current_app
 
-from inbox.api.byte_budget import ByteBudget
 from inbox.auth.authenticator import Authenticator
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
@@ -16,6 +16,9 @@ from inbox.services.keys import KeyService
 from inbox.services.publish import PublishService
 from inbox.services.stats import StatsService
 from inbox.services.tenants import TenantService
+
+if TYPE_CHECKING:
+    from inbox.api.request_bodies import ByteBudget
 
 _EXTENSION = "inbox"
 
@@ -36,7 +39,7 @@ class Services:
     flush_counts: Callable[[], None]
     exposition: Callable[[], bytes]
     max_event_bytes: int
-    body_budget: ByteBudget
+    body_budget: "ByteBudget"
 
 
 def attach(app: Flask, services: Services) -> None:

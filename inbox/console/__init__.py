@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Flask, Response
 
-from inbox.api.content_policy import OWN_ONLY
+from inbox.api.pages import OWN_ONLY
 
 blueprint = Blueprint("console", __name__, static_folder="static", static_url_path="/console")
 

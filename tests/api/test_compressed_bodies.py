@@ -11,8 +11,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from inbox.api.byte_budget import ByteBudget
-from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH
+from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
 from tests.api.conftest import Caller
