@@ -10,7 +10,6 @@ from bench.driving import EVENT, rate, request
 from bench.filling import TENANT, fill
 from bench.rounds import Round
 from bench.servers import ours
-from inbox.clock import now_ms
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.settings import Settings
 from inbox.store.sqlite import SQLiteStore
@@ -47,7 +46,7 @@ def _poll_by_poll(deep: SQLiteStore, path: Path) -> Round:
 
 def _poll(store: SQLiteStore) -> float:
     started = time.perf_counter()
-    page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(100, _ANY_SIZE), now_ms())
+    page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(100, _ANY_SIZE), store.now_ms())
     seconds = time.perf_counter() - started
     if len(page.events) != 100:
         raise RuntimeError(f"{len(page.events)} events came instead of 100")

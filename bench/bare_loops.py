@@ -10,7 +10,6 @@ from pathlib import Path
 import apsw
 
 from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
-from inbox.clock import now_ms
 
 _INSERT = """
     INSERT INTO events (tenant_id, inbox, event_id, event_type, timestamp_ms, status, payload, expires_at_s)
@@ -35,7 +34,7 @@ def insert(database: Path, at_a_time: int, seconds: float) -> float:
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
         while time.perf_counter() < started + seconds:
-            now = now_ms()
+            now = time.time_ns() // 1_000_000
             end = now // 1000 + RETENTION_SECONDS
             with _transaction(connection):
                 connection.executemany(
@@ -51,7 +50,7 @@ def claim(database: Path, at_a_time: int, expected: int) -> float:
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
         while True:
-            now = now_ms()
+            now = time.time_ns() // 1_000_000
             with _transaction(connection):
                 oldest = connection.execute(_OLDEST, (TENANT, now // 1000, at_a_time)).fetchall()
                 seqs = json.dumps([seq for (seq,) in oldest])

@@ -15,6 +15,7 @@ from inbox.auth.authenticator import Authenticator, Limits
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import BackgroundTask
+from inbox.clock import Clock
 from inbox.metrics.measured_store import MeasuredStore
 from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals
@@ -46,6 +47,7 @@ class Shared:
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     met_keys: TokenBuckets = field(default_factory=TokenBuckets)
     metrics_folder: Path | None = None
+    clock: Clock = field(default_factory=Clock)
     needed_disk_bytes: SharedInteger = field(default_factory=SharedInteger)
 
 

@@ -85,6 +85,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         # Does not check the store: gunicorn stops the service if a worker fails to start, and a disk may recover.
-        store = open_made_store(self._settings, self._shared.needed_disk_bytes)
+        store = open_made_store(self._settings, self._shared.clock, self._shared.needed_disk_bytes)
         start_background(store)
         return create_app(self._settings, store, self._shared)

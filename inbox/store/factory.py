@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inbox.clock import Clock
 from inbox.errors import NotAllowed, StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import SourceStore, Store, TargetStore
@@ -19,11 +20,13 @@ def open_store(settings: Settings) -> Store:
     return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
-def open_made_store(settings: Settings, needed_disk_bytes: SharedInteger | None = None) -> Store:
+def open_made_store(
+    settings: Settings, clock: Clock | None = None, needed_disk_bytes: SharedInteger | None = None
+) -> Store:
     """One that was opened before. It is there at once, whatever is wrong with its disk, and makes nothing anew."""
     if settings.sqlite_path is None:
-        return _dynamodb(settings)
-    return _sqlite(settings.sqlite_path, settings, made=True, needed_disk_bytes=needed_disk_bytes)
+        return _dynamodb(settings, clock)
+    return _sqlite(settings.sqlite_path, settings, made=True, clock=clock, needed_disk_bytes=needed_disk_bytes)
 
 
 # The next two are for commands. A service of an earlier release may be running on the store, and could not be started
@@ -84,16 +87,19 @@ def _sqlite(
     *,
     made: bool = False,
     upgrade: bool = True,
+    clock: Clock | None = None,
     needed_disk_bytes: SharedInteger | None = None,
 ) -> "SQLiteStore":
     from inbox.store.sqlite import SQLiteStore
 
-    return SQLiteStore(path, settings.max_deliveries, made=made, upgrade=upgrade, needed_disk_bytes=needed_disk_bytes)
+    return SQLiteStore(
+        path, settings.max_deliveries, made=made, upgrade=upgrade, clock=clock, needed_disk_bytes=needed_disk_bytes
+    )
 
 
-def _dynamodb(settings: Settings) -> "DynamoDBStore":
+def _dynamodb(settings: Settings, clock: Clock | None = None) -> "DynamoDBStore":
     from inbox.store.dynamodb import DynamoDBStore
     from inbox.store.dynamodb.connection import Connection
 
     connection = Connection(settings.table_prefix, settings.threads)
-    return DynamoDBStore(connection, settings.max_deliveries, retention_days=settings.retention_days)
+    return DynamoDBStore(connection, settings.max_deliveries, retention_days=settings.retention_days, clock=clock)

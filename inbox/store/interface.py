@@ -341,10 +341,11 @@ class Store(Protocol):
     def tenants(self) -> TenantStore: ...
 
     def now_ms(self) -> int:
-        """The time, the same for all processes that share the store, whatever the clocks of their machines say.
+        """Returns the time that every other method is called with.
 
-        It does not show when such a clock steps, and never falls; only a time that was far off is set right at once.
-        Raises StoreUnavailable where the store has yet to be asked, and does not answer.
+        A step of the machine's clock does not change it: it follows slowly, and never falls within a process. Only a
+        step of more than an hour is followed at once. The processes of a service have the same time. Different
+        machines have the same time as far as their clocks are synchronized.
         """
 
     def init(self) -> None:

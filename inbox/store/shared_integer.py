@@ -6,10 +6,11 @@ _BYTES = 8
 
 
 class SharedInteger:
-    """Zero or more. Created before the fork, it is one number for all processes."""
+    """A signed integer of 64 bits. Created before the fork, it is one number for all processes."""
 
-    def __init__(self) -> None:
-        self._memory = memoryview(mmap.mmap(-1, _BYTES)).cast("Q")
+    def __init__(self, value: int = 0) -> None:
+        self._memory = memoryview(mmap.mmap(-1, _BYTES)).cast("q")
+        self._memory[0] = value
 
     @property
     def value(self) -> int:

@@ -8,11 +8,10 @@ from flask.testing import FlaskClient
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
 from inbox.app import Shared, create_app
-from inbox.clock import now_ms
 from inbox.services.keys import KeyService
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller
+from tests.api.conftest import Caller, now_ms
 
 
 def basic(user: str, password: str) -> str:

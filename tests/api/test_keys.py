@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from inbox.clock import now_ms
 from inbox.domain.keys import MAX_KEYS, Scope
 from inbox.services.keys import KeyService
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, Clock, Tenancy, pointers
+from tests.api.conftest import Caller, Clock, Tenancy, now_ms, pointers
 
 
 @pytest.fixture

@@ -339,6 +339,7 @@ def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> No
 
 
 def test_readers_are_used_again(store: SQLiteStore) -> None:
+    store.tenants.all()
     open_before = set(store._database._open)
     for _ in range(20):
         thread = threading.Thread(target=store.tenants.all)

@@ -1,16 +1,13 @@
 """A backup in the place of the database. `inbox.store.sqlite.restore`."""
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from inbox.errors import BackupFailed
 from inbox.store.sqlite import SQLiteStore
-from inbox.store.sqlite.clock import boot_id
 from inbox.store.sqlite.migrations import _scripts
 from inbox.store.sqlite.restore import restore
 from tests.unit.databases import EVENTS, ask, back_up_50, damage, files_in, ignore, make_older, put
@@ -124,18 +121,6 @@ def test_a_damaged_store_gives_way_and_is_kept(file: Path, path: Path) -> None:
     assert kept is not None
     assert kept.read_bytes().startswith(b"This is not")
     assert ask(path, EVENTS) == 50
-
-
-def test_the_time_of_the_backup_is_not_taken_over(file: Path, path: Path) -> None:
-    year_ns = 365 * 86_400 * 10**9
-    connection = apsw.Connection(str(file))
-    connection.execute("DELETE FROM clock")
-    connection.execute("INSERT INTO clock VALUES (?, 0, ?, ?)", (boot_id() or "", year_ns, year_ns))
-    connection.close()
-    restore(path, file, ignore)
-    store = SQLiteStore(path, 3)
-    assert abs(store.now_ms() - time.time() * 1000) < 60_000
-    store.close()
 
 
 def test_the_administrator_restores_for_whom_the_store_belongs_to(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from inbox.clock import Clock
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
@@ -27,6 +28,7 @@ class DynamoDBStore:
         max_deliveries: int,
         remember_inboxes_seconds: float = 1.0,
         retention_days: int = 30,
+        clock: Clock | None = None,
     ) -> None:
         self._connection = connection
         counting = Counting(connection)
@@ -36,11 +38,7 @@ class DynamoDBStore:
         self.inboxes = DynamoDBInboxes(connection, shards, definitions, counting)
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
-
-    def now_ms(self) -> int:
-        if not self._connection.clock.is_sure:
-            self._connection.clock.make_sure(self.check)
-        return self._connection.clock.now_ms()
+        self.now_ms = (clock or Clock()).now_ms
 
     def init(self) -> None:
         make_tables(self._connection)

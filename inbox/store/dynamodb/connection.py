@@ -14,7 +14,6 @@ from botocore.exceptions import BotoCoreError, NoRegionError
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import call_bodies, faults
-from inbox.store.dynamodb.clock import ServiceClock
 from inbox.store.dynamodb.layout import EVENT_INDEXES, Item, own_entries
 
 T = TypeVar("T")
@@ -44,7 +43,6 @@ class Connection:
     def __init__(self, table_prefix: str, threads: int) -> None:
         self._table_prefix = table_prefix
         self._pool = ThreadPoolExecutor(AT_ONCE, "dynamodb")
-        self.clock = ServiceClock()
         sockets = threads + AT_ONCE
         try:
             session = boto3.session.Session(botocore_session=botocore.session.Session(_REGION))
@@ -56,7 +54,6 @@ class Connection:
             raise SettingsError(f"DynamoDB cannot be used: {error}") from None
         for client in (self.client, self._once):
             call_bodies.take_over(client)
-            self.clock.listen(client)
 
     def table(self, name: str) -> str:
         return self._table_prefix + name

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from inbox.clock import Clock
 from inbox.store.shared_integer import SharedInteger
 from inbox.store.sqlite.arrivals import SQLiteArrivals
-from inbox.store.sqlite.clock import SharedClock, boot_id
 from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
@@ -18,8 +18,8 @@ from inbox.store.sqlite.tenants import SQLiteTenants
 class SQLiteStore:
     """Opening creates the file, and migrates one of an earlier release unless `upgrade` is False.
 
-    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use. Processes
-    of a service share `needed_disk_bytes`, so that `check` has the same answer in all of them.
+    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use. The
+    processes of a service share `clock`, and `needed_disk_bytes`, so that `check` has the same result in all of them.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class SQLiteStore:
         *,
         made: bool = False,
         upgrade: bool = True,
+        clock: Clock | None = None,
         needed_disk_bytes: SharedInteger | None = None,
     ) -> None:
         self._database = Database(path, needed_disk_bytes)
@@ -40,10 +41,7 @@ class SQLiteStore:
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)
-        self._clock = SharedClock(self._database, boot_id())
-
-    def now_ms(self) -> int:
-        return self._clock.now_ms()
+        self.now_ms = (clock or Clock()).now_ms
 
     def init(self) -> None:
         """Opening it has done so."""

@@ -40,8 +40,6 @@ def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
             _fetch(file, copy, on_progress)
             with whole(copy) as connection:
                 migrate(connection)
-                # The time that was agreed on then may be another machine's, or has been set right since.
-                connection.execute("DELETE FROM clock")
             sync(copy)
             return replace(path, copy, folder)
     except (apsw.Error, OSError, StoreUnavailable) as error:

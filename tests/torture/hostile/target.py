@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import requests
 
-from inbox.clock import now_ms
 from inbox.domain.keys import DEFAULT_SCOPES, Scope
 from inbox.domain.tenants import TenantStatus
 from inbox.services.keys import KeyService
@@ -50,8 +49,8 @@ class Target:
         self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
         self.service.start()
         self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
-        self._registry = TenantService(self._store.tenants, now_ms)
-        self._key_ring = KeyService(self._store.keys, self._store.tenants, now_ms)
+        self._registry = TenantService(self._store.tenants, self._store.now_ms)
+        self._key_ring = KeyService(self._store.keys, self._store.tenants, self._store.now_ms)
         self.keys: list[str] = []
 
     def tenant(self, *scopes: Scope, tenant_id: str = "") -> Tenant:

@@ -1,0 +1,126 @@
+"""The time that leases and timestamps go by. `inbox.clock`."""
+
+import os
+
+import pytest
+
+from inbox.clock import Clock
+
+FIVE_MINUTES = 300.0
+HOUR = 3600.0
+DAY = 24 * HOUR
+START_MS = 1_732_140_249_123
+
+
+class Machine:
+    """Its steady clock and its wall clock, both in nanoseconds."""
+
+    def __init__(self) -> None:
+        self._steady_ns = 10**12
+        self._offset_ns = START_MS * 10**6 - self._steady_ns
+
+    def steady_ns(self) -> int:
+        return self._steady_ns
+
+    def wall_ns(self) -> int:
+        return self._steady_ns + self._offset_ns
+
+    def wall_ms(self) -> int:
+        return self.wall_ns() // 10**6
+
+    def wait(self, seconds: float) -> None:
+        self._steady_ns += round(seconds * 10**9)
+
+    def step_wall_clock(self, seconds: float) -> None:
+        self._offset_ns += round(seconds * 10**9)
+
+    def start_process(self) -> Clock:
+        return Clock(self.wall_ns, self.steady_ns)
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+def test_time_begins_with_the_wall_clock(machine: Machine) -> None:
+    clock = machine.start_process()
+    assert clock.now_ms() == START_MS
+    machine.wait(30 * 24 * HOUR)
+    assert clock.now_ms() == machine.wall_ms()
+
+
+@pytest.mark.parametrize("step", [FIVE_MINUTES, -FIVE_MINUTES, HOUR, -HOUR])
+def test_step_of_the_wall_clock_changes_a_lease_by_one_percent(machine: Machine, step: float) -> None:
+    clock = machine.start_process()
+    machine.wait(10)
+    leased_at_ms = clock.now_ms()
+    machine.step_wall_clock(step)
+    for _ in range(100):
+        machine.wait(0.3)
+        clock.now_ms()
+    assert abs(clock.now_ms() - leased_at_ms - 30_000) <= 301
+
+
+@pytest.mark.parametrize("step", [FIVE_MINUTES, -FIVE_MINUTES])
+def test_time_reaches_a_wall_clock_that_was_stepped(machine: Machine, step: float) -> None:
+    clock = machine.start_process()
+    machine.step_wall_clock(step)
+    for _ in range(int(9 * HOUR / 60)):
+        machine.wait(60)
+        clock.now_ms()
+    assert clock.now_ms() == machine.wall_ms()
+
+
+@pytest.mark.parametrize("pause", [0.000_1, 0.003, 0.02, 60])
+def test_time_never_falls(machine: Machine, pause: float) -> None:
+    clock = machine.start_process()
+    newest_ms = clock.now_ms()
+    for number in range(2_000):
+        machine.wait(pause)
+        if number % 100 == 0:
+            machine.step_wall_clock(FIVE_MINUTES if number % 200 else -FIVE_MINUTES)
+        assert clock.now_ms() >= newest_ms
+        newest_ms = clock.now_ms()
+
+
+@pytest.mark.parametrize("step", [DAY, -DAY, HOUR + 1, -HOUR - 1])
+def test_step_of_more_than_an_hour_is_followed_at_once(machine: Machine, step: float) -> None:
+    clock = machine.start_process()
+    machine.wait(10)
+    clock.now_ms()
+    machine.step_wall_clock(step)
+    machine.wait(1)
+    assert clock.now_ms() == machine.wall_ms()
+    machine.wait(1)
+    assert clock.now_ms() == machine.wall_ms()
+
+
+def test_restart_takes_the_wall_clock_over(machine: Machine) -> None:
+    machine.start_process().now_ms()
+    machine.step_wall_clock(FIVE_MINUTES)
+    assert machine.start_process().now_ms() == machine.wall_ms()
+
+
+def in_forked_process(clock: Clock) -> int:
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.write(writer, str(clock.now_ms()).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        return int(pipe.read())
+
+
+@pytest.mark.parametrize("step", [FIVE_MINUTES, -FIVE_MINUTES, DAY, -DAY])
+def test_forked_processes_have_the_same_time_after_a_step(machine: Machine, step: float) -> None:
+    clock = machine.start_process()
+    machine.wait(10)
+    machine.step_wall_clock(step)
+    machine.wait(10)
+    of_worker_ms = in_forked_process(clock)
+    assert clock.now_ms() == of_worker_ms
+    machine.wait(10)
+    of_worker_ms = in_forked_process(clock)
+    assert in_forked_process(clock) == clock.now_ms() == of_worker_ms
