@@ -5,8 +5,9 @@ step of the wall clock ends no lease early and reorders nothing. The time approa
 of the time that passes: a lease of 30 seconds changes by 0.3 seconds, and a step of 5 seconds takes 8 minutes.
 
 The worker processes of a service share the offset, in memory that was allocated before the fork: one that starts after
-a step does not expire the leases of the others. The offset is not stored, so a restart takes the wall clock over. A step
-of more than an hour corrects a clock that was plainly wrong, as on a machine without a battery, and is followed at once.
+a step does not expire the leases of the others. The offset is not stored, so a restart takes the wall clock over.
+
+A step of more than an hour is followed at once: the clock was plainly wrong, as on a machine without a battery.
 
 Other processes and machines have clocks of their own, and agree as far as the wall clocks do: hosts need NTP.
 """
