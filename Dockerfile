@@ -4,7 +4,7 @@ WORKDIR /build
 RUN python -m venv /opt/inbox && mkdir /data
 COPY requirements.txt ./
 RUN /opt/inbox/bin/pip install --no-cache-dir --require-hashes -r requirements.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY authorizer authorizer
 COPY inbox inbox
 RUN /opt/inbox/bin/pip install --no-cache-dir --no-deps .

@@ -16,7 +16,7 @@ def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
     for folder in ("inbox", "authorizer"):
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
     expected = {str(file.relative_to(source)) for file in source.rglob("*") if file.is_file()}
-    for file in ("pyproject.toml", "README.md"):
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)]
     subprocess.run(build, check=True, timeout=120)
