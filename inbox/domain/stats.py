@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 MAX_TYPES = 50
 """So many types are counted each by itself in an hour or a day, and the further ones together."""
-OTHER_TYPES = "*"
+FURTHER_TYPES = "*"
 """Stands for them: no event can have it for its type."""
 
 _HOUR_MS = 3_600_000
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
         return Counts(*(count * number for count in self))
 
 
-NO_COUNTS = Counts()
+NONE = Counts()
 DELIVERED = Counts(delivered=1)
 LEASED = Counts(leased=1)
 DEAD = Counts(dead=1)
@@ -61,7 +61,7 @@ def received(payload_bytes: int) -> Counts:
     return Counts(received=1, bytes=payload_bytes)
 
 
-class CountChanges:
+class Tally:
     """What is being added up, for each inbox and type, and how many more or fewer of an inbox can be had."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class CountChanges:
         self.undelivered[inbox] += undelivered
 
 
-class SpanCounts(NamedTuple):
+class Counted(NamedTuple):
     """What happened to events of one type in the hour or day that begins then."""
 
     start_ms: int
@@ -83,7 +83,7 @@ class SpanCounts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class UndeliveredSummary:
+class Undelivered:
     """How many events of an inbox a claim could take, and when the oldest of them came."""
 
     count: int

@@ -121,7 +121,7 @@ def test_the_alarms_of_the_readme_ask_for_what_is_there(documents: list[dict[str
 
 
 def test_the_queries_of_the_docs_ask_for_what_is_there() -> None:
-    page = (FOLDER.parents[1] / "docs" / "reference" / "metrics.md").read_text().partition("## What to look at")[2]
+    page = (FOLDER.parents[1] / "docs" / "how-to" / "monitor.md").read_text().partition("## What to look at")[2]
     queries = re.findall(r"^\| [^|]+ \| `([^`]+)`", page, re.MULTILINE)
     assert len(queries) >= 5
     for each in queries:

@@ -1,4 +1,4 @@
-"""README.md, followed as a newcomer does: from `make run` to a lease, a second start, a lost key and a second inbox."""
+"""README.md, docs/quickstart.md and the guides in docs/how-to, followed as they are written."""
 
 import re
 import sys
@@ -13,8 +13,11 @@ from tests.service import Service, until
 
 ROOT = Path(__file__).parents[2]
 URL_ON_PAGE = "http://127.0.0.1:8080"
-SECOND_START = "### Stop, start again"
+SECOND_START = "## Stop, start again"
+README = ROOT / "README.md"
+QUICKSTART = ROOT / "docs" / "quickstart.md"
 KEY = re.compile(r"ibx_\w+")
+HOW_TO = ROOT / "docs" / "how-to"
 
 
 @pytest.fixture
@@ -37,18 +40,32 @@ def make_run(newcomer: Service) -> str:
     return newcomer.log.read_text()
 
 
-def follow(newcomer: Service, part: str, key: str) -> None:
-    page = Page("README.md", (), pages.steps_of("README.md", part.replace(URL_ON_PAGE, newcomer.url)))
+def follow(newcomer: Service, name: str, part: str, key: str) -> None:
+    page = Page(name, (), pages.steps_of(name, part.replace(URL_ON_PAGE, newcomer.url)))
     session.follow(page, newcomer.folder, session.environment(newcomer.url, key, newcomer.folder))
 
 
 @pytest.mark.usefixtures("recipe_programs")
 def test_every_command_works_in_the_order_it_is_read(newcomer: Service) -> None:
-    first_part, second_part = (ROOT / "README.md").read_text().split(SECOND_START)
+    first_part, second_part = QUICKSTART.read_text().split(SECOND_START)
 
     (key,) = set(KEY.findall(make_run(newcomer)))
-    follow(newcomer, first_part, key)
+    follow(newcomer, "README.md", README.read_text(), key)
+    follow(newcomer, QUICKSTART.name, first_part, key)
 
     newcomer.stop()
     assert KEY.search(make_run(newcomer)) is None
-    follow(newcomer, second_part, "the key is lost")
+    follow(newcomer, QUICKSTART.name, second_part, "the key is lost")
+
+
+def tried_guides() -> list[str]:
+    return sorted(file.name for file in HOW_TO.glob("*.md") if "```console" in file.read_text())
+
+
+@pytest.mark.usefixtures("recipe_programs")
+@pytest.mark.parametrize("name", tried_guides())
+def test_guide_works_as_it_is_written(name: str, service: Service) -> None:
+    service.start()
+    page = Page(name, (), pages.steps_of(name, (HOW_TO / name).read_text()))
+    variables = session.environment(service.url, service.create_key("demo", "--scope", "all"), service.folder)
+    session.follow(page, service.folder, variables | {"INBOX_STORE": service.environment["INBOX_STORE"]})

@@ -14,7 +14,7 @@ COMMAND_SECONDS = 30
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RECEIPT = r'(?<="receipt":")[\w-]{20,}'
 # The page shows one value, each run prints another. Later commands on the page that repeat it get the printed one.
-_REMEMBERED = re.compile(f"{_ID}|{_RECEIPT}")
+_REMEMBERED = re.compile(f"{_ID}|key_[0-9a-f]{{16}}|{_RECEIPT}")
 # How pages write a key.
 _SHOWN_KEY = "ibx_…"
 # What else is another one each time, and what stands in its place on both sides.
@@ -22,7 +22,6 @@ _EACH_TIME = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "(time)"),
     (r"\b\d{13}\b", "(timestamp)"),
     (r"\b[0-9a-f]{32}\b", "(request)"),
-    (r"key_[0-9a-f]{16}", "key_(id)"),
     (r"ibx_\w+", "ibx_(key)"),
     (r"http://127\.0\.0\.1:\d+", "(url)"),
 )
