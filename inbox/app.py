@@ -54,7 +54,7 @@ class Shared:
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
     metrics = Metrics(settings.engine, shared.metrics_folder)
-    store.watch_batches(metrics.batch_written)
+    store.set_batch_listener(metrics.batch_written)
     store = MeasuredStore(store, metrics.of_operation)
     app = InboxApp("inbox", static_folder=None)
     if settings.trusted_proxies:

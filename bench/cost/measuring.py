@@ -145,10 +145,10 @@ class Measuring:
         tenant, key_hash = _name(), sha256(uuid.uuid4().bytes).hexdigest()
         key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW, None)
         self._create(tenant)
-        self._store.keys.add(key)
+        self._store.keys.create(key)
         events = self._store.events
         return {
-            "a key looked up": self._cost(1, lambda: self._store.keys.find(key_hash)),
+            "a key looked up": self._cost(1, lambda: self._store.keys.get_by_hash(key_hash)),
             "a key's use noted": self._cost(1, lambda: self._store.keys.record_use(key_hash, NOW)),
             "a tenant's shards looked up": self._cost(1, lambda: events._shards.of(tenant)),
             "a tenant's inboxes looked up": self._cost(1, lambda: events._putting._definitions.of(tenant)),

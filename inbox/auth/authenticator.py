@@ -108,7 +108,7 @@ class Authenticator:
         Asks the store, and lets the cache know. Counts no failure.
         """
         read_at = self._cache.timer()
-        record = self._keys.find(access.key_hash)
+        record = self._keys.get_by_hash(access.key_hash)
         self._cache.keep(access.key_hash, record, read_at)
         if record is None or record.has_expired(self._now_ms()):
             return False
@@ -146,7 +146,7 @@ class Authenticator:
             self._refuse_guessers(address)
         self._looked_up(Source.STORE)
         read_at = self._cache.timer()
-        record = self._keys.find(key_hash)
+        record = self._keys.get_by_hash(key_hash)
         self._cache.keep(key_hash, record, read_at)
         if record is None:
             # Apart from other failures: whoever comes with a revoked key again and again keeps nobody out.

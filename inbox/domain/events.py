@@ -113,7 +113,7 @@ class PutResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ExportedEvent:
     """An event with all that a store keeps of it, on its way into another store. `number` rises along the inbox."""
 
     number: int

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 MAX_TYPES = 50
 """So many types are counted each by itself in an hour or a day, and the further ones together."""
-FURTHER_TYPES = "*"
+OTHER_TYPES = "*"
 """Stands for them: no event can have it for its type."""
 
 _HOUR_MS = 3_600_000
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
         return Counts(*(count * number for count in self))
 
 
-NONE = Counts()
+NO_COUNTS = Counts()
 DELIVERED = Counts(delivered=1)
 LEASED = Counts(leased=1)
 DEAD = Counts(dead=1)
@@ -61,7 +61,7 @@ def received(payload_bytes: int) -> Counts:
     return Counts(received=1, bytes=payload_bytes)
 
 
-class Tally:
+class CountChanges:
     """What is being added up, for each inbox and type, and how many more or fewer of an inbox can be had."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Tally:
         self.undelivered[inbox] += undelivered
 
 
-class Counted(NamedTuple):
+class SpanCounts(NamedTuple):
     """What happened to events of one type in the hour or day that begins then."""
 
     start_ms: int
@@ -83,7 +83,7 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Undelivered:
+class UndeliveredSummary:
     """How many events of an inbox a claim could take, and when the oldest of them came."""
 
     count: int

@@ -27,7 +27,7 @@ class MeasuredStore:
         self.init = store.init
         self.check: Callable[[], None] = _measured(store, "check", "check", watch)
         self.close = store.close
-        self.watch_batches = store.watch_batches
+        self.set_batch_listener = store.set_batch_listener
         self.watch_arrivals = store.watch_arrivals
 
 

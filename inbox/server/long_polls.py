@@ -176,8 +176,8 @@ class LongPolls:
         tenant_ids, self._tenants_with_events = self._tenants_with_events, set()
 
         def look() -> set[InboxKey]:
-            watch.expect(tenant_ids)
-            return watch.look(inboxes, self._arrivals.now_ms())
+            watch.check_soon(tenant_ids)
+            return watch.check(inboxes, self._arrivals.now_ms())
 
         try:
             for inbox_key in await self._threads.run(look):
@@ -186,7 +186,7 @@ class LongPolls:
             # The store may be back at the next look. Meanwhile polls wait for events of this process.
             _log.warning("watching for events failed", error=type(error).__name__)
             return _PAUSE_AFTER_FAILURE_SECONDS
-        return watch.pause_seconds
+        return watch.interval_seconds
 
     async def _check_keys(self) -> None:
         """Re-runs polls whose key was revoked, so that the app refuses them."""

@@ -110,6 +110,6 @@ class InboxService:
 
     def _clear(self, tenant_id: str, name: str) -> None:
         deadline = self._seconds() + _MAX_SECONDS
-        while self._store.clear(tenant_id, name, _COPIES_A_STEP) == _COPIES_A_STEP:
+        while self._store.delete_copies(tenant_id, name, _COPIES_A_STEP) == _COPIES_A_STEP:
             if self._seconds() > deadline:
                 raise StoreUnavailable("The inbox holds more events than could be deleted in one call.")

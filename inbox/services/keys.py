@@ -45,13 +45,13 @@ class KeyService:
             raise InvalidRequest([FieldError("/expires_at", "Has to be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
-        self._keys.add(new.about)
+        self._keys.create(new.about)
         return new
 
     def list(self, tenant_id: str) -> list[ApiKey]:
         """Every key of the tenant, the oldest first, those that no longer work too."""
         find_tenant(self._tenants, tenant_id)
-        return [key.as_of(self._now_ms()) for key in self._keys.of_tenant(tenant_id)]
+        return [key.as_of(self._now_ms()) for key in self._keys.all(tenant_id)]
 
     def get(self, key_id: str) -> ApiKey:
         key = self._keys.get(key_id) if is_key_id(key_id) else None
@@ -86,7 +86,7 @@ class KeyService:
         if len(keys) - len(ended) >= MAX_KEYS:
             raise TooManyKeys(f"The tenant has {MAX_KEYS} keys that work.")
         for key in ended[:-MAX_KEYS][:_FORGOTTEN_AT_A_TIME]:
-            self._keys.forget(key.key_id)
+            self._keys.delete(key.key_id)
 
     def _mint(self, tenant_id: str, name: str, scopes: frozenset[Scope], lifetime_ms: int | None) -> NewKey:
         key, now_ms = apikey.mint(), self._now_ms()

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import TypeVar
 
-from inbox.domain.stats import Counted, Counts, Span, Undelivered
+from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.errors import NotFound
 from inbox.services.inboxes import require_inbox
 from inbox.store.interface import CounterStore, InboxStore, TenantStore
@@ -35,7 +35,7 @@ _SHOWN = {
 class Figures:
     """`by_type`: the most received first. Of each span every start is there, the oldest first."""
 
-    undelivered: Undelivered
+    undelivered: UndeliveredSummary
     oldest_age_seconds: int | None
     totals: Counts
     by_type: list[tuple[str | None, Counts]]
@@ -53,12 +53,12 @@ class StatsService:
         now_ms = self._now_ms()
         # First: where leases have run out, that is written down and counted by this.
         undelivered = self._counters.undelivered(tenant_id, inbox, now_ms)
-        counted: dict[Span, list[Counted]] = {}
+        counted: dict[Span, list[SpanCounts]] = {}
         per: dict[Span, list[tuple[int, Counts]]] = {}
         for span, shown in _SHOWN[window].items():
             last_ms = span.start_ms(now_ms)
             starts = range(last_ms - (shown - 1) * span.ms, last_ms + 1, span.ms)
-            counted[span] = self._counters.read(tenant_id, inbox, span, starts[0])
+            counted[span] = self._counters.list_counts(tenant_id, inbox, span, starts[0])
             # After a clock that was ahead, timestamps wait until it is that late: what they say is now.
             sums = _sums((min(each.start_ms, last_ms), each.counts) for each in counted[span])
             per[span] = [(start_ms, sums.get(start_ms, Counts())) for start_ms in starts]

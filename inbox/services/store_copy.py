@@ -61,23 +61,23 @@ class StoreCopy:
         """Whether its e-mail was free. A tenant that was changed more often in the target stays as it is there."""
         there = self._target.tenants.get(tenant.tenant_id)
         version = 0 if there is None else there.version
-        newest_first = self._source.tenants.audit(tenant.tenant_id, tenant.version, tenant.version + 1)
-        trail = [entry for entry in reversed(newest_first) if entry.number > version]
+        newest_first = self._source.tenants.audit_log(tenant.tenant_id, tenant.version, tenant.version + 1)
+        audit_entries = [entry for entry in reversed(newest_first) if entry.number > version]
         try:
             if there is None:
-                self._target.tenants.create(tenant, trail)
+                self._target.tenants.create(tenant, audit_entries)
             elif version < tenant.version:
-                self._target.tenants.change(tenant, version, trail)
+                self._target.tenants.update(tenant, version, audit_entries)
         except EmailTaken:
             return False
         return True
 
     def _copy_keys(self, tenant_id: str, copied: CopyResult) -> None:
-        there = {key.key_id for key in self._target.keys.of_tenant(tenant_id)}
-        for key in self._source.keys.of_tenant(tenant_id):
+        there = {key.key_id for key in self._target.keys.all(tenant_id)}
+        for key in self._source.keys.all(tenant_id):
             copied.keys += 1
             if key.key_id not in there:
-                self._target.keys.add(key)
+                self._target.keys.create(key)
                 continue
             if key.status is KeyStatus.REVOKED:
                 self._target.keys.revoke(key.key_id)
@@ -94,7 +94,7 @@ class StoreCopy:
 
     def _copy_events(self, tenant_id: str, copied: CopyResult, on_progress: Callable[[int], object]) -> None:
         after = 0
-        while records := self._source.events.records(tenant_id, after, _AT_A_TIME, self._now_ms()):
+        while records := self._source.events.export_events(tenant_id, after, _AT_A_TIME, self._now_ms()):
             adopted = self._target.events.import_events(tenant_id, records, self._now_ms())
             copied.events += len(records)
             copied.written += adopted.written

@@ -138,7 +138,7 @@ class TenantService:
     def audit(self, tenant_id: str, limit: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
         """At most so many entries, the newest first, and whether there are older ones."""
         self.get(tenant_id)
-        entries = self._tenants.audit(tenant_id, limit + 1, before)
+        entries = self._tenants.audit_log(tenant_id, limit + 1, before)
         return entries[:limit], len(entries) > limit
 
     def shard(self, tenant_id: str, shards: int) -> None:
@@ -165,7 +165,7 @@ class TenantService:
                 version=tenant.version + 1,
             )
             entry = AuditEntry(changed.version, now_ms, by, decision.action, changes, decision.forced)
-            if self._tenants.change(changed, tenant.version, [entry]):
+            if self._tenants.update(changed, tenant.version, [entry]):
                 return changed
         raise StoreUnavailable("The tenant is being changed by too many at the same time.")
 

@@ -1,8 +1,8 @@
-"""The written contract of a store. Every engine passes `tests/contract`; nothing here is shared code.
+"""The contract of a store. Every engine passes `tests/contract`; engines share no code.
 
-`tenant_id` comes first and is never optional: no call sees two tenants. The time is passed in by the caller, who has it
-from `Store.now_ms`. A call that raises StoreUnavailable may have happened, or a part of it; every other failure changed
-nothing.
+`tenant_id` comes first and is never optional: a call never touches two tenants. The caller passes the time, which it
+reads from `Store.now_ms`. A call that raises StoreUnavailable may have succeeded, in full or in part. Any other
+exception means that nothing changed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,6 +11,7 @@ from typing import Protocol
 from authorizer.resolver import KeyRecord
 from inbox.domain.events import (
     Event,
+    ExportedEvent,
     ImportResult,
     InboxKey,
     Listing,
@@ -20,58 +21,55 @@ from inbox.domain.events import (
     PageSize,
     PutResult,
     Receipt,
-    Record,
     ReplayResult,
     Selection,
 )
 from inbox.domain.inboxes import Inbox
 from inbox.domain.keys import ApiKey
-from inbox.domain.stats import Counted, Span, Undelivered
+from inbox.domain.stats import Span, SpanCounts, UndeliveredSummary
 from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection
 
 
 class EventStore(Protocol):
-    """Every event is in the inbox `default`, and a copy in each named one that takes it, with a life of its own.
+    """Every event is stored in the inbox `default` and copied to each named inbox that takes its type.
 
-    While `default` is off, an event is stored there to look back at only: `delivered`, with no deliveries and no
-    `delivered_at_ms`. No claim takes it, and it counts as received only. A replay makes it undelivered like any other.
+    Each copy has its own status. While `default` is disabled, new events are stored there as `delivered`, with no
+    deliveries and no `delivered_at_ms`: no claim returns them, and they only count as received. A replay makes them
+    undelivered like any other.
 
-    Clocks decide: a lease that has run out by `now_ms` is lost, and the event undelivered again at its old place, or
-    dead if that was the last of `max_deliveries` lost leases. No call shows or does anything else, whenever the
-    store comes to writing it down. A released lease is not lost, but a release with `failed` counts as a lost lease.
+    A lease that has expired by `now_ms` is lost: the event is undelivered again, at its old position, or dead if it
+    has lost `max_deliveries` leases. Every method acts on that status, even before the store has written it. A release
+    is not a lost lease unless it has `failed`.
     """
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
-        """Keeps the events and answers one outcome for each, in their order. When it returns they are on disk.
+        """Stores the events and their copies durably. Returns one result per event, in the order of `events`.
 
-        So are their copies for every inbox of the tenant that takes events of their type.
+        Events are ordered in the inbox as they were put, and their timestamps never decrease: if `now_ms` is earlier
+        than the newest event that this process put, the event gets that event's timestamp. Processes on several
+        machines order their events as far as their clocks agree.
 
-        Events put one after the other stand in the inbox in that order, and timestamps never fall along it: where
-        `now_ms` lies behind the newest event that this process put, the event takes over its timestamp. Processes
-        on several machines order their events as far as their clocks agree.
+        If an event has a fingerprint and its ID exists already, it is not stored again: with the same fingerprint its
+        result is the first event, `replayed`. Raises IdempotencyConflict if a fingerprint differs, and EventTooLarge if
+        the engine cannot store an event. Then nothing is stored.
 
-        An event with a fingerprint whose id is there already is not kept again: with the same fingerprint its outcome
-        is the first event, `replayed`; with another one the call raises IdempotencyConflict and keeps nothing. Events
-        that the engine has no room for raise EventTooLarge, and nothing is kept either.
-
-        From `expires_at_s` on an event is as good as gone, for every call, wherever its deletion lags behind.
+        From `expires_at_s` on no method returns the event, even if it is deleted later.
         """
 
-    def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
-        """The event, or None where this tenant's inbox has none of that id."""
+    def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None: ...
 
     def page(
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
     ) -> Listing:
-        """At most so many of the selected events, in whatever status. Changes nothing.
+        """Returns up to `size` of the selected events, whatever their status. Changes nothing.
 
-        `after` is the position of an earlier listing of the same selection and order: the answer goes on behind it,
-        whatever has come since. Anything else in its place raises InvalidRequest. Fewer events than asked for, even
-        none, do not mean the end where there is a position.
+        `after` is the position returned by an earlier call with the same selection and order: the listing continues
+        behind it, whatever was stored since. Raises InvalidRequest if it is anything else. The listing has ended when
+        no position is returned; a page may be short or empty before that.
         """
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
-        """At most so many of the events that a claim could take. Changes nothing."""
+        """Returns up to `size` events that a claim could return. Changes nothing."""
 
     def claim(
         self,
@@ -82,236 +80,248 @@ class EventStore(Protocol):
         lease_until_ms: int | None = None,
         attempt: str | None = None,
     ) -> Page:
-        """Takes at most so many undelivered events, the oldest first: delivered from now on, or leased until then.
+        """Returns up to `size` undelivered events, oldest first, and marks them delivered, or leased if
+        `lease_until_ms` is given.
 
-        Eligible is every undelivered event of the inbox, but for those released with a delay that is not over. No event
-        is ever in two answers: claims that run at the same time, in any process, share the events out between them.
+        Eligible are the undelivered events of the inbox, except those released with a delay that has not passed. No
+        event is returned twice: concurrent claims, in any process, share the events between them.
 
-        Only a claim with the same `attempt` within ATTEMPT_MS gets the same events again, through any process: those
-        that are still in its hands as they are, those that have become undelivered since claimed anew. Events in other
-        hands are left out, and no further ones come.
+        The exception is a claim repeated with the same `attempt` within ATTEMPT_MS, through any process. It returns
+        the events of the first claim: those it still holds unchanged, those undelivered again claimed anew. It leaves
+        out events that another claim holds and adds no others.
         """
 
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
-        """Marks leased events delivered. For each receipt: whether its event is, by this lease. Safe to repeat."""
+        """Marks leased events delivered. Returns True for each event delivered under this lease. Safe to repeat."""
 
     def release(
         self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
     ) -> list[bool]:
-        """Makes leased events undelivered again, at their old place. No claim takes them before `available_at_ms`.
+        """Makes leased events undelivered again, at their old position. No claim returns them before `available_at_ms`.
 
         With `failed` the release counts as a lost lease. The last of `max_deliveries` makes the event dead at once.
 
-        Returns, for each receipt, True if its event was released under this lease, alive or dead. Safe to repeat: the
-        first release counts, with its `available_at_ms` and its `failed`.
+        Returns True for each event released under this lease, alive or dead. Safe to repeat: the first release
+        counts, with its `available_at_ms` and its `failed`.
         """
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
-        """Makes leases end at another time. For each receipt: whether its lease was still running."""
+        """Changes when leases expire. Returns True for each lease that had not expired."""
 
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
-        """Makes a delivered or dead event undelivered again, at its old place and with all of its leases still to lose.
+        """Makes a delivered or dead event undelivered again, at its old position, with no lost leases.
 
-        One that is undelivered stays as it is; a leased one raises EventLeased. None where there is no such event.
+        An undelivered event stays unchanged. Returns None if the event does not exist; raises EventLeased if it is
+        leased.
         """
 
     def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
-        """The same for at most so many of the selected events that are delivered or dead, the oldest first."""
+        """Replays up to `limit` of the selected events that are delivered or dead, oldest first."""
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
-        """Deletes the event and its copies in every inbox. Whether there was any."""
+        """Deletes the event and its copies in every inbox. Returns True if the event or a copy existed."""
 
     def purge(self, now_ms: int, limit: int) -> int:
-        """Deletes at most so many rows past their time, of all tenants, where the engine does not do so by itself.
+        """Deletes up to `limit` expired rows of all tenants, unless the engine does so by itself.
 
-        Answers how many; fewer than `limit` means that none are left.
+        Returns the number of deleted rows; fewer than `limit` means that none are left.
         """
 
 
 class InboxStore(Protocol):
-    """The named inboxes of a tenant, and whether its inbox `default` is on.
+    """The named inboxes of a tenant, and whether its inbox `default` is enabled.
 
-    Only `close` and `clear` see an inbox that is being removed.
+    Only `close` and `delete_copies` see an inbox that is being deleted.
     """
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
-        """Keeps a new inbox, or gives the one of that name other event types. Returns True if it is new.
+        """Creates the inbox, or replaces the event types of an existing one. Returns True if it is new.
 
-        Every event that is put after it has returned, in any process, gets its copy. Raises TooManyInboxes if the
-        tenant has MOST_INBOXES others, InboxClosing if one of that name is still being removed, and InboxExists if it
-        exists and `replace` is False: of several such calls at the same time one succeeds.
+        Every event put after `save` returns, in any process, is copied to the inbox if its type matches. Raises
+        TooManyInboxes if the tenant has MAX_INBOXES others, InboxClosing if an inbox with that name is still being
+        deleted, and InboxExists if it exists and `replace` is False: of several such calls at the same time one
+        succeeds.
         """
 
     def get(self, tenant_id: str, name: str) -> Inbox | None: ...
 
     def all(self, tenant_id: str) -> list[Inbox]:
-        """Every inbox of the tenant, in the order of their names."""
+        """Returns every named inbox of the tenant, sorted by name."""
 
     def close(self, tenant_id: str, name: str) -> bool:
-        """Takes the inbox away: from when it returns no event gets a copy. Whether there was one, or its rest."""
+        """Begins to delete the inbox: once it returns, no event is copied to it.
 
-    def clear(self, tenant_id: str, name: str, limit: int) -> int:
-        """Deletes at most so many copies of a closed inbox. How many; fewer than `limit`: nothing is left of it."""
+        Returns True if the inbox existed, open or closing.
+        """
+
+    def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
+        """Deletes up to `limit` events of a closed inbox, and with the last of them the inbox.
+
+        Returns the number of deleted events; fewer than `limit` means that the inbox is gone.
+        """
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
-        """Turns the inbox `default` on or off. Changes no event that is stored.
+        """Enables or disables the inbox `default`. Changes no stored event.
 
-        Every put that begins after it has returned, in any process, obeys.
+        Applies to every put that begins after it returns, in any process.
         """
 
     def is_default_enabled(self, tenant_id: str) -> bool:
-        """Returns True unless the inbox `default` was turned off."""
+        """Returns True unless the inbox `default` was disabled."""
 
 
 class CounterStore(Protocol):
-    """What became of the events of an inbox, counted as it happened.
+    """Statistics of an inbox.
 
-    Received at the event's timestamp, everything else when it was done; dead when that was written down. An event that
-    is erased or past its time stays counted; an inbox that is removed takes its counts along.
+    `received` counts at the event's timestamp, everything else at the time it happened; `dead` when it was written.
+    Erased and expired events stay counted. Deleting an inbox deletes its counts.
+
+    An engine that cannot count in the write itself may lack what a process counted within the last minute, and loses it
+    if that process is killed.
     """
 
-    def read(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[Counted]:
-        """Every hour or day that begins then or later and has counts, by event type, in any order.
+    def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
+        """Returns the counts of every hour or day that starts at or after `since_ms`, by event type, in any order."""
 
-        Where an engine cannot count in the write itself, what a process counted within a minute may be missing, and is
-        for good where that process was killed.
-        """
-
-    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> Undelivered:
-        """How many events a claim could take now. On such an engine the number may be off where it is large."""
+    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> UndeliveredSummary:
+        """Counts the events that a claim could return now. Large counts may be approximate; see the class."""
 
     def flush(self, at_once: bool = True) -> None:
-        """Writes down what was counted and is kept in memory: all of it, or only what is due."""
+        """Writes the counts held in memory: all of them, or only those that are due."""
 
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
-        """Makes the counts of hours and days that begin then or later anew, from the events that are still there.
+        """Recomputes the counts of hours and days that start at or after `since_ms` from the stored events.
 
-        They tell when they were received, when they were last delivered, if ever, and which are undelivered: leases,
-        deaths and replays stay as they were counted. Answers how many counts are other than before. No other process
-        should write meanwhile, or have counts that are yet to be written.
+        Only `received`, the last delivery of each event and the undelivered events can be recomputed: leases, deaths
+        and replays keep their counts. Returns the number of counts that changed. No other process should write
+        meanwhile, or hold counts in memory.
         """
 
 
 class EventSource(EventStore, Protocol):
-    """What events can be moved out of."""
+    """A store that events can be exported from."""
 
     def count(self, tenant_id: str, now_ms: int) -> int:
-        """How many events of the tenant there are, in whatever status."""
+        """Returns the number of events of the tenant, whatever their status."""
 
-    def records(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[Record]:
-        """At most so many of them, those behind the number `after`, in order."""
+    def export_events(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[ExportedEvent]:
+        """Returns up to `limit` events with a `number` above `after`, in order."""
 
 
 class EventTarget(EventStore, Protocol):
-    """What events can be moved into."""
+    """A store that events can be imported into."""
 
-    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
-        """Keeps the events as they are. Repeating it changes nothing: one that is there already stays as it is.
+    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
+        """Stores the events with the status they have. Safe to repeat: an event that exists stays unchanged.
 
-        Only where the source has changed an event since, and nobody has touched it here, it changes here too.
+        It is only updated if the source has changed it since the last import and this store has not.
         """
 
 
 class KeyStore(Protocol):
-    def add(self, key: ApiKey) -> None:
-        """Keeps a new key of an existing tenant; NotFound where there is no such tenant."""
+    def create(self, key: ApiKey) -> None:
+        """Raises NotFound if the tenant does not exist."""
 
     def get(self, key_id: str) -> ApiKey | None: ...
 
-    def find(self, key_hash: str) -> KeyRecord | None:
-        """The key with its tenant as they are now; None for an unknown or revoked key."""
+    def get_by_hash(self, key_hash: str) -> KeyRecord | None:
+        """Returns the key and its tenant as stored now. None if the key is unknown or revoked."""
 
-    def of_tenant(self, tenant_id: str) -> list[ApiKey]:
-        """Every key of the tenant, revoked ones too, the oldest first."""
+    def all(self, tenant_id: str) -> list[ApiKey]:
+        """Returns every key of the tenant, including revoked ones, oldest first."""
 
     def revoke(self, key_id: str) -> bool:
-        """Whether there is such a key; from now on it is revoked. Repeating it changes nothing."""
+        """Returns True if the key exists. Safe to repeat."""
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
-        """Keeps the successor, and lets the key expire then unless it does so earlier: both or neither.
+        """Stores the successor and makes the key expire at `expires_at_ms`, or earlier if it does so already.
 
-        Whether there is such a key; one that is revoked, or had expired when the successor was made, is as good as
-        none.
+        Both happen or neither. Returns False if the key does not exist, is revoked, or had expired when the successor
+        was created.
         """
 
-    def expire(self, key_id: str, at_ms: int) -> bool:
-        """Lets the key expire then unless it does so earlier. Whether there is such a key that is not revoked."""
+    def expire(self, key_id: str, expires_at_ms: int) -> bool:
+        """Makes the key expire at `expires_at_ms`, or earlier if it does so already.
 
-    def forget(self, key_id: str) -> None:
-        """Deletes all that is known of the key."""
+        Returns False if it does not exist or is revoked.
+        """
+
+    def delete(self, key_id: str) -> None:
+        """Deletes the key and everything stored about it."""
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
-        """Remembers that the key was used, unless a later use is known."""
+        """Sets the time of the key's last use, unless a later one is stored."""
 
 
 class TenantStore(Protocol):
-    """No tenant is ever removed. Each version of one, from the first on, has its entry in the tenant's audit trail."""
+    """Tenants are never removed. Every version of a tenant has an entry in its audit log."""
 
-    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
-        """Keeps a new tenant together with its trail.
+    def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
+        """Stores a new tenant together with its audit log.
 
-        AlreadyExists where the id is taken, EmailTaken where the e-mail is another tenant's, compared without case.
+        Raises TenantExists if the ID is taken, and EmailTaken if another tenant has the e-mail, compared without case.
         """
 
-    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
-        """Puts the tenant in the place of its earlier version, together with the further trail.
+    def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
+        """Replaces `version` of the tenant and appends to its audit log.
 
-        Whether it was at that version; otherwise nothing changes. EmailTaken as above.
+        Returns False, and changes nothing, if the stored version is another. Raises EmailTaken like `create`.
         """
 
     def get(self, tenant_id: str) -> Tenant | None: ...
 
     def get_by_email(self, email: str) -> Tenant | None:
-        """The tenant of that e-mail, compared without case."""
+        """Returns the tenant with that e-mail, compared without case."""
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
-        """At most so many of the selected tenants, the newest first, all of them behind that place.
+        """Returns up to `limit` of the selected tenants behind `after`, newest first.
 
         The latest changes may be missing for a moment.
         """
 
-    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
-        """At most so many entries of the tenant's trail, the newest first, with numbers below that one."""
+    def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+        """Returns up to `limit` entries with a number below `before`, newest first."""
 
     def all(self) -> list[Tenant]:
-        """Every tenant, deleted ones too, in the order of their ids. On an engine whose indexes lag, the last changes
-        may be missing.
+        """Returns every tenant, including deleted ones, sorted by ID.
+
+        On an engine whose indexes lag, the latest changes may be missing.
         """
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
-        """Spreads the tenant's new events over so many partitions; those that are there stay, and stay in order.
+        """Spreads the tenant's new events over `shards` partitions. Stored events stay where they are, in order.
 
-        NotFound where there is no such tenant, NotAllowed on an engine that has no partitions.
+        Raises NotFound if the tenant does not exist, and NotAllowed on an engine without partitions.
         """
 
 
 class ArrivalWatch(Protocol):
-    """Notices events that have become claimable in inboxes that polls wait for. One thread uses it."""
+    """Finds inboxes in which events have become claimable, for waiting polls. Not thread-safe."""
 
-    pause_seconds: float
-    """How long to wait between two looks."""
+    interval_seconds: float
+    """Time to wait between two checks."""
 
-    def look(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+    def check(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
         """Returns those of the waiting inboxes that may have an event to claim. A hint: an inbox may have nothing.
 
         Every event that becomes claimable is reported, whichever process puts, releases or replays it, and also when
-        its lease or delay ends. So is one that came just before: an inbox that was not passed to the previous look is
+        its lease or delay ends. So is one that came just before: an inbox that was not passed to the previous check is
         examined itself.
 
-        SQLite reports an event at the next look, and up to a second later if its lease or delay was shorter than a
+        SQLite reports an event at the next check, and up to a second later if its lease or delay was shorter than a
         second. DynamoDB reports it within about 2 seconds plus the lag of its index. It takes longer if hundreds of
         inboxes wait in one process.
 
-        Pass the same object while no inbox comes or goes: then a look does not compare thousands of them. A look
-        without waiting inboxes is nearly free. After a StoreUnavailable, the next look works again and misses
+        Pass the same object while no inbox is added or removed: then a check does not compare thousands of them. A
+        check without waiting inboxes is nearly free. After a StoreUnavailable, the next check works again and misses
         nothing.
         """
 
-    def expect(self, tenant_ids: Collection[str]) -> None:
-        """Tells the watch that inboxes of these tenants may just have got events, so that it examines them soon."""
+    def check_soon(self, tenant_ids: Collection[str]) -> None:
+        """Examines the inboxes of these tenants earlier than planned, because they may have new events."""
 
     def close(self) -> None:
-        """Closes connections and threads of its own. Call it before `Store.close`."""
+        """Closes the watch's connections and threads. Call it before `Store.close`."""
 
 
 class Store(Protocol):
@@ -339,30 +349,30 @@ class Store(Protocol):
         """
 
     def init(self) -> None:
-        """Makes what the store needs, or brings it up to this release. Safe to repeat."""
+        """Creates what the store needs, or migrates it to this release. Safe to repeat."""
 
     def check(self) -> None:
-        """Raises StoreUnavailable unless the store answers and can be written to."""
+        """Raises StoreUnavailable unless the store responds and can be written to."""
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
-        """Has it told, after each write that callers who come together share, for how many of them it was."""
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
+        """Calls `on_batch` after each write that concurrent requests share, with the number of those requests."""
 
     def watch_arrivals(self) -> ArrivalWatch:
-        """Returns a new watch, which makes no call before its first look."""
+        """Returns a new watch. It does not access the store before its first check."""
 
     def close(self) -> None:
-        """Lets go of files and connections. The store is not used afterwards."""
+        """Closes files and connections. The store cannot be used afterwards."""
 
 
 class SourceStore(Store, Protocol):
-    """A store that can be moved out of."""
+    """A store that can be copied from."""
 
     @property
     def events(self) -> EventSource: ...
 
 
 class TargetStore(Store, Protocol):
-    """A store that can be moved into."""
+    """A store that can be copied to."""
 
     @property
     def events(self) -> EventTarget: ...

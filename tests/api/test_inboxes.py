@@ -256,7 +256,7 @@ def test_an_inbox_whose_removal_broke_off_can_be_made_anew(acme: Caller, acme_ma
     acme.post("/events/batch", json=[{"n": number} for number in range(500)])
     acme.send({"n": 500})
     store.inboxes.close("acme", "crm")
-    assert store.inboxes.clear("acme", "crm", 1) == 1
+    assert store.inboxes.delete_copies("acme", "crm", 1) == 1
     assert acme.get("/inbox/crm").status_code == 404
     assert acme_manager.put("/inboxes/crm").status_code == 201
     assert numbers(acme, "/inbox/crm") == []

@@ -16,7 +16,7 @@ from inbox.domain.events import (
     Selection,
 )
 from inbox.domain.inboxes import Inbox
-from inbox.domain.stats import Counts, Span, Undelivered
+from inbox.domain.stats import Counts, Span, UndeliveredSummary
 from inbox.store.interface import Store
 from tests.contract.samples import LATER, MINUTE, NOW, numbered, page_of
 from tests.engines.harnesses import Harness
@@ -116,7 +116,7 @@ class Consumer:
     def counted(self, span: Span = Span.DAY, since: int = 0) -> dict[tuple[int, str | None], Counts]:
         """By when the span began and by type, of what was counted in this process and written down by others."""
         self._store.counters.flush()
-        counted = self._store.counters.read(self.tenant_id, self.inbox, span, since)
+        counted = self._store.counters.list_counts(self.tenant_id, self.inbox, span, since)
         assert len({each[:2] for each in counted}) == len(counted)
         return {(start_ms, event_type): counts for start_ms, event_type, counts in counted}
 
@@ -126,7 +126,7 @@ class Consumer:
             totals = totals.plus(counts)
         return totals
 
-    def undelivered(self, at: int = NOW) -> Undelivered:
+    def undelivered(self, at: int = NOW) -> UndeliveredSummary:
         return self._indexed.counters.undelivered(self.tenant_id, self.inbox, at)
 
     def recount(self, since: int = 0, at: int = NOW) -> int:

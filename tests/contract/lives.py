@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from inbox.domain.events import ATTEMPT_MS, DEFAULT_INBOX, Event, Lease, Order, PageSize, Receipt, Selection, Status
 from inbox.domain.inboxes import Inbox
-from inbox.domain.stats import Counts, Span, Undelivered
+from inbox.domain.stats import Counts, Span, UndeliveredSummary
 from inbox.errors import EventLeased
 from inbox.store.interface import EventStore, Store
 from tests.contract.model import Model
@@ -186,14 +186,14 @@ class Lives(RuleBasedStateMachine):
         waiting = self.model.eligible(inbox, self.now)
         oldest_ms = waiting[0].event.timestamp_ms if waiting else None
         undelivered = self.process.counters.undelivered(self.tenant_id, inbox, self.now)
-        assert undelivered == Undelivered(len(waiting), oldest_ms)
+        assert undelivered == UndeliveredSummary(len(waiting), oldest_ms)
 
     def teardown(self) -> None:
         for store in (self.harness.store, self.elsewhere):
             store.counters.flush()
         for inbox in (DEFAULT_INBOX, NAMED.name):
             for span in Span:
-                counted = self.process.counters.read(self.tenant_id, inbox, span, 0)
+                counted = self.process.counters.list_counts(self.tenant_id, inbox, span, 0)
                 # When an event has died is up to the store, and whether anybody noticed before it was erased.
                 for name in set(Counts._fields) - {"dead"}:
                     total = sum(getattr(each.counts, name) for each in counted)

@@ -100,5 +100,5 @@ def keep(store: Store, *tenants: Tenant) -> None:
 def change(store: Store, tenant: Tenant, **members: Any) -> Tenant:
     """What it is from now on."""
     after = changed(tenant, **members)
-    assert store.tenants.change(after, tenant.version, updated(after))
+    assert store.tenants.update(after, tenant.version, updated(after))
     return after

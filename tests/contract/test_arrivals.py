@@ -36,7 +36,7 @@ def key_of(consumer: Consumer) -> InboxKey:
 
 def look(watch: ArrivalWatch, *consumers: Consumer, at: int = NOW) -> set[InboxKey]:
     consumers[0].harness.settle()
-    return watch.look(frozenset(map(key_of, consumers)), at)
+    return watch.check(frozenset(map(key_of, consumers)), at)
 
 
 def test_empty_inbox_is_not_reported(acme: Consumer, watch: ArrivalWatch) -> None:
@@ -47,7 +47,7 @@ def test_empty_inbox_is_not_reported(acme: Consumer, watch: ArrivalWatch) -> Non
 
 def test_look_without_waiting_inboxes_reports_nothing(acme: Consumer, watch: ArrivalWatch) -> None:
     acme.send(new_event())
-    assert watch.look(frozenset(), NOW) == set()
+    assert watch.check(frozenset(), NOW) == set()
 
 
 def test_event_that_came_before_the_first_look_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
@@ -74,9 +74,9 @@ def test_event_that_came_before_its_inbox_waited_is_reported(acme: Consumer, wat
 
 def test_event_that_came_while_no_inbox_waited_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
     look(watch, acme)
-    watch.look(frozenset(), NOW)
+    watch.check(frozenset(), NOW)
     acme.send(new_event())
-    watch.look(frozenset(), NOW)
+    watch.check(frozenset(), NOW)
 
     assert look(watch, acme) == {key_of(acme)}
 
@@ -123,7 +123,7 @@ def test_event_that_this_process_has_just_claimed_is_not_reported(acme: Consumer
     acme.send(new_event())
     acme.consume()
 
-    assert watch.look(frozenset({key_of(acme)}), NOW) == set()
+    assert watch.check(frozenset({key_of(acme)}), NOW) == set()
 
 
 @pytest.mark.parametrize("failed", [False, True])

@@ -6,7 +6,7 @@ from tests.contract.samples import LATER, NOW, at_the_same_time, new_event
 
 def test_it_is_told_for_how_many_each_write_was(store: Store) -> None:
     callers: list[int] = []
-    store.watch_batches(callers.append)
+    store.set_batch_listener(callers.append)
     store.events.put("acme", [new_event()], NOW, LATER)
     assert callers == [1]
 

@@ -108,7 +108,7 @@ def test_no_event_gets_a_copy_once_its_inbox_is_closed(acme: Consumer) -> None:
 
     assert shipping.get(event.event_id) is None
     acme.harness.settle()
-    assert acme.harness.store.inboxes.clear("acme", "shipping", 9) == 1
+    assert acme.harness.store.inboxes.delete_copies("acme", "shipping", 9) == 1
 
 
 def test_an_inbox_may_have_a_number_for_its_name(acme: Consumer) -> None:

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span, Undelivered
+from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span, UndeliveredSummary
 from tests.contract.consumer import Consumer
 from tests.contract.samples import (
     MINUTE,
@@ -90,7 +90,7 @@ def test_who_has_lost_its_last_lease_is_dead_and_may_be_replayed(acme: Consumer)
 
     leased = 2 * MAX_DELIVERIES
     assert acme.totals() == Counts(received=2, leased=leased, dead=2, replayed=3, delivered=1, bytes=14)
-    assert acme.undelivered(after) == Undelivered(2, NOW)
+    assert acme.undelivered(after) == UndeliveredSummary(2, NOW)
 
 
 def test_dead_by_failed_releases_is_counted_once(acme: Consumer) -> None:
@@ -117,7 +117,7 @@ def test_each_inbox_counts_for_itself(acme: Consumer) -> None:
     assert acme.totals() == Counts(received=3, bytes=16)
     assert orders.totals() == Counts(received=2, delivered=2, bytes=9)
     assert (acme.undelivered().count, orders.undelivered().count) == (3, 0)
-    assert (other_tenant.totals(), other_tenant.undelivered()) == (Counts(), Undelivered(0, None))
+    assert (other_tenant.totals(), other_tenant.undelivered()) == (Counts(), UndeliveredSummary(0, None))
 
 
 def test_an_inbox_that_is_removed_takes_its_counts_along(acme: Consumer) -> None:
@@ -129,20 +129,20 @@ def test_an_inbox_that_is_removed_takes_its_counts_along(acme: Consumer) -> None
 
     acme.harness.store.inboxes.close(acme.tenant_id, named.inbox)
     acme.harness.settle()
-    acme.harness.store.inboxes.clear(acme.tenant_id, named.inbox, 10)
+    acme.harness.store.inboxes.delete_copies(acme.tenant_id, named.inbox, 10)
     assert named.totals() == Counts()
     named.make()
     assert (named.undelivered().count, acme.totals().received) == (0, 2)
 
 
 def test_what_could_be_taken_now_is_counted(acme: Consumer) -> None:
-    assert acme.undelivered() == Undelivered(0, None)
+    assert acme.undelivered() == UndeliveredSummary(0, None)
     acme.send(new_event(), until_s=NOW // 1000 + 10)
     acme.send(*numbered(5), at=NOW + 1, until_s=TOMORROW)
-    assert acme.undelivered() == Undelivered(6, NOW)
+    assert acme.undelivered() == UndeliveredSummary(6, NOW)
     # One of them has expired.
     then = NOW + 10_000
-    assert acme.undelivered(then) == Undelivered(5, NOW + 1)
+    assert acme.undelivered(then) == UndeliveredSummary(5, NOW + 1)
 
     acme.consume(1, at=then)
     waits, comes_back, stays = receipts(acme.lease(3, at=then).events)
@@ -163,7 +163,7 @@ def test_an_event_in_the_place_of_one_that_has_expired_is_counted_once(acme: Con
     then = NOW + 10_000
     acme.put([keyed_event(event_id)], at=then)
 
-    assert acme.undelivered(then) == Undelivered(1, then)
+    assert acme.undelivered(then) == UndeliveredSummary(1, then)
     assert acme.totals().received == 2
 
 
@@ -199,7 +199,7 @@ def test_many_types_are_counted_together_from_some_number_on(acme: Consumer) -> 
     for span, start_ms in ((Span.HOUR, THIS_HOUR), (Span.DAY, TODAY)):
         counted = acme.counted(span)
         assert len(counted) == MAX_TYPES + 1
-        assert counted[start_ms, FURTHER_TYPES] == Counts(received=2, bytes=4)
+        assert counted[start_ms, OTHER_TYPES] == Counts(received=2, bytes=4)
         assert counted[start_ms, "type-00"] == Counts(received=2, bytes=4)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.events import Event, NewEvent, Order, PutResult, Selection, Status
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
-from inbox.domain.stats import Counts, Undelivered
+from inbox.domain.stats import Counts, UndeliveredSummary
 from inbox.errors import EventLeased, IdempotencyConflict
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
@@ -57,7 +57,7 @@ def test_default_stays_off_when_the_last_named_inbox_is_removed(store: Store) ->
     store.inboxes.set_default_enabled("acme", False)
     store.inboxes.save("acme", Inbox("crm", None, NOW))
     store.inboxes.close("acme", "crm")
-    store.inboxes.clear("acme", "crm", 9)
+    store.inboxes.delete_copies("acme", "crm", 9)
     assert store.inboxes.is_default_enabled("acme") is False
 
 
@@ -163,7 +163,7 @@ def test_what_was_undelivered_when_default_was_turned_off_can_still_be_polled(ac
     switch(acme, enabled=False)
     acme.send_some(2)
 
-    assert acme.undelivered() == Undelivered(2, NOW)
+    assert acme.undelivered() == UndeliveredSummary(2, NOW)
     assert ids(acme.consume(1).events) == [before[1].event_id]
     assert acme.release(receipts([leased])) == [True]
     assert ids(acme.consume().events) == [before[0].event_id, before[2].event_id]
@@ -182,17 +182,17 @@ def test_what_came_while_default_was_off_counts_as_received_only(off: Consumer) 
     off.put([keyed_event(str(uuid.uuid4()), payload=b'{"n":4}')])
 
     assert off.totals() == Counts(received=4, bytes=28)
-    assert off.undelivered() == Undelivered(0, None)
-    assert off.at("crm").undelivered() == Undelivered(4, NOW)
+    assert off.undelivered() == UndeliveredSummary(0, None)
+    assert off.at("crm").undelivered() == UndeliveredSummary(4, NOW)
 
 
 def test_a_replay_and_a_delivery_of_such_an_event_count(off: Consumer) -> None:
     event, *_ = off.send_some(3)
     off.replay(event.event_id)
-    assert off.undelivered() == Undelivered(1, NOW)
+    assert off.undelivered() == UndeliveredSummary(1, NOW)
     off.consume()
     assert off.totals() == Counts(received=3, delivered=1, replayed=1, bytes=21)
-    assert off.undelivered() == Undelivered(0, None)
+    assert off.undelivered() == UndeliveredSummary(0, None)
 
 
 def test_a_recount_counts_no_delivery_that_never_was(off: Consumer) -> None:
@@ -203,8 +203,8 @@ def test_a_recount_counts_no_delivery_that_never_was(off: Consumer) -> None:
     before = off.totals()
 
     assert off.recount() == 0
-    assert (off.totals(), off.undelivered()) == (before, Undelivered(0, None))
-    assert off.at("crm").undelivered() == Undelivered(3, NOW)
+    assert (off.totals(), off.undelivered()) == (before, UndeliveredSummary(0, None))
+    assert off.at("crm").undelivered() == UndeliveredSummary(3, NOW)
 
 
 def test_such_events_are_erased_and_expire_like_others(off: Consumer) -> None:
@@ -217,8 +217,8 @@ def test_such_events_are_erased_and_expire_like_others(off: Consumer) -> None:
     later = LATER * 1000
     assert (off.get(expired.event_id, later), off.history(at=later)) == (None, [])
     off.harness.store.events.purge(later, 100)
-    assert off.undelivered(later) == Undelivered(0, None)
-    assert crm.undelivered(later) == Undelivered(0, None)
+    assert off.undelivered(later) == UndeliveredSummary(0, None)
+    assert crm.undelivered(later) == UndeliveredSummary(0, None)
 
 
 def test_another_tenant_is_not_concerned(off: Consumer) -> None:

@@ -118,7 +118,7 @@ def test_closing_says_whether_there_was_an_inbox_or_its_rest(acme: Consumer) -> 
     assert inboxes.close("globex", "shipping") is False
     assert [inboxes.close("acme", "shipping"), inboxes.close("acme", "shipping")] == [True, True]
     acme.harness.settle()
-    assert inboxes.clear("acme", "shipping", 9) == 2
+    assert inboxes.delete_copies("acme", "shipping", 9) == 2
     assert inboxes.close("acme", "shipping") is False
 
 
@@ -135,11 +135,11 @@ def test_an_inbox_is_cleared_bit_by_bit_and_its_name_is_free_only_then(acme: Con
     for _ in range(2):
         with pytest.raises(InboxClosing):
             inboxes.save("acme", SHIPPING)
-        assert inboxes.clear("acme", "shipping", 2) == 2
+        assert inboxes.delete_copies("acme", "shipping", 2) == 2
         acme.harness.settle()
     with pytest.raises(InboxClosing):
         inboxes.save("acme", SHIPPING)
-    assert inboxes.clear("acme", "shipping", 2) == 1
+    assert inboxes.delete_copies("acme", "shipping", 2) == 1
     assert inboxes.save("acme", SHIPPING) is True
     for event in events:
         assert shipping.get(event.event_id) is None
@@ -158,8 +158,8 @@ def test_an_open_inbox_is_not_cleared(acme: Consumer) -> None:
     events = acme.send_some(2)
     acme.harness.settle()
 
-    assert inboxes.clear("acme", "shipping", 9) == 0
-    assert inboxes.clear("acme", "unknown", 9) == 0
+    assert inboxes.delete_copies("acme", "shipping", 9) == 0
+    assert inboxes.delete_copies("acme", "unknown", 9) == 0
     assert inboxes.get("acme", "shipping") is not None
     assert ids(shipping.consume().events) == ids(events)
 
@@ -189,5 +189,5 @@ def test_inboxes_saved_at_the_same_time_are_no_more_than_there_may_be(harness: H
 
 def remove(store: Store, tenant_id: str, name: str) -> None:
     store.inboxes.close(tenant_id, name)
-    while store.inboxes.clear(tenant_id, name, 100) == 100:
+    while store.inboxes.delete_copies(tenant_id, name, 100) == 100:
         pass

@@ -33,7 +33,7 @@ FOUND = KeyRecord(
 
 
 def found(store: Store, key: ApiKey = KEY) -> KeyRecord:
-    record = store.keys.find(key.key_hash)
+    record = store.keys.get_by_hash(key.key_hash)
     assert record is not None
     return record
 
@@ -41,38 +41,38 @@ def found(store: Store, key: ApiKey = KEY) -> KeyRecord:
 @pytest.mark.parametrize("key", [KEY, BARE, replace(KEY, last_used_at_ms=NOW + 5)], ids=["full", "bare", "used"])
 def test_a_key_is_kept(harness: Harness, key: ApiKey) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(key)
+    harness.store.keys.create(key)
     harness.reopen()
 
     assert harness.store.keys.get(key.key_id) == key
-    assert harness.store.keys.of_tenant("acme") == [key]
+    assert harness.store.keys.all("acme") == [key]
     assert harness.store.keys.get("key_none") is None
 
 
 def test_a_key_is_found_together_with_its_tenant(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(KEY)
-    harness.store.keys.add(BARE)
+    harness.store.keys.create(KEY)
+    harness.store.keys.create(BARE)
     harness.reopen()
 
-    assert harness.store.keys.find(KEY.key_hash) == FOUND
-    assert harness.store.keys.find(BARE.key_hash) == KeyRecord(
+    assert harness.store.keys.get_by_hash(KEY.key_hash) == FOUND
+    assert harness.store.keys.get_by_hash(BARE.key_hash) == KeyRecord(
         Principal("acme", "Acme Corp.", True, "key_0", frozenset(), 25), None
     )
-    assert harness.store.keys.find("bb" * 32) is None
-    assert harness.store.keys.find("key_1") is None
+    assert harness.store.keys.get_by_hash("bb" * 32) is None
+    assert harness.store.keys.get_by_hash("key_1") is None
 
 
 def test_a_tenant_without_a_name_goes_by_its_id(store: Store) -> None:
     keep(store, tenant("acme"))
-    store.keys.add(KEY)
+    store.keys.create(KEY)
 
     assert found(store).principal == replace(FOUND.principal, tenant_name="acme", rate_limit=None)
 
 
 def test_a_key_is_found_with_its_tenant_as_it_is_now(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
 
     renamed = change(store, ACME, organization_name="Globex", rate_limit=0)
     assert found(store).principal == replace(FOUND.principal, tenant_name="Globex", rate_limit=0)
@@ -82,7 +82,7 @@ def test_a_key_is_found_with_its_tenant_as_it_is_now(store: Store) -> None:
 
 def test_a_key_says_when_its_tenant_is_suspended_or_deleted(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
 
     suspended = ACME
     for status in TenantStatus:
@@ -99,11 +99,11 @@ def test_a_key_says_when_its_tenant_is_suspended_or_deleted(store: Store) -> Non
 
 def test_a_key_needs_a_tenant(store: Store) -> None:
     with pytest.raises(NotFound):
-        store.keys.add(KEY)
+        store.keys.create(KEY)
 
-    assert store.keys.find(KEY.key_hash) is None
+    assert store.keys.get_by_hash(KEY.key_hash) is None
     assert store.keys.get("key_1") is None
-    assert store.keys.of_tenant("acme") == []
+    assert store.keys.all("acme") == []
 
 
 def test_keys_are_listed_by_tenant_the_oldest_first(store: Store) -> None:
@@ -111,25 +111,25 @@ def test_keys_are_listed_by_tenant_the_oldest_first(store: Store) -> None:
     foreign = replace(SUCCESSOR, key_id="key_3", key_hash="dd" * 32, tenant_id="globex")
     younger = replace(BARE, created_at_ms=NOW + 2)
     for key in (younger, KEY, foreign, SUCCESSOR):
-        store.keys.add(key)
+        store.keys.create(key)
 
-    assert store.keys.of_tenant("acme") == [KEY, SUCCESSOR, younger]
-    assert store.keys.of_tenant("globex") == [foreign]
-    assert store.keys.of_tenant("initech") == []
+    assert store.keys.all("acme") == [KEY, SUCCESSOR, younger]
+    assert store.keys.all("globex") == [foreign]
+    assert store.keys.all("initech") == []
 
 
 def test_a_revoked_key_is_not_found_but_still_listed(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(KEY)
-    harness.store.keys.add(BARE)
+    harness.store.keys.create(KEY)
+    harness.store.keys.create(BARE)
     revoked = replace(KEY, status=KeyStatus.REVOKED)
 
     assert harness.another().keys.revoke("key_1") is True
     assert harness.store.keys.revoke("key_1") is True
     harness.reopen()
-    assert harness.store.keys.find(KEY.key_hash) is None
+    assert harness.store.keys.get_by_hash(KEY.key_hash) is None
     assert harness.store.keys.get("key_1") == revoked
-    assert harness.store.keys.of_tenant("acme") == [BARE, revoked]
+    assert harness.store.keys.all("acme") == [BARE, revoked]
 
 
 def test_revoking_an_unknown_key_says_so(store: Store) -> None:
@@ -146,11 +146,11 @@ def test_a_key_and_its_successor_both_work_until_the_first_expires(
     harness: Harness, own_expiry: int | None, expiry: int
 ) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(replace(KEY, expires_at_ms=own_expiry))
+    harness.store.keys.create(replace(KEY, expires_at_ms=own_expiry))
 
     assert harness.store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is True
     harness.reopen()
-    assert harness.store.keys.of_tenant("acme") == [replace(KEY, expires_at_ms=expiry), SUCCESSOR]
+    assert harness.store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry), SUCCESSOR]
     assert found(harness.store) == replace(FOUND, expires_at_ms=expiry)
     assert found(harness.store, SUCCESSOR).principal.key_id == "key_2"
     assert harness.store.keys.get("key_2") == SUCCESSOR
@@ -158,50 +158,50 @@ def test_a_key_and_its_successor_both_work_until_the_first_expires(
 
 def test_a_key_that_was_rotated_expires_no_later_the_second_time(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
     third = replace(SUCCESSOR, key_id="key_3", key_hash="cc" * 32, created_at_ms=NOW + 2)
 
     assert store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is True
     assert store.keys.rotate("key_1", third, NOW + 50) is True
-    assert store.keys.of_tenant("acme") == [replace(KEY, expires_at_ms=NOW + 5), SUCCESSOR, third]
+    assert store.keys.all("acme") == [replace(KEY, expires_at_ms=NOW + 5), SUCCESSOR, third]
 
 
 def test_a_successor_can_be_revoked_and_rotated_like_any_key(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
     third = replace(SUCCESSOR, key_id="key_3", key_hash="cc" * 32, created_at_ms=NOW + 2)
     store.keys.rotate("key_1", SUCCESSOR, NOW + 5)
 
     assert store.keys.rotate("key_2", third, NOW + 50) is True
     assert store.keys.revoke("key_3") is True
-    assert [key.status for key in store.keys.of_tenant("acme")] == ["active", "active", "revoked"]
+    assert [key.status for key in store.keys.all("acme")] == ["active", "active", "revoked"]
 
 
 def test_a_key_can_expire_without_a_successor(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(replace(KEY, expires_at_ms=None))
+    store.keys.create(replace(KEY, expires_at_ms=None))
     for at_ms, expiry in ((NOW + 5, NOW + 5), (NOW + 9, NOW + 5), (NOW + 3, NOW + 3)):
         assert store.keys.expire("key_1", at_ms) is True
-        assert store.keys.of_tenant("acme") == [replace(KEY, expires_at_ms=expiry)]
+        assert store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry)]
 
     store.keys.revoke("key_1")
     assert store.keys.expire("key_1", NOW + 1) is False
     assert store.keys.expire("key_none", NOW + 1) is False
-    assert store.keys.of_tenant("acme") == [replace(KEY, expires_at_ms=NOW + 3, status=KeyStatus.REVOKED)]
+    assert store.keys.all("acme") == [replace(KEY, expires_at_ms=NOW + 3, status=KeyStatus.REVOKED)]
 
 
 def test_an_expired_key_has_no_successor(store: Store) -> None:
     keep(store, ACME)
     ended = replace(KEY, expires_at_ms=SUCCESSOR.created_at_ms)
-    store.keys.add(ended)
+    store.keys.create(ended)
 
     assert store.keys.rotate("key_1", SUCCESSOR, SUCCESSOR.created_at_ms + 5) is False
-    assert store.keys.of_tenant("acme") == [ended]
+    assert store.keys.all("acme") == [ended]
 
 
 def test_of_those_who_end_a_key_by_rotating_it_at_the_same_time_one_gets_a_successor(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(replace(KEY, expires_at_ms=None))
+    harness.store.keys.create(replace(KEY, expires_at_ms=None))
     stores = [harness.another() for _ in range(4)]
 
     def rotate(worker: int) -> bool:
@@ -209,30 +209,30 @@ def test_of_those_who_end_a_key_by_rotating_it_at_the_same_time_one_gets_a_succe
         return stores[worker].keys.rotate("key_1", successor, successor.created_at_ms)
 
     assert at_the_same_time(4, rotate).count(True) == 1
-    assert len(harness.store.keys.of_tenant("acme")) == 2
+    assert len(harness.store.keys.all("acme")) == 2
 
 
 def test_nothing_is_left_of_a_key_that_is_forgotten(store: Store) -> None:
     keep(store, ACME)
     for key in (KEY, SUCCESSOR):
-        store.keys.add(key)
+        store.keys.create(key)
     for _ in range(2):
-        store.keys.forget("key_1")
+        store.keys.delete("key_1")
 
-    assert store.keys.of_tenant("acme") == [SUCCESSOR]
+    assert store.keys.all("acme") == [SUCCESSOR]
     assert store.keys.get("key_1") is None
-    assert store.keys.find(KEY.key_hash) is None
+    assert store.keys.get_by_hash(KEY.key_hash) is None
     assert store.keys.revoke("key_1") is False
 
 
 def test_a_revoked_key_has_no_successor(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
     store.keys.revoke("key_1")
 
     assert store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is False
-    assert store.keys.of_tenant("acme") == [replace(KEY, status=KeyStatus.REVOKED)]
-    assert store.keys.find(SUCCESSOR.key_hash) is None
+    assert store.keys.all("acme") == [replace(KEY, status=KeyStatus.REVOKED)]
+    assert store.keys.get_by_hash(SUCCESSOR.key_hash) is None
     assert store.keys.get("key_2") is None
 
 
@@ -240,26 +240,26 @@ def test_an_unknown_key_has_no_successor(store: Store) -> None:
     keep(store, ACME)
 
     assert store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is False
-    assert store.keys.of_tenant("acme") == []
-    assert store.keys.find(SUCCESSOR.key_hash) is None
+    assert store.keys.all("acme") == []
+    assert store.keys.get_by_hash(SUCCESSOR.key_hash) is None
     assert store.keys.get("key_2") is None
     assert store.keys.get("key_1") is None
 
 
 def test_a_use_is_remembered_and_changes_nothing_else(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(KEY)
-    harness.store.keys.add(BARE)
+    harness.store.keys.create(KEY)
+    harness.store.keys.create(BARE)
 
     harness.store.keys.record_use(KEY.key_hash, NOW + 5)
     harness.reopen()
-    assert harness.store.keys.of_tenant("acme") == [BARE, replace(KEY, last_used_at_ms=NOW + 5)]
+    assert harness.store.keys.all("acme") == [BARE, replace(KEY, last_used_at_ms=NOW + 5)]
     assert found(harness.store) == replace(FOUND, last_used_at_ms=NOW + 5)
 
 
 def test_the_latest_use_is_remembered_whatever_comes_after(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
 
     for moment, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
         store.keys.record_use(KEY.key_hash, NOW + moment)
@@ -270,24 +270,24 @@ def test_the_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:
     keep(store, ACME)
     store.keys.record_use(KEY.key_hash, NOW)
 
-    assert store.keys.find(KEY.key_hash) is None
-    assert store.keys.of_tenant("acme") == []
-    store.keys.add(KEY)
+    assert store.keys.get_by_hash(KEY.key_hash) is None
+    assert store.keys.all("acme") == []
+    store.keys.create(KEY)
     assert store.keys.get("key_1") == KEY
 
 
 def test_a_revoked_key_stays_revoked_when_a_use_is_noted(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
     store.keys.revoke("key_1")
     store.keys.record_use(KEY.key_hash, NOW + 5)
 
-    assert store.keys.find(KEY.key_hash) is None
+    assert store.keys.get_by_hash(KEY.key_hash) is None
 
 
 def test_a_use_does_not_get_lost_in_a_rotation(store: Store) -> None:
     keep(store, ACME)
-    store.keys.add(KEY)
+    store.keys.create(KEY)
     store.keys.record_use(KEY.key_hash, NOW + 4)
     store.keys.rotate("key_1", SUCCESSOR, NOW + 5)
 
@@ -296,7 +296,7 @@ def test_a_use_does_not_get_lost_in_a_rotation(store: Store) -> None:
 
 def test_of_uses_noted_at_the_same_time_the_latest_stays(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(KEY)
+    harness.store.keys.create(KEY)
     stores = [harness.store, harness.another()]
 
     at_the_same_time(8, lambda worker: stores[worker % 2].keys.record_use(KEY.key_hash, NOW + worker))
@@ -305,7 +305,7 @@ def test_of_uses_noted_at_the_same_time_the_latest_stays(harness: Harness) -> No
 
 def test_a_key_revoked_while_it_is_rotated_is_revoked(harness: Harness) -> None:
     keep(harness.store, ACME)
-    harness.store.keys.add(KEY)
+    harness.store.keys.create(KEY)
     stores = [harness.store, harness.another()]
 
     def revoke_or_rotate(worker: int) -> bool:
@@ -314,5 +314,5 @@ def test_a_key_revoked_while_it_is_rotated_is_revoked(harness: Harness) -> None:
 
     revoked, rotated = at_the_same_time(2, revoke_or_rotate)
     assert revoked is True
-    assert harness.store.keys.find(KEY.key_hash) is None
-    assert (harness.store.keys.find(SUCCESSOR.key_hash) is not None) is rotated
+    assert harness.store.keys.get_by_hash(KEY.key_hash) is None
+    assert (harness.store.keys.get_by_hash(SUCCESSOR.key_hash) is not None) is rotated

@@ -38,7 +38,7 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
         race(number)
     assert len(harness.store.tenants.all()) == 3
     for tenant in harness.store.tenants.all():
-        assert len(harness.store.tenants.audit(tenant.tenant_id, 10, None)) == 1
+        assert len(harness.store.tenants.audit_log(tenant.tenant_id, 10, None)) == 1
 
 
 def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harness) -> None:
@@ -95,7 +95,7 @@ def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:
 
     ends = {}
     for each in (old, new):
-        record = harness.store.keys.find(each.about.key_hash)
+        record = harness.store.keys.get_by_hash(each.about.key_hash)
         assert record is not None
         ends[each.about.key_id] = record.expires_at_ms
     assert ends == {old.about.key_id: NOW + 60_000, new.about.key_id: None}

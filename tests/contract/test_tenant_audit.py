@@ -26,7 +26,7 @@ def test_a_trail_is_kept(harness: Harness) -> None:
     harness.store.tenants.create(tenant("acme", version=len(trail)), trail)
     harness.reopen()
 
-    kept = harness.store.tenants.audit("acme", 99, None)
+    kept = harness.store.tenants.audit_log("acme", 99, None)
     assert kept == trail[::-1]
     assert kept[0].changes["active"].after is False
 
@@ -38,17 +38,17 @@ def test_a_change_makes_the_trail_longer(store: Store) -> None:
         AuditEntry(14, NOW + 13, "key_1", AuditAction.DELETED, {}, forced=True),
     ]
 
-    assert store.tenants.change(changed(changed(ACME), active=False), 12, further) is True
-    assert store.tenants.audit("acme", 99, None) == (TRAIL + further)[::-1]
+    assert store.tenants.update(changed(changed(ACME), active=False), 12, further) is True
+    assert store.tenants.audit_log("acme", 99, None) == (TRAIL + further)[::-1]
 
 
 def test_a_trail_is_read_in_pages_the_newest_first(store: Store) -> None:
     store.tenants.create(ACME, TRAIL)
 
-    assert store.tenants.audit("acme", 5, None) == TRAIL[11:6:-1]
-    assert store.tenants.audit("acme", 5, 8) == TRAIL[6:1:-1]
-    assert store.tenants.audit("acme", 5, 3) == TRAIL[1::-1]
-    assert store.tenants.audit("acme", 5, 1) == []
+    assert store.tenants.audit_log("acme", 5, None) == TRAIL[11:6:-1]
+    assert store.tenants.audit_log("acme", 5, 8) == TRAIL[6:1:-1]
+    assert store.tenants.audit_log("acme", 5, 3) == TRAIL[1::-1]
+    assert store.tenants.audit_log("acme", 5, 1) == []
 
 
 def test_a_trail_is_the_tenants_own(store: Store) -> None:
@@ -56,13 +56,13 @@ def test_a_trail_is_the_tenants_own(store: Store) -> None:
     namesake = tenant("acme-1", at_ms=NOW + 1)
     keep(store, namesake)
 
-    assert store.tenants.audit("acme-1", 99, None) == created(namesake)
-    assert store.tenants.audit("acme-", 99, None) == []
-    assert len(store.tenants.audit("acme", 99, None)) == 12
+    assert store.tenants.audit_log("acme-1", 99, None) == created(namesake)
+    assert store.tenants.audit_log("acme-", 99, None) == []
+    assert len(store.tenants.audit_log("acme", 99, None)) == 12
 
 
 def test_a_deleted_tenant_keeps_its_trail(store: Store) -> None:
     keep(store, tenant("acme"))
     change(store, tenant("acme"), active=False)
 
-    assert [entry.number for entry in store.tenants.audit("acme", 9, None)] == [2, 1]
+    assert [entry.number for entry in store.tenants.audit_log("acme", 9, None)] == [2, 1]

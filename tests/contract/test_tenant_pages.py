@@ -145,7 +145,7 @@ def test_a_place_outside_of_the_selection_is_a_place_too(harness: Harness) -> No
 def test_keys_and_inboxes_are_no_tenants(harness: Harness) -> None:
     acme = tenant(email="ops@acme.example", organization_name="Acme", destination_email="inbox@acme.example")
     keep(harness.store, acme)
-    harness.store.keys.add(ApiKey("key_1", "aa" * 32, "acme", "", frozenset(), KeyStatus.ACTIVE, NOW, None))
+    harness.store.keys.create(ApiKey("key_1", "aa" * 32, "acme", "", frozenset(), KeyStatus.ACTIVE, NOW, None))
     harness.store.inboxes.save("acme", Inbox("shipping", None, NOW))
     harness.settle()
 

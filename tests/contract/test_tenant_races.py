@@ -32,7 +32,7 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
         winner = racers[won.index(True)]
         assert [each for each in harness.store.tenants.all() if each in racers] == [winner]
         assert harness.store.tenants.get_by_email(emails[0]) == winner
-        trails = [harness.store.tenants.audit(each.tenant_id, 9, None) for each in racers]
+        trails = [harness.store.tenants.audit_log(each.tenant_id, 9, None) for each in racers]
         assert [trail for trail in trails if trail] == [created(winner)]
 
     for number in range(ROUNDS):
@@ -63,19 +63,19 @@ def test_of_changes_racing_from_one_version_one_is_made(harness: Harness) -> Non
 
         won = at_the_same_time(
             RACERS,
-            lambda racer: stores[racer].tenants.change(racers[racer], before.version, updated(racers[racer])),
+            lambda racer: stores[racer].tenants.update(racers[racer], before.version, updated(racers[racer])),
         )
 
         assert won.count(True) == 1
         winner = racers[won.index(True)]
         assert harness.store.tenants.get("acme") == winner
-        assert harness.store.tenants.audit("acme", 1, None) == updated(winner)
+        assert harness.store.tenants.audit_log("acme", 1, None) == updated(winner)
         return winner
 
     last = ACME
     for _ in range(ROUNDS):
         last = race(last)
-    assert len(harness.store.tenants.audit("acme", 99, None)) == 1 + ROUNDS
+    assert len(harness.store.tenants.audit_log("acme", 99, None)) == 1 + ROUNDS
 
 
 def test_changes_racing_for_one_email_give_it_to_one(harness: Harness) -> None:
@@ -86,7 +86,7 @@ def test_changes_racing_for_one_email_give_it_to_one(harness: Harness) -> None:
     def take(racer: int) -> bool:
         after = changed(tenants[racer], email="race@acme.example")
         try:
-            return stores[racer].tenants.change(after, 1, updated(after))
+            return stores[racer].tenants.update(after, 1, updated(after))
         except EmailTaken:
             return False
 

@@ -43,7 +43,7 @@ def test_a_tenant_id_is_taken_once(store: Store) -> None:
         keep(store, tenant("acme", email="other@acme.example"))
 
     assert store.tenants.get("acme") == ACME
-    assert store.tenants.audit("acme", 9, None) == created(ACME)
+    assert store.tenants.audit_log("acme", 9, None) == created(ACME)
 
 
 def test_the_email_of_a_tenant_that_was_refused_is_still_free(store: Store) -> None:
@@ -77,7 +77,7 @@ def test_an_email_is_taken_once_whatever_its_case(store: Store, email: str, agai
 
     assert store.tenants.get_by_email(again) == acme
     assert store.tenants.get("globex") is None
-    assert store.tenants.audit("globex", 9, None) == []
+    assert store.tenants.audit_log("globex", 9, None) == []
     assert store.tenants.all() == [acme]
 
 
@@ -127,7 +127,7 @@ def test_a_change_takes_the_place_of_the_earlier_version(harness: Harness) -> No
         updated_by="key_other",
     )
 
-    assert harness.store.tenants.change(after, 1, updated(after)) is True
+    assert harness.store.tenants.update(after, 1, updated(after)) is True
     harness.reopen()
     assert harness.store.tenants.get("acme") == after
     assert harness.store.tenants.all() == [after, tenant("globex")]
@@ -168,21 +168,21 @@ def test_a_change_of_another_version_changes_nothing(store: Store, version: int)
     second = change(store, ACME, rate_limit=1)
     late = replace(second, rate_limit=2, email="late@acme.example", version=version + 1)
 
-    assert store.tenants.change(late, version, updated(replace(late, version=9))) is False
+    assert store.tenants.update(late, version, updated(replace(late, version=9))) is False
     assert store.tenants.get("acme") == second
     assert store.tenants.get_by_email("late@acme.example") is None
     assert store.tenants.get_by_email("ops@acme.example") == second
-    assert store.tenants.audit("acme", 9, None) == updated(second) + created(ACME)
+    assert store.tenants.audit_log("acme", 9, None) == updated(second) + created(ACME)
     keep(store, tenant("globex", email="late@acme.example"))
 
 
 def test_a_tenant_that_is_not_there_is_not_changed(store: Store) -> None:
     after = changed(ACME)
 
-    assert store.tenants.change(after, 1, updated(after)) is False
+    assert store.tenants.update(after, 1, updated(after)) is False
     assert store.tenants.get("acme") is None
     assert store.tenants.get_by_email("ops@acme.example") is None
-    assert store.tenants.audit("acme", 9, None) == []
+    assert store.tenants.audit_log("acme", 9, None) == []
 
 
 def test_an_email_that_was_given_up_is_anybodys_and_the_new_one_is_not(store: Store) -> None:
@@ -214,9 +214,9 @@ def test_a_change_cannot_take_the_email_of_another(store: Store) -> None:
     greedy = changed(globex, email="OPS@acme.example")
 
     with pytest.raises(EmailTaken):
-        store.tenants.change(greedy, 1, updated(greedy))
+        store.tenants.update(greedy, 1, updated(greedy))
     assert store.tenants.get("globex") == globex
-    assert store.tenants.audit("globex", 9, None) == created(globex)
+    assert store.tenants.audit_log("globex", 9, None) == created(globex)
     assert store.tenants.get_by_email("ops@globex.example") == globex
     assert store.tenants.get_by_email("ops@acme.example") == ACME
 

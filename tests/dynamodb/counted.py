@@ -16,6 +16,6 @@ def send(store: DynamoDBStore, tenant: str, count: int = 1) -> list[NewEvent]:
 
 def totals(store: DynamoDBStore, tenant: str, span: Span = Span.DAY) -> Counts:
     totals = Counts()
-    for counted in store.counters.read(tenant, DEFAULT_INBOX, span, 0):
+    for counted in store.counters.list_counts(tenant, DEFAULT_INBOX, span, 0):
         totals = totals.plus(counted.counts)
     return totals

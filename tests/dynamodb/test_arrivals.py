@@ -61,7 +61,7 @@ def look_for(
     """Looks every tenth of a second, and returns what was reported."""
     found = []
     for _ in range(tenths):
-        found.append(watch.look(waiting, NOW))
+        found.append(watch.check(waiting, NOW))
         inboxes.tenths += 1
     return [each for each in found if each]
 
@@ -87,7 +87,7 @@ def test_inbox_with_an_event_is_asked_about_every_fifth_of_a_second(watch: Dynam
 
 def test_inbox_that_may_just_have_got_events_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
     look_for(watch, inboxes, ONLY_ACME, 51)
-    watch.expect([ACME[0], GLOBEX[0]])
+    watch.check_soon([ACME[0], GLOBEX[0]])
     inboxes.asked.clear()
     look_for(watch, inboxes, ONLY_ACME, 10)
 
@@ -135,11 +135,11 @@ def test_failed_query_stops_no_other_inbox(watch: DynamoDBArrivals, inboxes: Inb
 
 
 def test_look_fails_if_every_query_fails(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    watch.look(BOTH, NOW)
+    watch.check(BOTH, NOW)
     inboxes.answer = unavailable
     inboxes.tenths = 2
     with pytest.raises(StoreUnavailable, match="throttled"):
-        watch.look(BOTH, NOW)
+        watch.check(BOTH, NOW)
     inboxes.answer = lambda _key: True
 
     assert look_for(watch, inboxes, BOTH, 5) == [{ACME, GLOBEX}]
@@ -156,7 +156,7 @@ def test_slow_query_is_reported_by_a_later_look(
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
 
     assert set().union(*reported) == {GLOBEX}
-    assert ACME in watch.look(BOTH, NOW)
+    assert ACME in watch.check(BOTH, NOW)
     assert [key for _, key in inboxes.asked].count(ACME) == 1
 
 
@@ -170,7 +170,7 @@ def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
     goes_on.set()
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
 
-    assert watch.look(ONLY_GLOBEX, NOW) == set()
+    assert watch.check(ONLY_GLOBEX, NOW) == set()
     assert watch._under_way == {}
 
 
@@ -190,13 +190,13 @@ def test_question_about_an_inbox_is_two_queries(
 ) -> None:
     claim(store, tenant)
     wire.reset()
-    watch_of_store.look(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
+    watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
     assert dict(wire.calls) == {"Query": 2}
     assert wire.units["Query"] == 1
 
     filled(store, tenant, 100)
     wire.reset()
-    assert watch_of_store.look(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
+    assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
     assert dict(wire.calls) == {"Query": 2}
     assert wire.units["Query"] == 1
 
@@ -209,10 +209,10 @@ def test_throttled_query_is_repeated_at_the_next_turn(
     filled(store, tenant, 1)
     wire.fail("Query", Fault.THROTTLED, 100)
     with pytest.raises(StoreUnavailable):
-        watch_of_store.look(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
+        watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
     wire.reset()
 
-    assert watch_of_store.look(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
+    assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
 
 
 @pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
@@ -220,10 +220,10 @@ def test_event_in_any_shard_is_reported(store: DynamoDBStore, watch_of_store: Dy
     store.tenants.create(named(tenant), [entry()])
     store.tenants.shard(tenant, 4, NOW)
     key, other_key = (tenant, DEFAULT_INBOX), (f"{tenant}-2", DEFAULT_INBOX)
-    assert watch_of_store.look(frozenset({key, other_key}), NOW) == set()
+    assert watch_of_store.check(frozenset({key, other_key}), NOW) == set()
     for _ in range(8):
         store.events.put(tenant, [fresh()], NOW + NOTICE_MS, LATER)
-        assert watch_of_store.look(frozenset({key, other_key}), NOW + NOTICE_MS) == {key}
+        assert watch_of_store.check(frozenset({key, other_key}), NOW + NOTICE_MS) == {key}
         claim(store, tenant, now_ms=NOW + NOTICE_MS)
 
-    assert watch_of_store.look(frozenset({key, other_key}), NOW + NOTICE_MS) == set()
+    assert watch_of_store.check(frozenset({key, other_key}), NOW + NOTICE_MS) == set()

@@ -133,7 +133,7 @@ def test_an_inbox_named_like_a_shard_keeps_to_itself(
 
     assert take(store, tenant, "3") == ids
     store.inboxes.close(tenant, "0")
-    assert store.inboxes.clear(tenant, "0", 100) == 8
+    assert store.inboxes.delete_copies(tenant, "0", 100) == 8
     assert take(store, tenant, DEFAULT_INBOX) == ids
     assert take(store, tenant, "0") == []
 
@@ -149,11 +149,11 @@ def test_clearing_an_inbox_leaves_one_alone_that_was_made_under_its_name_meanwhi
     def meanwhile(keys: list[Any]) -> None:
         delete(keys)
         monkeypatch.undo()
-        assert other_store.inboxes.clear(tenant, "shipping", 9) == 0
+        assert other_store.inboxes.delete_copies(tenant, "shipping", 9) == 0
         assert other_store.inboxes.save(tenant, shipping)
 
     monkeypatch.setattr(store.inboxes._writing, "delete", meanwhile)
-    assert store.inboxes.clear(tenant, "shipping", 9) == 0
+    assert store.inboxes.delete_copies(tenant, "shipping", 9) == 0
     assert store.inboxes.all(tenant) == [shipping]
 
 

@@ -48,7 +48,7 @@ def copied(move: StoreCopy) -> CopyResult:
 def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     keys = [key_of(tenant, "one", NOW + 1), key_of(tenant, "two", NOW + 1)]
     for key in keys:
-        source.keys.add(key)
+        source.keys.create(key)
     source.keys.revoke(keys[1].key_id)
     events = [fresh(b'{"n":%d.0}' % number, "a" if number % 2 else None) for number in range(250)]
     source.events.put(tenant, events, NOW, LATER)
@@ -56,9 +56,9 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
 
     assert copied(move) == CopyResult(tenants=1, keys=2, events=250, written=250)
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
-    assert set(store.keys.of_tenant(tenant)) == set(source.keys.of_tenant(tenant))
-    assert store.keys.find(keys[0].key_hash) == source.keys.find(keys[0].key_hash)
-    assert store.keys.find(keys[1].key_hash) is None
+    assert set(store.keys.all(tenant)) == set(source.keys.all(tenant))
+    assert store.keys.get_by_hash(keys[0].key_hash) == source.keys.get_by_hash(keys[0].key_hash)
+    assert store.keys.get_by_hash(keys[1].key_hash) is None
     for event in delivered[:3]:
         assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) == event
     assert claim(store, tenant, 500) == [event.event_id for event in events[20:]]
@@ -125,12 +125,12 @@ def test_a_key_that_was_revoked_meanwhile_is_revoked(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     key = key_of(tenant, "zapier")
-    source.keys.add(key)
+    source.keys.create(key)
     copied(move)
     source.keys.revoke(key.key_id)
     copied(move)
 
-    assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
+    assert store.keys.all(tenant) == [replace(key, status=KeyStatus.REVOKED)]
 
 
 def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
@@ -144,8 +144,8 @@ def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
         copied(move)
 
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
-    assert store.tenants.audit(tenant, 10, None) == source.tenants.audit(tenant, 10, None)
-    assert len(store.tenants.audit(tenant, 10, None)) == 3
+    assert store.tenants.audit_log(tenant, 10, None) == source.tenants.audit_log(tenant, 10, None)
+    assert len(store.tenants.audit_log(tenant, 10, None)) == 3
 
 
 def test_a_tenant_that_was_changed_in_the_new_store_is_left_alone(
@@ -169,11 +169,11 @@ def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     old, new = key_of(tenant, "old"), key_of(tenant, "new")
-    source.keys.add(old)
+    source.keys.create(old)
     copied(move)
     source.keys.rotate(old.key_id, new, NOW + 60_000)
     copied(move)
-    assert set(store.keys.of_tenant(tenant)) == {replace(old, expires_at_ms=NOW + 60_000), new}
+    assert set(store.keys.all(tenant)) == {replace(old, expires_at_ms=NOW + 60_000), new}
 
 
 def test_inboxes_arrive_with_their_copies_and_what_became_of_them(

@@ -152,10 +152,10 @@ def test_a_key_costs_2_read_units_and_noting_its_use_1_write_unit(
 ) -> None:
     key = key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
-    store.keys.add(key)
+    store.keys.create(key)
     wire.reset()
 
-    assert store.keys.find(key.key_hash) is not None
+    assert store.keys.get_by_hash(key.key_hash) is not None
     assert (dict(wire.calls), wire.units["GetItem"]) == ({"GetItem": 2}, 2)
     store.keys.record_use(key.key_hash, NOW)
     assert (wire.write_calls, wire.units["UpdateItem"]) == (1, 1)

@@ -4,7 +4,7 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.domain.inboxes import Inbox
-from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
+from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
@@ -23,7 +23,7 @@ def test_an_item_has_room_for_so_many_types_whoever_writes_them(
         each.counters.flush()
 
     for _ in range(2):
-        assert len(store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MAX_TYPES + 1
+        assert len(store.counters.list_counts(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MAX_TYPES + 1
         assert totals(store, tenant).received == 3 * MAX_TYPES
         store.counters.recount(tenant, 0, NOW)
 
@@ -42,13 +42,13 @@ def test_a_type_that_has_counts_of_its_own_keeps_them_whatever_else_comes(store:
     claim(store, tenant)
     store.counters.flush()
 
-    counted = {each.event_type: each.counts for each in store.counters.read(tenant, DEFAULT_INBOX, Span.DAY, 0)}
+    counted = {each.event_type: each.counts for each in store.counters.list_counts(tenant, DEFAULT_INBOX, Span.DAY, 0)}
     own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MAX_TYPES - 30)}
-    assert counted.keys() == own | {FURTHER_TYPES}
+    assert counted.keys() == own | {OTHER_TYPES}
     assert {counted[each] for each in own} == {
         Counts(received=2, delivered=1, leased=1, bytes=2 * len(fresh().payload))
     }
-    assert counted[FURTHER_TYPES][:3] == (160, 80, 80)
+    assert counted[OTHER_TYPES][:3] == (160, 80, 80)
     assert store.counters.recount(tenant, 0, NOW) == 0
 
 
@@ -64,7 +64,7 @@ def test_a_named_inbox_adds_nothing_to_what_is_read_of_the_others(
     store.counters.flush()
     wire.reset()
     for span in Span:
-        store.counters.read(tenant, DEFAULT_INBOX, span, TODAY - 30 * Span.DAY.ms)
+        store.counters.list_counts(tenant, DEFAULT_INBOX, span, TODAY - 30 * Span.DAY.ms)
     assert wire.read_units == 1
 
 
@@ -74,11 +74,11 @@ def test_an_inbox_that_is_made_anew_begins_at_zero(store: DynamoDBStore, tenant:
     store.counters.flush()
     send(store, tenant)
     store.inboxes.close(tenant, "shipping")
-    store.inboxes.clear(tenant, "shipping", 500)
+    store.inboxes.delete_copies(tenant, "shipping", 500)
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     send(store, tenant)
     store.counters.flush()
-    (counted,) = store.counters.read(tenant, "shipping", Span.DAY, 0)
+    (counted,) = store.counters.list_counts(tenant, "shipping", Span.DAY, 0)
     assert (counted.event_type, counted.counts.received) == ("order.created", 1)
 
 

@@ -119,7 +119,7 @@ def test_a_copy_is_counted_once_however_many_have_written_it(
         each.events.put(tenant, [event], NOW, LATER)
         each.counters.flush()
     for inbox in (DEFAULT_INBOX, "shipping"):
-        (counted,) = store.counters.read(tenant, inbox, Span.DAY, 0)
+        (counted,) = store.counters.list_counts(tenant, inbox, Span.DAY, 0)
         assert counted.counts == Counts(received=1, bytes=len(event.payload))
     assert store.counters.recount(tenant, 0, NOW) == 0
 

@@ -179,8 +179,8 @@ def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire
     key, successor = key_of(tenant), key_of(tenant)
     acts: list[Callable[[], object]] = [
         lambda: store.tenants.create(first, [entry(1)]),
-        lambda: store.tenants.change(second, 1, [entry(2)]),
-        lambda: store.keys.add(key),
+        lambda: store.tenants.update(second, 1, [entry(2)]),
+        lambda: store.keys.create(key),
         lambda: store.keys.rotate(key.key_id, successor, NOW + 5),
     ]
     answers = []
@@ -191,15 +191,15 @@ def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire
     assert wire.fired == len(acts)
     assert answers == [None, True, None, True]
     assert store.tenants.get(tenant) == second
-    assert store.tenants.audit(tenant, 9, None) == [entry(2), entry(1)]
-    assert set(store.keys.of_tenant(tenant)) == {replace(key, expires_at_ms=NOW + 5), successor}
+    assert store.tenants.audit_log(tenant, 9, None) == [entry(2), entry(1)]
+    assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), successor}
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.THROTTLED])
 def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
     key = key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
-    store.keys.add(key)
+    store.keys.create(key)
     wire.fail("UpdateItem", fault, ONE_ATTEMPT)
     store.keys.record_use(key.key_hash, NOW)
 

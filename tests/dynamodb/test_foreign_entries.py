@@ -97,4 +97,4 @@ def test_clearing_an_inbox_deletes_own_events_only(
     store: DynamoDBStore, tenant: str, inbox: str, own: list[str]
 ) -> None:
     assert store.inboxes.close(tenant, inbox)
-    assert store.inboxes.clear(tenant, inbox, 500) == len(own)
+    assert store.inboxes.delete_copies(tenant, inbox, 500) == len(own)

@@ -76,7 +76,7 @@ def test_what_a_tenant_does_not_have_is_not_in_its_item(
     plain = named(tenant, version=2)
     full = named(tenant, organization_name="Acme", email=f"O@{tenant}.example", destination_email="d@e.f", rate_limit=1)
     store.tenants.create(full, [entry(1)])
-    assert store.tenants.change(plain, 1, [entry(2)])
+    assert store.tenants.update(plain, 1, [entry(2)])
 
     item = harness.connection.get("Tenants", tenant_key(tenant)) or {}
     absent = {"organization_name", "email", "email_as_given", "destination_email", "rate_limit"}
@@ -97,7 +97,7 @@ def test_nothing_but_the_tenant_itself_is_in_an_index(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, index: str
 ) -> None:
     store.tenants.create(named(tenant, email=f"ops@{tenant}.example"), [entry()])
-    store.keys.add(key_of(tenant))
+    store.keys.create(key_of(tenant))
 
     assert [item["SK"]["S"] for item in items_of(harness, tenant, IndexName=index)] == ["METADATA"]
     kinds = sorted(item["PK"]["S"].partition("#")[0] for item in items_of(harness, tenant))
@@ -109,9 +109,9 @@ def test_a_trail_longer_than_a_transaction_is_kept_whole(store: DynamoDBStore, t
     half = [entry(number) for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
     other = [entry(number) for number in range(len(half) + 1, 2 * len(half) + 1)]
     store.tenants.create(named(tenant, version=len(half)), half)
-    assert store.tenants.change(named(tenant, version=2 * len(half)), len(half), other)
+    assert store.tenants.update(named(tenant, version=2 * len(half)), len(half), other)
 
-    assert store.tenants.audit(tenant, 999, None) == [*half, *other][::-1]
+    assert store.tenants.audit_log(tenant, 999, None) == [*half, *other][::-1]
 
 
 def outcome(act: Callable[[], object]) -> object:
@@ -133,8 +133,8 @@ def test_nothing_of_a_long_trail_is_left_by_what_was_refused(
     outcomes = [
         outcome(lambda: store.tenants.create(named(tenant), trail)),
         outcome(lambda: store.tenants.create(named(f"{tenant}-3", email=f"O@{tenant}.example"), trail)),
-        outcome(lambda: store.tenants.change(named(tenant, version=9), 2, trail)),
-        outcome(lambda: store.tenants.change(named(f"{tenant}-2", email=f"o@{tenant}.example"), 1, trail)),
+        outcome(lambda: store.tenants.update(named(tenant, version=9), 2, trail)),
+        outcome(lambda: store.tenants.update(named(f"{tenant}-2", email=f"o@{tenant}.example"), 1, trail)),
     ]
     assert outcomes == [TenantExists, EmailTaken, False, EmailTaken]
     assert items_of(harness, tenant) == before
@@ -145,7 +145,7 @@ def test_a_change_keeps_the_shards(harness: DynamoDBHarness, store: DynamoDBStor
     store.tenants.shard(tenant, 4, NOW)
     shards = (harness.connection.get("Tenants", tenant_key(tenant)) or {})["shards"]
 
-    assert store.tenants.change(named(tenant, rate_limit=5, version=2), 1, [entry(2)])
+    assert store.tenants.update(named(tenant, rate_limit=5, version=2), 1, [entry(2)])
     assert (harness.connection.get("Tenants", tenant_key(tenant)) or {})["shards"] == shards
 
 
@@ -158,7 +158,7 @@ def test_a_tenant_that_an_index_shows_in_two_states_is_listed_once_in_the_later(
         if version == 1:
             store.tenants.create(each, [entry(1)])
         else:
-            assert store.tenants.change(each, 1, [entry(2)])
+            assert store.tenants.update(each, 1, [entry(2)])
         shown.append(harness.connection.get("Tenants", tenant_key(tenant)))
 
     def lagging(**parameters: Any) -> Any:

@@ -67,7 +67,7 @@ def test_of_eight_who_change_one_version_one_does(
 ) -> None:
     store.tenants.create(named(tenant), [entry(1)])
     racers = [named(tenant, email=f"ops{number}@{tenant}.example", version=2) for number in range(8)]
-    outcomes = race(store, monkeypatch, [partial(store.tenants.change, each, 1, [entry(2)]) for each in racers])
+    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [entry(2)]) for each in racers])
 
     assert Counter(outcomes) == {True: 1, False: 7}
     winner = racers[outcomes.index(True)]
@@ -82,7 +82,7 @@ def test_of_two_who_change_to_one_e_mail_one_gets_it(
     racers = [named(f"{tenant}-{number}", email=f"ops@{tenant}.example", version=2) for number in range(2)]
     for each in racers:
         store.tenants.create(replace(each, email=None, version=1), [entry(1)])
-    outcomes = race(store, monkeypatch, [partial(store.tenants.change, each, 1, [entry(2)]) for each in racers])
+    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [entry(2)]) for each in racers])
 
     assert Counter(outcomes) == {True: 1, EmailTaken: 1}
     assert store.tenants.get_by_email(f"ops@{tenant}.example") == racers[outcomes.index(True)]
@@ -93,11 +93,11 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
 ) -> None:
     key, successor = key_of(tenant), key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
-    store.keys.add(key)
+    store.keys.create(key)
     wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
 
     assert store.keys.rotate(key.key_id, successor, NOW + 9) is False
-    assert store.keys.of_tenant(tenant) == [replace(key, status=KeyStatus.REVOKED)]
+    assert store.keys.all(tenant) == [replace(key, status=KeyStatus.REVOKED)]
 
 
 @pytest.mark.parametrize("expires_at_ms", [None, NOW + 20])
@@ -106,14 +106,14 @@ def test_of_two_who_rotate_a_key_at_once_the_earlier_end_counts(
 ) -> None:
     key, mine, theirs = key_of(tenant, expires_at_ms=expires_at_ms), key_of(tenant), key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
-    store.keys.add(key)
+    store.keys.create(key)
 
     def rotate_it_too(_body: dict[str, Any]) -> None:
         assert other_store.keys.rotate(key.key_id, theirs, NOW + 5)
 
     wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_it_too)
     assert store.keys.rotate(key.key_id, mine, NOW + 9)
-    assert set(store.keys.of_tenant(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
+    assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
 
 
 @pytest.mark.usefixtures("no_pauses")
@@ -122,7 +122,7 @@ def test_a_key_that_never_stays_as_it_was_read_cannot_be_rotated(
 ) -> None:
     key = key_of(tenant)
     store.tenants.create(named(tenant), [entry()])
-    store.keys.add(key)
+    store.keys.create(key)
     as_it_was = store.keys._item(key.key_id)
     assert store.keys.rotate(key.key_id, key_of(tenant), NOW + 9)
     monkeypatch.setattr(store.keys, "_item", lambda _key_id: as_it_was)

@@ -215,7 +215,7 @@ def test_events_of_both_releases_are_counted_and_deleted(
     store, events = resharded
     assert store.counters.recount(tenant, 0, SOON) == 0
     store.inboxes.close(tenant, INBOX)
-    assert store.inboxes.clear(tenant, INBOX, 500) == len(events)
+    assert store.inboxes.delete_copies(tenant, INBOX, 500) == len(events)
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, SOON).count == len(events)
     assert all(store.events.erase(tenant, event.event_id, SOON) for event in events)
     assert claim(store, tenant, 500, SOON) == []

@@ -166,9 +166,9 @@ def test_a_command_forgets_keys_that_ended_long_ago(on_dynamodb: Service) -> Non
     with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
         revoked = [replace(key_of("acme"), status=KeyStatus.REVOKED) for _ in range(MAX_KEYS + 1)]
         for key in revoked:
-            store.keys.add(key)
+            store.keys.create(key)
         assert on_dynamodb.run("keys", "create", "acme").returncode == 0
-        left = {key.key_id for key in store.keys.of_tenant("acme")} & {key.key_id for key in revoked}
+        left = {key.key_id for key in store.keys.all("acme")} & {key.key_id for key in revoked}
     assert len(left) == MAX_KEYS
 
 

@@ -34,7 +34,7 @@ class Keys:
     noted: list[int] = field(default_factory=list)
     fails: bool = False
 
-    def find(self, key_hash: str) -> KeyRecord | None:
+    def get_by_hash(self, key_hash: str) -> KeyRecord | None:
         self.asked += 1
         self.takes()
         return self.records.get(key_hash)

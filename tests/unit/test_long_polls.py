@@ -27,7 +27,7 @@ ACCESS = Access("hash", (Scope.INBOX_READ,))
 class Watch:
     """Reports each inbox in `ready` once."""
 
-    pause_seconds = 0.001
+    interval_seconds = 0.001
 
     def __init__(self) -> None:
         self.ready: set[InboxKey] = set()
@@ -36,7 +36,7 @@ class Watch:
         self.is_closed = False
         self.waiting: AbstractSet[InboxKey] | None = None
 
-    def look(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
+    def check(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
         self.waiting = waiting
         if self.failures:
             raise self.failures.pop()
@@ -44,7 +44,7 @@ class Watch:
         self.ready -= found
         return found
 
-    def expect(self, tenant_ids: Collection[str]) -> None:
+    def check_soon(self, tenant_ids: Collection[str]) -> None:
         self.expected.update(tenant_ids)
 
     def close(self) -> None:

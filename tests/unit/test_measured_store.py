@@ -50,16 +50,16 @@ def test_it_has_every_operation_of_the_port(store: SQLiteStore, watcher: Watcher
 def test_it_answers_what_the_store_answers_and_tells_of_it(store: SQLiteStore, watcher: Watcher) -> None:
     measured = MeasuredStore(store, watcher)
     assert measured.tenants.get("nobody") is None
-    assert measured.keys.of_tenant("nobody") == []
+    assert measured.keys.all("nobody") == []
     assert measured.tenants.get(tenant_id="nobody") is None
     measured.check()
     assert watcher.heard == [
         ("tenants.get", None, False),
-        ("keys.of_tenant", [], False),
+        ("keys.all", [], False),
         ("tenants.get", None, False),
         ("check", None, False),
     ]
-    assert watcher.asked == ["tenants.get", "keys.of_tenant", "check"]
+    assert watcher.asked == ["tenants.get", "keys.all", "check"]
 
 
 def test_the_time_is_not_measured(store: SQLiteStore, watcher: Watcher) -> None:
@@ -72,7 +72,9 @@ def test_the_time_is_not_measured(store: SQLiteStore, watcher: Watcher) -> None:
 )
 def test_what_the_store_raises_is_raised_and_told(watcher: Watcher, error: Exception, failed: bool) -> None:
     class Failing:
-        events = inboxes = counters = keys = tenants = now_ms = init = close = watch_batches = watch_arrivals = None
+        events = inboxes = counters = keys = tenants = now_ms = init = close = set_batch_listener = watch_arrivals = (
+            None
+        )
 
         def check(self) -> None:
             raise error

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, PageSize, Record, Status
+from inbox.domain.events import DEFAULT_INBOX, Event, ExportedEvent, NewEvent, PageSize, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, database, migrations
@@ -67,14 +67,14 @@ def test_what_an_earlier_release_kept_is_still_there(path: Path) -> None:
     store = SQLiteStore(path, MAX_DELIVERIES)
     delivered = Event("first", "order.created", NOW, Status.DELIVERED, 1, NOW + 5, b'{"n":1.0}')
     undelivered = Event("second", None, NOW + 1, Status.UNDELIVERED, 0, None, b'{"n":2}')
-    assert store.events.records("acme", 0, 9, NOW) == [
-        Record(1, delivered, b"print", LATER),
-        Record(2, undelivered, None, LATER),
+    assert store.events.export_events("acme", 0, 9, NOW) == [
+        ExportedEvent(1, delivered, b"print", LATER),
+        ExportedEvent(2, undelivered, None, LATER),
     ]
     assert store.events.claim("acme", DEFAULT_INBOX, PageSize(9, 1000), NOW).events[0].event_id == "second"
     # The number of the one that was erased is not given out again.
     store.events.put("acme", [new_event()], NOW, LATER)
-    assert store.events.records("acme", 2, 9, NOW)[0].number == 4
+    assert store.events.export_events("acme", 2, 9, NOW)[0].number == 4
     store.close()
 
 
@@ -241,7 +241,7 @@ def test_deletion_without_room_for_its_log_takes_fewer_rows_at_once(
     monkeypatch.setattr(store._database._room, "begin", begin)
     monkeypatch.setattr(store._database._room, "allocate", allocate)
     assert store.inboxes.close("acme", "crm")
-    assert [store.inboxes.clear("acme", "crm", 25) for _ in range(3)] == [25, 8, 0]
+    assert [store.inboxes.delete_copies("acme", "crm", 25) for _ in range(3)] == [25, 8, 0]
     assert store.events.purge(NOW + 3_600_000, 15) == 15
     assert store.events.purge(NOW + 3_600_000, 100) == 18
 

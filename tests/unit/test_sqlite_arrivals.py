@@ -57,32 +57,32 @@ def traced(watch: SQLiteArrivals) -> list[str]:
 def test_idle_look_asks_only_for_the_data_version(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
     lease(store, NOW + 60_000)
-    watch.look(ONLY_ACME, NOW)
-    watch.look(ONLY_ACME, NOW + 1_000)
+    watch.check(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW + 1_000)
     statements = traced(watch)
 
     for later_ms in (1_001, 2_001, 30_000):
-        assert watch.look(ONLY_ACME, NOW + later_ms) == set()
+        assert watch.check(ONLY_ACME, NOW + later_ms) == set()
     assert statements == [arrivals._DATA_VERSION] * 3
 
 
 def test_look_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivals) -> None:
-    watch.look(BOTH, NOW)
+    watch.check(BOTH, NOW)
     statements = traced(watch)
     put(store)
 
-    assert watch.look(BOTH, NOW + 1) == {ACME}
+    assert watch.check(BOTH, NOW + 1) == {ACME}
     assert statements == [arrivals._DATA_VERSION, arrivals._NEWEST, arrivals._NEW_EVENTS]
 
 
 def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
     store: SQLiteStore, watch: SQLiteArrivals
 ) -> None:
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     statements = traced(watch)
     for later_ms in range(0, 3_000, 100):
         put(store, tenant_id="globex")
-        assert watch.look(ONLY_ACME, NOW + later_ms) == set()
+        assert watch.check(ONLY_ACME, NOW + later_ms) == set()
 
     assert statements.count(arrivals._EXAMINE_ALL) == 2
     assert arrivals._EXAMINE not in statements
@@ -90,36 +90,36 @@ def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
 
 def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store, tenant_id="globex")
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     statements = traced(watch)
 
-    assert watch.look(BOTH, NOW) == {GLOBEX}
+    assert watch.check(BOTH, NOW) == {GLOBEX}
     assert statements == [arrivals._DATA_VERSION, arrivals._EXAMINE]
 
 
 def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
 
-    assert watch.look(BOTH, NOW) == set()
-    assert watch.look(ONLY_ACME, NOW) == set()
+    assert watch.check(BOTH, NOW) == set()
+    assert watch.check(ONLY_ACME, NOW) == set()
 
 
 def test_inbox_that_waits_again_is_examined_again(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
-    assert watch.look(ONLY_GLOBEX, NOW) == set()
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_GLOBEX, NOW) == set()
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
 def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
     lease(store, NOW + 500)
-    watch.look(BOTH, NOW)
-    watch.look(ONLY_GLOBEX, NOW)
+    watch.check(BOTH, NOW)
+    watch.check(ONLY_GLOBEX, NOW)
     statements = traced(watch)
 
-    assert watch.look(ONLY_GLOBEX, NOW + 500) == set()
+    assert watch.check(ONLY_GLOBEX, NOW + 500) == set()
     assert statements == [arrivals._DATA_VERSION]
 
 
@@ -149,54 +149,54 @@ def test_more_new_events_than_a_look_reads_are_reported_by_the_next_looks(
     store: SQLiteStore, watch: SQLiteArrivals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_NEW_EVENTS", 10)
-    watch.look(BOTH, NOW)
+    watch.check(BOTH, NOW)
     put(store, 25)
     put(store, 1, "globex")
 
-    assert [watch.look(BOTH, NOW) for _ in range(4)] == [{ACME}, {ACME}, {ACME, GLOBEX}, set()]
+    assert [watch.check(BOTH, NOW) for _ in range(4)] == [{ACME}, {ACME}, {ACME, GLOBEX}, set()]
 
 
 def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     (event_id,) = put(store)
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     store.events.erase("acme", event_id, NOW)
-    assert watch.look(ONLY_ACME, NOW) == set()
+    assert watch.check(ONLY_ACME, NOW) == set()
     put(store)
 
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
 def test_lease_that_another_poll_has_noticed_first_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store, 2)
     lease(store, NOW + 500)
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1_000_000), NOW + 500)
 
-    assert watch.look(ONLY_ACME, NOW + 510) == {ACME}
+    assert watch.check(ONLY_ACME, NOW + 510) == {ACME}
 
 
 def test_time_that_is_set_back_stops_no_examination(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
 
-    assert watch.look(ONLY_ACME, NOW - 7_200_000) == {ACME}
+    assert watch.check(ONLY_ACME, NOW - 7_200_000) == {ACME}
 
 
 def test_missing_file_is_unavailable_until_it_is_back(path: Path, store: SQLiteStore, watch: SQLiteArrivals) -> None:
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     aside = path.with_name("aside.db")
     path.rename(aside)
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
-            watch.look(ONLY_ACME, NOW)
+            watch.check(ONLY_ACME, NOW)
     aside.rename(path)
     put(store)
 
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
 def test_another_database_in_its_place_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivals) -> None:
-    watch.look(BOTH, NOW)
+    watch.check(BOTH, NOW)
     other_path = tmp_path / "other.db"
     other = SQLiteStore(other_path, MAX_DELIVERIES)
     put(other, tenant_id="globex")
@@ -205,18 +205,18 @@ def test_another_database_in_its_place_is_watched(path: Path, tmp_path: Path, wa
         Path(f"{path}{companion}").unlink(missing_ok=True)
     other_path.replace(path)
 
-    assert watch.look(BOTH, NOW) == {GLOBEX}
+    assert watch.check(BOTH, NOW) == {GLOBEX}
 
 
 def test_after_an_error_nothing_is_missed(store: SQLiteStore, watch: SQLiteArrivals) -> None:
-    watch.look(ONLY_ACME, NOW)
+    watch.check(ONLY_ACME, NOW)
     put(store)
     assert watch._connection is not None
     watch._connection.set_progress_handler(lambda: True, 1)
     with pytest.raises(Exception, match="interrupted"):
-        watch.look(ONLY_ACME, NOW)
+        watch.check(ONLY_ACME, NOW)
 
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
 def test_database_of_an_earlier_release_is_migrated(path: Path) -> None:
@@ -225,10 +225,10 @@ def test_database_of_an_earlier_release_is_migrated(path: Path) -> None:
     put(store)
     receipts = lease(store, NOW + 60_000)
     watch = store.watch_arrivals()
-    assert watch.look(ONLY_ACME, NOW) == set()
+    assert watch.check(ONLY_ACME, NOW) == set()
     store.events.release("acme", receipts, NOW, NOW)
 
-    assert watch.look(ONLY_ACME, NOW) == {ACME}
+    assert watch.check(ONLY_ACME, NOW) == {ACME}
     store.close()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import apsw
 
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
+from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span
 from inbox.store.sqlite import SQLiteStore, migrations
 from tests.contract.samples import NOW, new_event
 from tests.engines.harnesses import MAX_DELIVERIES
@@ -16,7 +16,8 @@ LATER = (NOW + 500 * DAY) // 1000
 
 def counted(store: SQLiteStore, span: Span) -> dict[tuple[int, str | None], Counts]:
     return {
-        (start, event_type): counts for start, event_type, counts in store.counters.read("acme", "default", span, 0)
+        (start, event_type): counts
+        for start, event_type, counts in store.counters.list_counts("acme", "default", span, 0)
     }
 
 
@@ -48,7 +49,7 @@ def test_the_events_of_an_earlier_release_are_counted_when_it_is_opened(tmp_path
     assert hours[hour, "order"] == Counts(received=2, bytes=9)
     assert hours[hour + HOUR, "order"] == Counts(delivered=1)
     assert hours[hour, None] == Counts(received=1, bytes=2)
-    assert hours[Span.HOUR.start_ms(NOW - DAY), FURTHER_TYPES] == Counts(received=9, bytes=18)
+    assert hours[Span.HOUR.start_ms(NOW - DAY), OTHER_TYPES] == Counts(received=9, bytes=18)
     assert store.counters.undelivered("acme", DEFAULT_INBOX, NOW).count == 1
     assert store.counters.undelivered("acme", "crm", NOW).count == 1
     days = counted(store, Span.DAY)

@@ -10,11 +10,11 @@ import pytest
 from inbox.domain.events import (
     ATTEMPT_MS,
     DEFAULT_INBOX,
+    ExportedEvent,
     NewEvent,
     Order,
     PageSize,
     Receipt,
-    Record,
     Selection,
     Status,
     attempt_digest,
@@ -149,9 +149,9 @@ def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore
     store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", held.lease.claim_id)], NOW + 30, NOW)
 
     undelivered = held._replace(status=Status.UNDELIVERED, lease=None)
-    assert store.events.records("acme", 0, 9, NOW + 25) == [
-        Record(1, undelivered, b"print", LATER),
-        Record(2, leased, b"print", LATER, lost_leases=1),
+    assert store.events.export_events("acme", 0, 9, NOW + 25) == [
+        ExportedEvent(1, undelivered, b"print", LATER),
+        ExportedEvent(2, leased, b"print", LATER, lost_leases=1),
     ]
     assert store.events.count("acme", NOW + 25) == 2
 
@@ -180,7 +180,7 @@ def test_what_is_left_of_an_inbox_is_forgotten_with_its_last_copy(store: SQLiteS
     store.events.put("acme", [new_event()], NOW, LATER)
     store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a")
     store.inboxes.close("acme", "audit")
-    assert [store.inboxes.clear("acme", "audit", 1) for _ in range(2)] == [1, 0]
+    assert [store.inboxes.delete_copies("acme", "audit", 1) for _ in range(2)] == [1, 0]
 
     store.inboxes.save("acme", Inbox("audit", None, NOW))
     store.events.put("acme", [new_event()], NOW, LATER)

@@ -64,17 +64,17 @@ def test_tenants_of_an_earlier_release_are_still_there(store: SQLiteStore) -> No
     ]
     for each in store.tenants.all():
         entry = AuditEntry(1, each.created_at_ms, "migration", AuditAction.CREATED, {})
-        assert store.tenants.audit(each.tenant_id, 9, None) == [entry]
+        assert store.tenants.audit_log(each.tenant_id, 9, None) == [entry]
 
 
 @pytest.mark.usefixtures("earlier_release")
 def test_keys_of_an_earlier_release_still_work(store: SQLiteStore) -> None:
     both = frozenset({Scope.EVENTS_WRITE, Scope.INBOX_READ})
-    assert store.keys.of_tenant("acme") == [
+    assert store.keys.all("acme") == [
         ApiKey("key_1", "aa" * 32, "acme", "zapier", both, KeyStatus.ACTIVE, NOW, NOW + 5, 5),
         ApiKey("key_2", "bb" * 32, "acme", "", frozenset(), KeyStatus.REVOKED, NOW + 1, None),
     ]
-    records = [store.keys.find(key_hash * 32) for key_hash in ("aa", "bb", "cc")]
+    records = [store.keys.get_by_hash(key_hash * 32) for key_hash in ("aa", "bb", "cc")]
     assert [record and record.principal.tenant_active for record in records] == [True, None, False]
 
 
@@ -93,7 +93,7 @@ def test_whoever_shared_an_email_may_change_all_else_and_gets_it_once_it_is_free
     assert store.tenants.get_by_email("ops@acme.example") == FIRST
     louder = changed(renamed, email="OPS@acme.example")
     with pytest.raises(EmailTaken):
-        store.tenants.change(louder, renamed.version, updated(louder))
+        store.tenants.update(louder, renamed.version, updated(louder))
 
     change(store, FIRST, email=None)
     owner = change(store, renamed, rate_limit=1)

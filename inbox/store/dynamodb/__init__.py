@@ -53,8 +53,8 @@ class DynamoDBStore:
                 ConditionExpression="attribute_exists(pk)",
             )
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
-        self.events.watch_batches(on_batch)
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
+        self.events.set_batch_listener(on_batch)
 
     def watch_arrivals(self) -> DynamoDBArrivals:
         return DynamoDBArrivals(self.events.availability)

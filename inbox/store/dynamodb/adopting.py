@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from inbox.domain.events import DEFAULT_INBOX, ImportResult, NewEvent, Record
+from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, ImportResult, NewEvent
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, copied_place, key_of, text
@@ -22,7 +22,7 @@ class Adopting:
         self._shards = shards
         self._writing = Writing(connection)
 
-    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
+    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         spread = self._shards.of(tenant_id)
         there = self._there_already(spread, records)
         fresh: list[Item] = []
@@ -46,13 +46,13 @@ class Adopting:
         self._writing.write_all_fresh(fresh)
         return ImportResult(len(fresh) + len(conditional), too_large)
 
-    def _there_already(self, spread: Spread, records: Sequence[Record]) -> dict[str, Item]:
+    def _there_already(self, spread: Spread, records: Sequence[ExportedEvent]) -> dict[str, Item]:
         keys = [key for record in records for key in spread.keys(record.event.event_id, record.event.inbox)]
         only = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_ADOPTED}"
         return by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=only))
 
 
-def _item(tenant_id: str, shard: str, record: Record) -> dict[str, Any]:
+def _item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:
     event = record.event
     place = copied_place(event.timestamp_ms, record.number)
     state = state_of(event, place, record.lost_leases)

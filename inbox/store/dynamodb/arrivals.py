@@ -26,7 +26,7 @@ class _Schedule:
 
 
 class DynamoDBArrivals:
-    pause_seconds = 0.1
+    interval_seconds = 0.1
 
     def __init__(self, availability: Availability, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._availability = availability
@@ -36,7 +36,7 @@ class DynamoDBArrivals:
         self._schedules: dict[InboxKey, _Schedule] = {}
         self._under_way: dict[InboxKey, Future[bool]] = {}
 
-    def look(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+    def check(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
         now = self._monotonic()
         first_at = now + _SHORTEST_PAUSE_SECONDS
         self._schedules = {
@@ -49,7 +49,7 @@ class DynamoDBArrivals:
         wait(self._under_way.values(), _MAX_SECONDS_PER_LOOK)
         return self._answers()
 
-    def expect(self, tenant_ids: Collection[str]) -> None:
+    def check_soon(self, tenant_ids: Collection[str]) -> None:
         # Not at once: the index lags behind what was just written.
         at = self._monotonic() + _SHORTEST_PAUSE_SECONDS
         for schedule in (each for (tenant_id, _), each in self._schedules.items() if tenant_id in tenant_ids):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from inbox.domain.events import Order, Status
-from inbox.domain.stats import Counted, Counts, Span, Undelivered
+from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counter_items import CounterItems
@@ -56,14 +56,14 @@ class DynamoDBCounters:
         self._counting = counting
         self._retention_days = retention_days
 
-    def read(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[Counted]:
+    def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
-            Counted(start_ms, event_type or None, Counts(**counts))
+            SpanCounts(start_ms, event_type or None, Counts(**counts))
             for start_ms, item in self._items.since(tenant_id, inbox, span, since_ms)
             for event_type, counts in _by_type(item).items()
         ]
 
-    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> Undelivered:
+    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> UndeliveredSummary:
         entries = self._availability.to_show(tenant_id, inbox, Order.OLDEST, _EXACT_UP_TO, now_ms)
         seen = list(islice(entries, _EXACT_UP_TO + 1))
         count = len(seen)
@@ -72,7 +72,7 @@ class DynamoDBCounters:
             since_ms = Span.DAY.start_ms(now_ms - self._retention_days * Span.DAY.ms)
             days = self._items.since(tenant_id, inbox, Span.DAY, since_ms)
             count = max(count, sum(number_in(item, UNDELIVERED_COUNT) for _, item in days))
-        return Undelivered(count, timestamp_of(seen[0].place) if seen else None)
+        return UndeliveredSummary(count, timestamp_of(seen[0].place) if seen else None)
 
     def flush(self, at_once: bool = True) -> None:
         self._counting.flush(at_once)

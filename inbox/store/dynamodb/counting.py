@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 from cachetools import LRUCache
 
-from inbox.domain.stats import NONE, Counts
+from inbox.domain.stats import NO_COUNTS, Counts
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import AT_ONCE, Connection, groups_of
@@ -79,7 +79,7 @@ class Counting:
         """The item has been brought from one state into the other."""
         tenant_id, inbox = item["tenant_id"]["S"], inbox_of(item)
         counts = what_happened(seen, state)
-        if counts != NONE:
+        if counts != NO_COUNTS:
             self._pending.add(tenant_id, inbox, seen.event_type, now_ms, counts)
         more = is_waiting(state.status_key) - is_waiting(seen.status_key)
         if more:

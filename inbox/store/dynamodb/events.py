@@ -5,6 +5,7 @@ from functools import partial
 
 from inbox.domain.events import (
     Event,
+    ExportedEvent,
     ImportResult,
     Listing,
     NewEvent,
@@ -13,7 +14,6 @@ from inbox.domain.events import (
     PageSize,
     PutResult,
     Receipt,
-    Record,
     ReplayResult,
     Selection,
 )
@@ -133,10 +133,10 @@ class DynamoDBEvents:
         """DynamoDB deletes by TTL."""
         return 0
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
-        self._putting.watch_batches(on_batch)
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
+        self._putting.set_batch_listener(on_batch)
 
-    def import_events(self, tenant_id: str, records: Sequence[Record], now_ms: int) -> ImportResult:
+    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         return self._adopting.import_events(tenant_id, records, now_ms)
 
     def _item(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:

@@ -80,7 +80,7 @@ class DynamoDBInboxes:
             self._definitions.wait_until_known()
         return is_there
 
-    def clear(self, tenant_id: str, name: str, limit: int) -> int:
+    def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
         there = self._connection.get(TENANTS, inbox_key(tenant_id, name))
         if there is None or "closing" not in there:
             return 0

@@ -37,7 +37,7 @@ class DynamoDBKeys:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, key: ApiKey) -> None:
+    def create(self, key: ApiKey) -> None:
         there_is_a_tenant = {
             "TableName": self._connection.table(TENANTS),
             "Key": tenant_key(key.tenant_id),
@@ -52,10 +52,10 @@ class DynamoDBKeys:
         item = self._item(key_id)
         return None if item is None else _key(item)
 
-    def find(self, key_hash: str) -> KeyRecord | None:
+    def get_by_hash(self, key_hash: str) -> KeyRecord | None:
         return find_key(self._connection.get, key_hash)
 
-    def of_tenant(self, tenant_id: str) -> list[ApiKey]:
+    def all(self, tenant_id: str) -> list[ApiKey]:
         pointers = self._connection.all_pages(
             "query",
             TableName=self._connection.table(TENANTS),
@@ -78,10 +78,10 @@ class DynamoDBKeys:
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
         return self._let_expire(key_id, expires_at_ms, self._puts(successor), successor.created_at_ms)
 
-    def expire(self, key_id: str, at_ms: int) -> bool:
-        return self._let_expire(key_id, at_ms, [])
+    def expire(self, key_id: str, expires_at_ms: int) -> bool:
+        return self._let_expire(key_id, expires_at_ms, [])
 
-    def forget(self, key_id: str) -> None:
+    def delete(self, key_id: str) -> None:
         item = self._item(key_id)
         if item is None:
             return

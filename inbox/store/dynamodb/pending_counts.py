@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, Counts, Span
+from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span
 
 # A busy inbox's counts are written so often.
 _DUE_SECONDS = 5
@@ -135,6 +135,6 @@ class PendingCounts:
 def bounded_type(event_type: str, types: set[str], limit: int = MAX_TYPES) -> str:
     """The type, which is one of these from now on, or what stands for those that there is no room for."""
     if event_type not in types and len(types) >= limit:
-        return FURTHER_TYPES
+        return OTHER_TYPES
     types.add(event_type)
     return event_type

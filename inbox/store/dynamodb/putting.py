@@ -30,7 +30,7 @@ class Putting:
         self._writing = Writing(connection, counting.came)
         self._gathering = Gathering(self._writing.write_fresh)
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
         self._gathering.on_group = on_batch
 
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:

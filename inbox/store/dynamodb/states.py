@@ -123,12 +123,12 @@ def what_happened(seen: Entry, state: State) -> Counts:
     if state.status is Status.DELIVERED:
         return stats.DELIVERED
     if state.status is Status.LEASED:
-        return stats.LEASED if state.deliveries > seen.deliveries else stats.NONE
+        return stats.LEASED if state.deliveries > seen.deliveries else stats.NO_COUNTS
     if state.status is Status.DEAD:
         return stats.DEAD
     if state.claim_id is not None:
         # Released.
-        return stats.NONE
+        return stats.NO_COUNTS
     # What died of its last lease may be replayed before anybody has written that down.
     return stats.REPLAYED if until_of(seen.status_key) is None else stats.REPLAYED.plus(stats.DEAD)
 

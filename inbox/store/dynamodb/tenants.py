@@ -35,17 +35,17 @@ class DynamoDBTenants:
         self._table = connection.table(TENANTS)
         self._list = TenantList(connection)
 
-    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
+    def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         self._refuse_if_taken(tenant)
         item = tenant_key(tenant.tenant_id) | attributes_of(tenant)
         try:
-            self._write(tenant, [{"Put": put(self._table, item, _NEW)}, *self._take_email(tenant)], trail)
+            self._write(tenant, [{"Put": put(self._table, item, _NEW)}, *self._take_email(tenant)], audit_entries)
         except ConditionFailed:
             # Somebody was quicker.
             self._refuse_if_taken(tenant)
             raise EmailTaken from None
 
-    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
+    def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
         there = self.get(tenant.tenant_id)
         if there is None or there.version != version:
             return False
@@ -57,7 +57,7 @@ class DynamoDBTenants:
             self._refuse_if_email_taken(tenant)
             writes += [*self._take_email(tenant), *self._let_email_go(there)]
         try:
-            self._write(tenant, writes, trail)
+            self._write(tenant, writes, audit_entries)
         except ConditionFailed:
             now = self.get(tenant.tenant_id)
             if now is not None and now.version == version:
@@ -79,7 +79,7 @@ class DynamoDBTenants:
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
         return self._list.page(selection, limit, after)
 
-    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+    def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         first, last = audit_range(before)
         items = self._connection.walk(
             TableName=self._table,
@@ -133,8 +133,8 @@ class DynamoDBTenants:
         key = email_key_of(tenant)
         return [] if key is None else [{"Delete": {"TableName": self._table, "Key": email_item_key(key)}}]
 
-    def _write(self, tenant: Tenant, writes: list[dict[str, Any]], trail: Sequence[AuditEntry]) -> None:
-        entries = [{"Put": put(self._table, audit_item(tenant.tenant_id, entry))} for entry in trail]
+    def _write(self, tenant: Tenant, writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
+        entries = [{"Put": put(self._table, audit_item(tenant.tenant_id, entry))} for entry in audit_entries]
         # A copy from another store may bring more than fit. They come first: if it ends here, it begins here again.
         for entry in entries[:-_MAX_ENTRIES]:
             with suppress(ConditionFailed):

@@ -49,8 +49,8 @@ class SQLiteStore:
     def check(self) -> None:
         self._database.check()
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
-        self._database.watch_batches(on_batch)
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
+        self._database.set_batch_listener(on_batch)
 
     def watch_arrivals(self) -> SQLiteArrivals:
         return SQLiteArrivals(self._database)

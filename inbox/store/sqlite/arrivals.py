@@ -73,7 +73,7 @@ class _Numbers(NamedTuple):
 
 
 class SQLiteArrivals:
-    pause_seconds = 0.025
+    interval_seconds = 0.025
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -81,7 +81,7 @@ class SQLiteArrivals:
         self._connection: apsw.Connection | None = None
         self._forget()
 
-    def look(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+    def check(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
         if not waiting:
             self._forget()
             return set()
@@ -93,7 +93,7 @@ class SQLiteArrivals:
                 raise unavailable(error) from error
             raise
 
-    def expect(self, tenant_ids: Collection[str]) -> None:
+    def check_soon(self, tenant_ids: Collection[str]) -> None:
         """Does nothing: the next look reads what was written, by whichever process."""
 
     def close(self) -> None:

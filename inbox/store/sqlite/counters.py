@@ -2,7 +2,7 @@
 
 import apsw
 
-from inbox.domain.stats import NONE, Counted, Counts, Span, Undelivered
+from inbox.domain.stats import NO_COUNTS, Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.sqlite.counting import add
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.rows import seconds
@@ -57,16 +57,16 @@ class SQLiteCounters:
         self._database = database
         self._settling = settling
 
-    def read(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[Counted]:
+    def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
-            Counted(start_ms, event_type or None, Counts(*counts))
+            SpanCounts(start_ms, event_type or None, Counts(*counts))
             for start_ms, event_type, *counts in self._database.read(_READ, (tenant_id, inbox, span, since_ms))
         ]
 
-    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> Undelivered:
+    def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> UndeliveredSummary:
         self._settling.before_reading(tenant_id, inbox, now_ms)
         place = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
-        return Undelivered(*self._database.read(_UNDELIVERED, place)[0])
+        return UndeliveredSummary(*self._database.read(_UNDELIVERED, place)[0])
 
     def flush(self, at_once: bool = True) -> None:
         """Nothing waits: it is counted where it happens."""
@@ -86,7 +86,9 @@ class SQLiteCounters:
                         add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
             connection.execute(_FORGET_ZEROS, (tenant_id,))
             after = _all_of_tenant(connection, tenant_id)
-            pairs = [(before.get(place, NONE), after.get(place, NONE)) for place in before.keys() | after.keys()]
+            pairs = [
+                (before.get(place, NO_COUNTS), after.get(place, NO_COUNTS)) for place in before.keys() | after.keys()
+            ]
             others = sum(one != other for pair in pairs for one, other in zip(*pair, strict=True))
             return others + _recount_backlog(connection, tenant_id)
 
@@ -95,7 +97,7 @@ class SQLiteCounters:
 
 def _all_of_tenant(connection: apsw.Connection, tenant_id: str) -> dict[Row, Counts]:
     rows: list[Row] = connection.execute(_ALL_OF_TENANT, (tenant_id,)).fetchall()
-    return {row[: -len(NONE)]: Counts(*row[-len(NONE) :]) for row in rows}
+    return {row[: -len(NO_COUNTS)]: Counts(*row[-len(NO_COUNTS) :]) for row in rows}
 
 
 def _recount_backlog(connection: apsw.Connection, tenant_id: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import apsw
 
 from inbox.domain.events import Status
-from inbox.domain.stats import FURTHER_TYPES, MAX_TYPES, NONE, Counts, Span, Tally
+from inbox.domain.stats import MAX_TYPES, NO_COUNTS, OTHER_TYPES, CountChanges, Counts, Span
 from inbox.store.sqlite.database import Row
 
 _SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)
@@ -28,12 +28,12 @@ _ADD_UNDELIVERED = """
     ON CONFLICT DO UPDATE SET undelivered = undelivered + excluded.undelivered"""
 
 
-def count(connection: apsw.Connection, tenant_id: str, at_ms: int, tally: Tally) -> None:
-    for (inbox, event_type), counts in tally.counts.items():
-        if counts != NONE:
+def count(connection: apsw.Connection, tenant_id: str, at_ms: int, changes: CountChanges) -> None:
+    for (inbox, event_type), counts in changes.counts.items():
+        if counts != NO_COUNTS:
             for span in Span:
                 add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
-    for inbox, undelivered in tally.undelivered.items():
+    for inbox, undelivered in changes.undelivered.items():
         if undelivered:
             connection.execute(_ADD_UNDELIVERED, (tenant_id, inbox, undelivered))
 
@@ -48,10 +48,10 @@ def count_each(
     undelivered: int,
 ) -> None:
     """The same has happened to all of them; each row holds an event's type."""
-    tally = Tally()
+    changes = CountChanges()
     for (event_type,), number in Counter(changed).items():
-        tally.add(inbox, event_type, counts.times(number), undelivered * number)
-    count(connection, tenant_id, at_ms, tally)
+        changes.add(inbox, event_type, counts.times(number), undelivered * number)
+    count(connection, tenant_id, at_ms, changes)
 
 
 def count_gone(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
@@ -68,6 +68,6 @@ def add(connection: apsw.Connection, place: tuple[str, str, Span, int], event_ty
         *whose, span, start_ms = place
         connection.execute(_FORGET, (*whose, span, start_ms - span.kept_ms))
         if connection.execute(_HAS_MANY_TYPES, place).fetchone() == (True,):
-            its_type = FURTHER_TYPES
+            its_type = OTHER_TYPES
         connection.execute(_BEGIN, (*place, its_type))
         connection.execute(_ADD, (*counts, *place, its_type))

@@ -94,7 +94,7 @@ class Database:
         """Raises StoreUnavailable unless a write succeeds and the disk has room."""
         self._room.check(self.write(_probe))
 
-    def watch_batches(self, on_batch: Callable[[int], object]) -> None:
+    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
         self._writer.on_group = on_batch
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import apsw
 
 from inbox.domain.events import (
     Event,
+    ExportedEvent,
     Listing,
     NewEvent,
     Order,
@@ -13,7 +14,6 @@ from inbox.domain.events import (
     PageSize,
     PutResult,
     Receipt,
-    Record,
     ReplayResult,
     Selection,
 )
@@ -116,9 +116,9 @@ class SQLiteEvents:
         count: int = self._database.read(_COUNT, {"tenant_id": tenant_id, "now_s": seconds(now_ms)})[0][0]
         return count
 
-    def records(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[Record]:
+    def export_events(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[ExportedEvent]:
         wanted = {"tenant_id": tenant_id, "now_s": seconds(now_ms), "after": after, "limit": limit}
         return [
-            Record(row[0], as_stored(tuple(row)), fingerprint, expires_at_s, lost_leases)
+            ExportedEvent(row[0], as_stored(tuple(row)), fingerprint, expires_at_s, lost_leases)
             for fingerprint, expires_at_s, lost_leases, *row in self._database.read(_RECORDS, wanted)
         ]

@@ -77,7 +77,7 @@ class SQLiteInboxes:
 
         return self._database.write(act)
 
-    def clear(self, tenant_id: str, name: str, limit: int) -> int:
+    def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
         def delete_rows(limit: int, connection: apsw.Connection) -> int:
             if connection.execute(_IS_CLOSING, (tenant_id, name)).fetchone() != (True,):
                 return 0

@@ -45,7 +45,7 @@ class SQLiteKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, key: ApiKey) -> None:
+    def create(self, key: ApiKey) -> None:
         def act(connection: apsw.Connection) -> None:
             if not connection.execute("SELECT 1 FROM tenants WHERE tenant_id = ?", (key.tenant_id,)).fetchone():
                 raise NotFound(f"There is no tenant {key.tenant_id}.")
@@ -57,7 +57,7 @@ class SQLiteKeys:
         rows = self._database.read(_GET, (key_id,))
         return _key(rows[0]) if rows else None
 
-    def find(self, key_hash: str) -> KeyRecord | None:
+    def get_by_hash(self, key_hash: str) -> KeyRecord | None:
         rows = self._database.read(_FIND, (key_hash,))
         if not rows:
             return None
@@ -73,7 +73,7 @@ class SQLiteKeys:
         )
         return KeyRecord(principal, expires_at_ms, last_used_at_ms)
 
-    def of_tenant(self, tenant_id: str) -> list[ApiKey]:
+    def all(self, tenant_id: str) -> list[ApiKey]:
         return [_key(row) for row in self._database.read(_OF_TENANT, (tenant_id,))]
 
     def revoke(self, key_id: str) -> bool:
@@ -88,10 +88,10 @@ class SQLiteKeys:
 
         return self._database.write(act)
 
-    def expire(self, key_id: str, at_ms: int) -> bool:
-        return self._database.write(lambda connection: _let_expire(connection, key_id, at_ms))
+    def expire(self, key_id: str, expires_at_ms: int) -> bool:
+        return self._database.write(lambda connection: _let_expire(connection, key_id, expires_at_ms))
 
-    def forget(self, key_id: str) -> None:
+    def delete(self, key_id: str) -> None:
         self._database.write(lambda connection: connection.execute(_FORGET, (key_id,)))
 
     def record_use(self, key_hash: str, now_ms: int) -> None:

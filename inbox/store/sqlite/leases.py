@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from inbox.domain.events import Receipt, Status
-from inbox.domain.stats import DEAD, DELIVERED, NONE, Counts, Tally
+from inbox.domain.stats import DEAD, DELIVERED, NO_COUNTS, CountChanges, Counts
 from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.reopened_inboxes import note_reopened
@@ -45,7 +45,7 @@ _NEVER = "SELECT 1 WHERE false"
 _COUNTED: dict[str, tuple[Counts, int]] = {
     Status.DELIVERED: (DELIVERED, 0),
     Status.DEAD: (DEAD, 0),
-    Status.UNDELIVERED: (NONE, 1),
+    Status.UNDELIVERED: (NO_COUNTS, 1),
 }
 """By the stored status that a change results in: what is counted, and how many more events a claim could take."""
 
@@ -85,17 +85,17 @@ class Leases:
         moment = {"tenant_id": tenant_id, "now_ms": now_ms, "now_s": seconds(now_ms), **values}
 
         def act(connection: apsw.Connection) -> list[bool]:
-            tally = Tally()
-            done = [one(connection, receipt, tally) for receipt in receipts]
-            count(connection, tenant_id, now_ms, tally)
-            note_reopened(connection, tenant_id, [inbox for inbox, more in tally.undelivered.items() if more])
+            changes = CountChanges()
+            done = [one(connection, receipt, changes) for receipt in receipts]
+            count(connection, tenant_id, now_ms, changes)
+            note_reopened(connection, tenant_id, [inbox for inbox, more in changes.undelivered.items() if more])
             return done
 
-        def one(connection: apsw.Connection, receipt: Receipt, tally: Tally) -> bool:
+        def one(connection: apsw.Connection, receipt: Receipt, changes: CountChanges) -> bool:
             under = {**moment, "event_id": receipt.event_id, "inbox": receipt.inbox, "claim_id": receipt.claim_id}
             changed: list[Row] = connection.execute(change, under).fetchall()
             for event_type, status in changed:
-                tally.add(receipt.inbox, event_type, *_COUNTED.get(status, (NONE, 0)))
+                changes.add(receipt.inbox, event_type, *_COUNTED.get(status, (NO_COUNTS, 0)))
             return bool(changed) or connection.execute(is_done, under).fetchone() is not None
 
         return self._database.write(act)

@@ -6,7 +6,7 @@ import apsw
 
 from inbox.domain import stats
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PutResult, Status
-from inbox.domain.stats import Tally
+from inbox.domain.stats import CountChanges
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.counting import count, count_gone
 from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes
@@ -38,7 +38,7 @@ def put(
     named = open_inboxes(connection, tenant_id)
     in_default = Status.UNDELIVERED if is_default_enabled(connection, tenant_id) else Status.DELIVERED
     stored, conflicts = [], []
-    tally = Tally()
+    changes = CountChanges()
     for position, event in enumerate(events):
         first = None
         if event.fingerprint is not None:
@@ -50,14 +50,14 @@ def put(
                 status = in_default if inbox == DEFAULT_INBOX else Status.UNDELIVERED
                 _insert(connection, tenant_id, inbox, event, timestamp_ms, status, expires_at_s)
                 undelivered = int(status is Status.UNDELIVERED)
-                tally.add(inbox, event.event_type, stats.received(len(event.payload)), undelivered)
+                changes.add(inbox, event.event_type, stats.received(len(event.payload)), undelivered)
         elif first[0] != event.fingerprint:
             conflicts.append(position)
         happened_ms, status = (first[1], Status(first[2])) if first else (timestamp_ms, in_default)
         stored.append(PutResult(event.event_id, event.event_type, happened_ms, first is not None, status))
     if conflicts:
         raise IdempotencyConflict(conflicts)
-    count(connection, tenant_id, timestamp_ms, tally)
+    count(connection, tenant_id, timestamp_ms, changes)
     return stored
 
 

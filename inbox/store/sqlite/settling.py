@@ -7,7 +7,7 @@ import apsw
 
 from inbox.domain import stats
 from inbox.domain.events import Event, Status
-from inbox.domain.stats import Tally
+from inbox.domain.stats import CountChanges
 from inbox.store.sqlite.counting import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.group_commit import Act
@@ -44,13 +44,13 @@ class Settling:
 
         def settle_and_act(connection: apsw.Connection) -> Callable[[], T] | None:
             settled: list[Row] = connection.execute(_SETTLE, place).fetchall()
-            tally = Tally()
+            changes = CountChanges()
             for status, event_type in settled:
                 if status == Status.DEAD:
-                    tally.add(inbox, event_type, stats.DEAD)
+                    changes.add(inbox, event_type, stats.DEAD)
                 else:
-                    tally.add(inbox, event_type, stats.NONE, 1)
-            count(connection, tenant_id, now_ms, tally)
+                    changes.add(inbox, event_type, stats.NO_COUNTS, 1)
+            count(connection, tenant_id, now_ms, changes)
             if len(settled) == _AT_ONCE:
                 return None
             outcome = act(connection)

@@ -18,7 +18,7 @@ NEWEST = """
 _BEHIND_ALL = 2**63 - 1
 
 
-def append(connection: apsw.Connection, tenant_id: str, trail: Sequence[AuditEntry]) -> None:
+def append(connection: apsw.Connection, tenant_id: str, audit_entries: Sequence[AuditEntry]) -> None:
     connection.executemany(
         _INSERT,
         [
@@ -31,7 +31,7 @@ def append(connection: apsw.Connection, tenant_id: str, trail: Sequence[AuditEnt
                 json.dumps(dict(entry.changes)),
                 entry.forced,
             )
-            for entry in trail
+            for entry in audit_entries
         ],
     )
 

@@ -47,18 +47,18 @@ class SQLiteTenants:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, tenant: Tenant, trail: Sequence[AuditEntry]) -> None:
+    def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         def act(connection: apsw.Connection) -> None:
             if _stored(connection, tenant.tenant_id) is not None:
                 raise TenantExists(f"There is a tenant {tenant.tenant_id} already.")
             if _is_taken(connection, tenant):
                 raise EmailTaken
             connection.execute(_INSERT, _values(tenant))
-            tenant_audit.append(connection, tenant.tenant_id, trail)
+            tenant_audit.append(connection, tenant.tenant_id, audit_entries)
 
         self._database.write(act)
 
-    def change(self, tenant: Tenant, version: int, trail: Sequence[AuditEntry]) -> bool:
+    def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
         def act(connection: apsw.Connection) -> bool:
             stored = _stored(connection, tenant.tenant_id)
             if stored is None or stored.version != version:
@@ -68,7 +68,7 @@ class SQLiteTenants:
             if taken and tenant.email != stored.email:
                 raise EmailTaken
             connection.execute(_UPDATE, _values(tenant) | ({"email_key": None} if taken else {}))
-            tenant_audit.append(connection, tenant.tenant_id, trail)
+            tenant_audit.append(connection, tenant.tenant_id, audit_entries)
             return True
 
         return self._database.write(act)
@@ -83,7 +83,7 @@ class SQLiteTenants:
         rows = self._database.read(page_statement(selection), page_parameters(selection, limit, after))
         return [tenant_of(row) for row in rows]
 
-    def audit(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+    def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         return tenant_audit.newest(self._database, tenant_id, limit, before)
 
     def all(self) -> list[Tenant]:
