@@ -17,16 +17,19 @@ install: $(VENV)/.dev ## only the .venv, with the development requirements
 
 # Options for pytest, such as `make test PYTEST='-k keys'`.
 PYTEST ?=
-# Tests wait for processes and deadlines for a third of their time.
-TESTERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
-test: engines ## the whole suite, on every engine, on every core
-	$(BIN)/pytest -n $(TESTERS) --dist worksteal $(PYTEST)
+# Tests spend a third of their time waiting for processes and timeouts, so there are more workers than cores.
+WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
+RUN_TESTS = $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-test-all: override PYTEST += --all-engines
-test-all: test ## the same, and fails if something that tests run on is missing
+# A missing engine is no error here: pytest skips its tests and its summary names it.
+test: $(VENV)/.dev ## run the quick suite, in minutes: every promise on SQLite and DynamoDB Local
+	@$(BIN)/python -m tests.engines dynamodb_local || true
+	$(RUN_TESTS) -m 'not slow' $(PYTEST)
 
-# Not a reason to stop: the summary of the tests says loudly what did not run.
-engines: $(VENV)/.dev ## fetch what the tests run on: DynamoDB Local, a browser, Zapier's own code, a stand-in for AWS, programs of recipes
+test-all: engines ## run everything else: browser, Zapier's code, emulated AWS, fuzzing, recipes, proxies, crashes
+	$(RUN_TESTS) -m slow $(PYTEST)
+
+engines: $(VENV)/.dev ## install what tests run on: DynamoDB Local, a browser, Zapier's code, an AWS emulator, programs
 	@$(BIN)/python -m tests.engines dynamodb_local zapier programs browser cloud || true
 
 TEMPLATES := $(wildcard deploy/cloudformation/*.yaml)
@@ -58,12 +61,12 @@ cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/expl
 
 # One after the other: each of them takes all that the machine has.
 torture: engines ## the long crash, fault and concurrency runs; at its end a soak
-	$(BIN)/pytest --torture --all-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
+	$(BIN)/pytest --torture --require-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
 recipes: engines ## what docs/how-to/recipes show, with Node-RED, which is fetched first
 	@$(BIN)/python -m tests.engines node_red
-	$(BIN)/pytest --node-red --all-engines tests/recipes
+	$(BIN)/pytest --node-red --require-engines tests/recipes
 
 screenshots: $(VENV)/.dev ## take the console's pictures in docs/images anew
 	@$(BIN)/python -m tests.engines browser

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     if not chosen:
         print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)
         return 2
-    possible = [each for each in chosen if not each.needs_dynamodb or dynamodb_local.is_there()]
+    possible = [each for each in chosen if not each.needs_dynamodb or dynamodb_local.is_available()]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number, each in enumerate(possible, 1):

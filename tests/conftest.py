@@ -1,4 +1,4 @@
-"""What every kind of test may use."""
+"""The two tiers of the suite, and the fixtures that every kind of test may use."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,16 +19,38 @@ from tests.engines.small_disk import SmallDisk
 from tests.service import Service
 from tests.torture import report
 
-# The longest of all.
-_FIRST = ("tests/torture/", "tests/zapier/", "tests/deploy/test_afternoon.py", "tests/deploy/test_image.py")
+# `make test-all` runs these, `make test` everything else. A single test elsewhere is marked with `@pytest.mark.slow`.
+_SLOW = (
+    "tests/api/test_made_up_bodies.py",
+    "tests/browser/",
+    "tests/deploy/test_afternoon.py",
+    "tests/deploy/test_checkov.py",
+    "tests/deploy/test_emulator.py",
+    "tests/deploy/test_image.py",
+    "tests/deploy/test_smoke",
+    "tests/e2e/test_generated_client.py",
+    "tests/e2e/test_memory.py",
+    "tests/e2e/test_proxies.py",
+    "tests/recipes/",
+    "tests/torture/",
+    "tests/zapier/",
+)
+# They start first: a long test that starts last keeps one worker busy while the others have nothing to do.
+_LONGEST = (
+    "tests/zapier/",
+    "tests/deploy/test_afternoon.py",
+    "tests/deploy/test_image.py",
+    "tests/torture/",
+    "tests/e2e/",
+)
 
-_MAY_BE_MISSING = (browser, cloud, container, dynamodb_local, programs, small_disk, zapier)
+_ENGINES = (browser, cloud, container, dynamodb_local, programs, small_disk, zapier)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--torture", action="store_true", help="run the crash and concurrency tests at full length")
-    parser.addoption("--all-engines", action="store_true", help="fail where something that tests run on is missing")
-    parser.addoption("--node-red", action="store_true", help="run the recipe for Node-RED in the real one")
+    parser.addoption("--torture", action="store_true", help="run tests/torture at full length")
+    parser.addoption("--require-engines", action="store_true", help="fail, not skip, if an engine is missing")
+    parser.addoption("--node-red", action="store_true", help="also run the Node-RED recipe in a real Node-RED")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,15 +60,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # Not skipped but not there: a test of a program that was not asked for is no result.
+    # Neither run nor skipped: the summary should not list a test that only `make recipes` runs.
     if collection_path.name == "test_node_red.py" and not config.getoption("--node-red"):
         return True
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # One that is left to the end keeps the other processes waiting. Among themselves they stay in any order.
-    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+    for item in items:
+        if item.nodeid.startswith(_SLOW):
+            item.add_marker("slow")
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONGEST))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -54,14 +79,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     accounts = report.table(each for test in reports for each in test.user_properties)
     for line in [*accounts, *(line for test in reports for line in report.counts(test.nodeid, test.user_properties))]:
         terminalreporter.write_line(line)
-    for engine in _MAY_BE_MISSING:
-        if not engine.is_there():
+    skipped = " ".join(str(test.longrepr) for test in terminalreporter.getreports("skipped"))
+    for engine in _ENGINES:
+        if engine.MISSING in skipped:
             terminalreporter.write_line(engine.MISSING, red=True, bold=True)
 
 
-def _need(engine: ModuleType, request: pytest.FixtureRequest) -> None:
-    if not engine.is_there():
-        if request.config.getoption("--all-engines"):
+def _require(engine: ModuleType, request: pytest.FixtureRequest) -> None:
+    if not engine.is_available():
+        if request.config.getoption("--require-engines"):
             pytest.fail(engine.MISSING)
         pytest.skip(engine.MISSING)
 
@@ -73,14 +99,14 @@ def torture(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def connections() -> Iterator[None]:
-    """What the tests of one engine share is let go at the end."""
+    """Closes the connections that the tests of one engine share."""
     yield
-    DynamoDBHarness.let_go()
+    DynamoDBHarness.close_connections()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def descriptions_of_services() -> Iterator[None]:
-    """botocore reads them anew for every connection, which takes longer than many tests."""
+def botocore_loader() -> Iterator[None]:
+    """One for all connections: botocore parses its service descriptions per loader, which takes longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
@@ -88,9 +114,9 @@ def descriptions_of_services() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_memory() -> Iterator[None]:
-    """Removes the metrics of killed services, as the next start of a service would."""
+    """Removes the metrics folders of killed services, as the next start of a service would."""
     yield
-    # Its workers may still be ending. Services of other test processes keep theirs.
+    # Workers of a killed service may still be exiting. Running services of other test processes keep their folders.
     for _ in range(20):
         with create_metrics_folder() as folder:
             others = [each for each in folder.parent.glob("inbox-metrics-*") if each != folder]
@@ -107,45 +133,48 @@ def moto_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    _need(dynamodb_local, request)
+    _require(dynamodb_local, request)
     with dynamodb_local.running() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def cloud_tools(request: pytest.FixtureRequest) -> None:
-    """What stands in for AWS is there; nothing is started yet."""
-    _need(cloud, request)
+    """Requires the AWS emulator, AWS's command line and checkov; starts nothing."""
+    _require(cloud, request)
 
 
 @pytest.fixture(scope="session")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    _need(browser, request)
+    _require(browser, request)
     with browser.running() as chromium:
         yield chromium
 
 
 @pytest.fixture(scope="session")
 def zapier_folder(request: pytest.FixtureRequest) -> Path:
-    """The integration, with Zapier's own code in place."""
-    _need(zapier, request)
+    """The folder of the integration, with Zapier's own code installed."""
+    _require(zapier, request)
     return zapier.FOLDER
 
 
 @pytest.fixture(scope="session")
 def recipe_programs(request: pytest.FixtureRequest) -> None:
-    """What recipes are written for; without it they are not tried."""
-    _need(programs, request)
+    """Requires the programs that the recipes use."""
+    _require(programs, request)
 
 
 @pytest.fixture(scope="session")
 def containers(request: pytest.FixtureRequest) -> None:
-    """Without them the image is not tried."""
-    _need(container, request)
+    """Requires a kernel that lets this user create containers."""
+    _require(container, request)
 
 
 @pytest.fixture
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # moto shares this process and answers one request at a time, so on a busy machine a response may take longer than
+    # the store waits. It would repeat a write that moto still carries out, and the test would see it happen twice.
+    monkeypatch.setattr("inbox.store.dynamodb.connection._READ_SECONDS", 60)
     for name, value in aws_environment(moto_url).items():
         monkeypatch.setenv(name, value)
 
@@ -173,7 +202,7 @@ def new_service(tmp_path: Path) -> Iterator[Callable[[], Service]]:
 
 @pytest.fixture(scope="session")
 def running_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One for many tests, each with a tenant of its own."""
+    """One service for all tests of this process; each test creates its own tenant."""
     service = Service(tmp_path_factory.mktemp("service"))
     try:
         service.start()
@@ -184,8 +213,8 @@ def running_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servic
 
 @pytest.fixture
 def disk(service: Service, request: pytest.FixtureRequest) -> Iterator[SmallDisk]:
-    """In a folder of the service, for what it is told to keep there."""
-    _need(small_disk, request)
+    """A small file system inside the service's folder."""
+    _require(small_disk, request)
     folder = service.folder / "disk"
     folder.mkdir()
     with SmallDisk(folder) as disk:
@@ -194,13 +223,13 @@ def disk(service: Service, request: pytest.FixtureRequest) -> Iterator[SmallDisk
 
 @pytest.fixture
 def service(new_service: Callable[[], Service]) -> Service:
-    """Not started yet."""
+    """A service that is not started yet."""
     return new_service()
 
 
 @pytest.fixture(params=["sqlite", "dynamodb_local"])
 def on_each_engine(request: pytest.FixtureRequest, service: Service) -> Service:
-    """Not started yet."""
+    """A service that is not started yet."""
     if request.param != "sqlite":
         service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
         assert service.run("init").returncode == 0

@@ -11,10 +11,11 @@ from tests.contract.lives import Lives
 from tests.engines.harnesses import Harness
 
 
-# As many as fit into a test run. From ten lives of a seed on Hypothesis mostly repeats itself with small changes:
+@pytest.mark.slow
+# From ten lives of a seed on Hypothesis mostly repeats itself with small changes:
 # another seed brings more that is new.
 @pytest.mark.parametrize(
-    ("harness", "seeds", "lives"), [("sqlite", 10, 10), ("moto", 1, 4), ("dynamodb-local", 1, 10)], indirect=["harness"]
+    ("harness", "seeds", "lives"), [("sqlite", 10, 10), ("dynamodb-local", 1, 10)], indirect=["harness"]
 )
 def test_an_engine_answers_as_the_model_does(harness: Harness, seeds: int, lives: int, torture: bool) -> None:
     elsewhere, numbers = harness.another(), count()

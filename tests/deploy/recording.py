@@ -22,7 +22,8 @@ _PLUGIN = Path(call_recorder.__file__).stem
 # In every process of pytest's, whatever its path; all that they start find it there.
 sys.modules[_PLUGIN] = call_recorder
 
-_CHOSEN_BY = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "markexpr", "stepwise")
+_CHOSEN_BY = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "stepwise")
+_WHOLE = ("", "not slow")
 _WHAT_TO_DO = f"Add the test that is missing, or change {CALLS.name} and the policies that test_rights.py names then."
 
 
@@ -74,4 +75,5 @@ def differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
 
 def _is_whole(config: pytest.Config) -> bool:
     is_chosen = any(getattr(config.option, each, None) for each in _CHOSEN_BY)
-    return config.args_source is pytest.Config.ArgsSource.TESTPATHS and not is_chosen and dynamodb_local.is_there()
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr in _WHOLE
+    return is_whole and not is_chosen and dynamodb_local.is_available()

@@ -17,10 +17,10 @@ def test_python_may_be_where_the_image_has_its_packages(tmp_path: Path, monkeypa
 @pytest.mark.usefixtures("containers")
 def test_without_a_python_that_runs_in_it_there_is_no_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/nowhere/python")
-    assert not container.is_there()
+    assert not container.is_available()
 
 
 @pytest.mark.usefixtures("containers")
 def test_where_nothing_can_be_written_beside_python_there_is_no_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(container, "WRITTEN_TO", ("/opt", "/proc"))
-    assert not container.is_there()
+    assert not container.is_available()

@@ -1,4 +1,4 @@
-"""What only the DynamoDB store owns, on the engine that can tell."""
+"""Fixtures for what only the DynamoDB store promises. Tests run on DynamoDB Local unless they say otherwise."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -22,10 +22,14 @@ ANY_SIZE = 1_000_000
 ALL_ATTEMPTS = 3
 
 
-@pytest.fixture(params=["moto", "dynamodb_local"])
+@pytest.fixture
 def engine(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
+    name: str = getattr(request, "param", "dynamodb_local")
     return name
+
+
+# On moto the store claims each event by an update of its own: see tests/engines/moto_server.py.
+both_ways_to_claim = pytest.mark.parametrize("engine", ["moto", "dynamodb_local"], indirect=True)
 
 
 @pytest.fixture
@@ -33,7 +37,7 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
     request.getfixturevalue(f"on_{engine}")
     harness = DynamoDBHarness()
     yield harness
-    # Each test has a tenant of its own here. Elsewhere some look at all that there are, and moto at every call.
+    # Each test has its own tenant here, but some tests of the contract look at all tenants.
     for table in (EVENTS, TENANTS):
         harness.empty(table)
 

@@ -184,7 +184,6 @@ def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Ite
     watch.close()
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_question_about_an_inbox_is_two_queries(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
 ) -> None:
@@ -202,7 +201,6 @@ def test_question_about_an_inbox_is_two_queries(
 
 
 @pytest.mark.usefixtures("no_pauses")
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_throttled_query_is_repeated_at_the_next_turn(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
 ) -> None:
@@ -215,7 +213,6 @@ def test_throttled_query_is_repeated_at_the_next_turn(
     assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_event_in_any_shard_is_reported(store: DynamoDBStore, watch_of_store: DynamoDBArrivals, tenant: str) -> None:
     store.tenants.create(named(tenant), [entry()])
     store.tenants.shard(tenant, 4, NOW)

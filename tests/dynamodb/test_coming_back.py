@@ -10,8 +10,6 @@ from inbox.store.dynamodb import DynamoDBStore, availability, replaying, status_
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 
 def lease(store: DynamoDBStore, tenant: str, most: int, now_ms: int, attempt: str | None = None) -> list[Event]:
     size = PageSize(most, ANY_SIZE)

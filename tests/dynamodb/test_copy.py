@@ -21,8 +21,6 @@ from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, key_of, keyed
 from tests.engines.harnesses import MAX_DELIVERIES
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 
 @pytest.fixture
 def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:

@@ -16,8 +16,6 @@ from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, filled, 
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Wire
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 
 def undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
     """As the index has them."""

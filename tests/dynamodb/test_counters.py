@@ -11,8 +11,6 @@ from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.dynamodb.counted import TODAY, send, totals
 from tests.engines.wire import Wire
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 
 def test_an_item_has_room_for_so_many_types_whoever_writes_them(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str

@@ -23,8 +23,6 @@ from tests.dynamodb.counted import TODAY, send, totals
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 
 class Seconds:
     """The clock that says when counts are due."""

@@ -8,8 +8,6 @@ from inbox.store.dynamodb import DynamoDBStore, status_index
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.wire import Wire
 
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
-
 SOON = NOW // 1000 + 10
 AFTERWARDS = NOW + 10_000
 

@@ -15,7 +15,17 @@ from inbox.store.dynamodb.changes import Change, Outcome
 from inbox.store.dynamodb.items import to_entry
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of
-from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, filled, have_polled_before, keyed
+from tests.dynamodb.conftest import (
+    ALL_ATTEMPTS,
+    ANY_SIZE,
+    LATER,
+    NOW,
+    both_ways_to_claim,
+    claim,
+    filled,
+    have_polled_before,
+    keyed,
+)
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -52,6 +62,7 @@ def lease(store: DynamoDBStore, tenant: str) -> list[Receipt]:
     return receipts_of(poll(store, tenant, LEASE_UNTIL))
 
 
+@both_ways_to_claim
 @each_mode
 @each_attempt
 def test_claim_returns_its_events(
@@ -69,7 +80,6 @@ def test_claim_returns_its_events(
     assert claim(store, tenant) == []
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_one_read_is_enough_for_all_events_of_a_claim(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
 ) -> None:
@@ -80,8 +90,6 @@ def test_one_read_is_enough_for_all_events_of_a_claim(
     assert wire.calls["BatchGetItem"] == 1
 
 
-# On moto each event is an update of its own, and some of them would be answered.
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @each_attempt
 def test_consumed_events_are_not_lost_if_the_read_fails_as_well(
     store: DynamoDBStore,

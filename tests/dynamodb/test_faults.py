@@ -170,8 +170,6 @@ def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
     assert sorted(claim(store, tenant)) == sorted(event.event_id for event in theirs)
 
 
-# moto does not know a transaction again that it has carried out, though botocore marks the repeat.
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER, Fault.THROTTLED])
 def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
     first = named(tenant, email=f"ops@{tenant}.example")

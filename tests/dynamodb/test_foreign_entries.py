@@ -17,7 +17,6 @@ from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 pytestmark = [
     pytest.mark.usefixtures("no_pauses"),
-    pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True),
 ]
 
 each_inbox = pytest.mark.parametrize("inbox", [DEFAULT_INBOX, "crm"])

@@ -12,7 +12,16 @@ from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.changes import Change
 from inbox.store.dynamodb.items import to_entry
 from inbox.store.dynamodb.layout import event_key
-from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
+from tests.dynamodb.conftest import (
+    ALL_ATTEMPTS,
+    ANY_SIZE,
+    LATER,
+    NOW,
+    both_ways_to_claim,
+    claim,
+    fresh,
+    have_polled_before,
+)
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
@@ -38,6 +47,7 @@ def lose_a_claim(
         claim(store, tenant)
 
 
+@both_ways_to_claim
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
 def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
     engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
@@ -51,7 +61,6 @@ def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
     assert claim(store, tenant) == []
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     have_polled_before(store, tenant)
     events = [fresh() for _ in range(60)]
@@ -159,7 +168,6 @@ def test_a_claim_that_arrives_late_takes_nothing_that_was_replayed_meanwhile(
     assert claim(other_store, tenant) == [event.event_id]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +185,6 @@ def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
     assert claim(store, tenant) == [event.event_id]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_a_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     for _ in range(2):
         store.events.put(tenant, [fresh()], NOW, LATER)

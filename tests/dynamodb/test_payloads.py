@@ -42,14 +42,12 @@ NOT_EXACT = [
 ]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @pytest.mark.parametrize("payload", EXACT)
 def test_a_small_payload_is_a_native_map(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
     assert set(payloads.to_attribute(payload)) == {"M"}
     assert exact(kept(store, tenant, payload)) == exact(payload)
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @pytest.mark.parametrize("payload", NOT_EXACT, ids=lambda payload: payload[:20])
 def test_what_a_map_would_change_is_kept_as_text(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
     assert set(payloads.to_attribute(payload)) == {"B"}

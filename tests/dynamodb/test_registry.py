@@ -169,7 +169,6 @@ def test_a_tenant_that_an_index_shows_in_two_states_is_listed_once_in_the_later(
     assert store.tenants.page(TenantSelection(include_inactive=True), 9, None) == [each]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_listing_all_tenants_reads_nothing_but_tenants(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     store.tenants.create(named(tenant), [entry()])
     for day in range(20):

@@ -34,7 +34,6 @@ def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Calla
         return list(pool.map(outcome, acts))
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_of_eight_who_race_for_an_e_mail_one_becomes_a_tenant(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +48,6 @@ def test_of_eight_who_race_for_an_e_mail_one_becomes_a_tenant(
     assert by_index_email(harness, f"ops@{tenant}.example") == [winner.tenant_id]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_of_eight_who_race_for_an_id_one_gets_it(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +59,6 @@ def test_of_eight_who_race_for_an_id_one_gets_it(
     assert store.tenants.get(tenant) == racers[outcomes.index(None)]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_of_eight_who_change_one_version_one_does(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +72,6 @@ def test_of_eight_who_change_one_version_one_does(
     assert store.tenants.get(tenant) == winner
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 def test_of_two_who_change_to_one_e_mail_one_gets_it(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

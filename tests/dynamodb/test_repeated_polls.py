@@ -33,7 +33,6 @@ def events(store: DynamoDBStore, tenant: str) -> list[str]:
     return [event.event_id for event in events]
 
 
-@pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 @pytest.mark.parametrize("after", [0, 1, 2])
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR_AFTER])
 def test_a_poll_that_broke_off_is_taken_up_by_another_process(

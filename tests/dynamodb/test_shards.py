@@ -102,8 +102,6 @@ def test_only_a_tenant_can_be_spread(store: DynamoDBStore) -> None:
         store.tenants.shard("nobody", 4, NOW)
 
 
-# Under load moto answers late, and a replay does not count an event whose response was lost.
-on_dynamodb_local = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 EVERYTHING = PageSize(500, ANY_SIZE)
 INBOX = "3"
 
@@ -113,7 +111,6 @@ def ids_of_shard(number: int, count: int, of: int = 4) -> list[str]:
     return [str(uuid.UUID(int=each * of + number)) for each in range(2**100, 2**100 + count)]
 
 
-@on_dynamodb_local
 def test_inbox_named_by_digits_does_not_read_a_shard_of_default(
     harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +144,6 @@ def sharded_before(harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.Mo
     return store
 
 
-@on_dynamodb_local
 def test_tenant_sharded_by_an_earlier_release_keeps_its_partitions(
     harness: DynamoDBHarness, sharded_before: DynamoDBStore, tenant: str
 ) -> None:
@@ -175,7 +171,6 @@ def resharded(
     return store, old + new
 
 
-@on_dynamodb_local
 @pytest.mark.parametrize("inbox", [DEFAULT_INBOX, INBOX])
 def test_events_of_both_releases_are_found(
     resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str, inbox: str
@@ -190,7 +185,6 @@ def test_events_of_both_releases_are_found(
     assert store.counters.undelivered(tenant, inbox, SOON).count == len(ids)
 
 
-@on_dynamodb_local
 @pytest.mark.parametrize("inbox", [DEFAULT_INBOX, INBOX])
 def test_events_of_both_releases_live_on(
     resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str, inbox: str
@@ -208,7 +202,6 @@ def test_events_of_both_releases_live_on(
     assert ids_of(delivered.events) == ids
 
 
-@on_dynamodb_local
 def test_events_of_both_releases_are_counted_and_deleted(
     resharded: tuple[DynamoDBStore, list[NewEvent]], tenant: str
 ) -> None:

@@ -3,14 +3,10 @@
 import json
 from contextlib import closing
 
-import pytest
-
 from bench.cost.measuring import Measuring
 from bench.cost.sheet import UNITS
 from inbox.store.dynamodb.connection import Connection
 from tests.engines.harnesses import DynamoDBHarness
-
-pytestmark = pytest.mark.parametrize("engine", ["dynamodb_local"], indirect=True)
 
 
 def test_every_step_of_an_events_life_costs_the_units_that_are_written_down(harness: DynamoDBHarness) -> None:

@@ -34,7 +34,7 @@ MISSING = (
 )
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     return _AXE.exists() and _executable() is not None
 
 

@@ -28,7 +28,7 @@ MISSING = (
 )
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     return all(_folder(tool).is_dir() for tool in _TOOLS)
 
 

@@ -33,7 +33,7 @@ MISSING = (
 )
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     python = str(Path(sys.executable).resolve())
     with tempfile.TemporaryDirectory() as folder:
         layer = Layer(Path(folder))

@@ -27,7 +27,7 @@ _FOR_A_SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 MISSING = "DynamoDB Local DID NOT RUN: `make engines` says what is missing. What was not tested on it is not tested."
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     return _FOLDER.is_dir() and shutil.which("java") is not None
 
 

@@ -1,4 +1,4 @@
-"""A store on each engine, as the contract suite handles it."""
+"""One class per engine that opens, reopens and empties a store for the contract suite."""
 
 import os
 import uuid
@@ -15,7 +15,7 @@ from inbox.store.sqlite import SQLiteStore
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 
 MAX_DELIVERIES = 3
-# Whoever changes an inbox waits as long. A moment is as good as a second, and the suite changes many.
+# Every change of an inbox waits this long, and the suite makes many.
 REMEMBER_SECONDS = 0.05
 
 
@@ -23,13 +23,13 @@ class Harness(Protocol):
     store: Store
 
     def another(self) -> Store:
-        """The same store as another process would open it."""
+        """Returns the store as a second process would open it."""
 
     def reopen(self) -> None:
-        """As after a restart: what was not kept is gone."""
+        """Opens the store again, as after a restart."""
 
     def settle(self) -> None:
-        """Waits until a lagging index has caught up."""
+        """Returns when every index has caught up."""
 
     def close(self) -> None: ...
 
@@ -51,7 +51,7 @@ class _Harness:
         self.store = self._open_store()
 
     def settle(self) -> None:
-        """Where the index never lags."""
+        pass
 
     def close(self) -> None:
         for store in (self.store, *self._others):
@@ -63,36 +63,39 @@ class SQLiteHarness(_Harness):
         super().__init__(lambda: SQLiteStore(folder / "inbox.db", MAX_DELIVERIES))
 
 
-class _Kept(Connection):
-    """Outlives the stores that use it."""
+class _SharedConnection(Connection):
+    """Stays open when a store that uses it closes."""
 
     def close(self) -> None:
-        """Only by `let_go`."""
+        pass
 
-    def let_go(self) -> None:
+    def close_for_good(self) -> None:
         super().close()
 
 
 class DynamoDBHarness(_Harness):
-    """On the engine that the environment names. Tables and connections take longer than most tests: one for all."""
+    """On the engine that the environment names.
 
-    _kept: ClassVar[dict[str, _Kept]] = {}
+    All harnesses share one connection and one set of tables per engine: creating them takes longer than most tests.
+    """
 
-    def __init__(self, connect: Callable[[Connection], Connection] = lambda kept: kept) -> None:
+    _shared: ClassVar[dict[str, _SharedConnection]] = {}
+
+    def __init__(self, connect: Callable[[Connection], Connection] = lambda shared: shared) -> None:
         engine = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
-        is_first = engine not in self._kept
+        is_first = engine not in self._shared
         if is_first:
-            self._kept[engine] = _Kept(f"test-{uuid.uuid4().hex[:8]}-", 16)
-        self.connection = self._kept[engine]
+            self._shared[engine] = _SharedConnection(f"test-{uuid.uuid4().hex[:8]}-", 16)
+        self.connection = self._shared[engine]
         self.prefix = self.connection.table("")
         super().__init__(
             lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, REMEMBER_SECONDS), has_to_init=is_first
         )
 
     @classmethod
-    def let_go(cls) -> None:
-        while cls._kept:
-            cls._kept.popitem()[1].let_go()
+    def close_connections(cls) -> None:
+        while cls._shared:
+            cls._shared.popitem()[1].close_for_good()
 
     def close(self) -> None:
         super().close()
@@ -117,8 +120,8 @@ class DynamoDBHarness(_Harness):
 class LaggingHarness(DynamoDBHarness):
     def __init__(self) -> None:
         self._index = LaggingIndex()
-        super().__init__(lambda kept: LaggingConnection(kept, self._index))
-        # It looks through the whole table at every call, and the tests in tests/dynamodb leave their events there.
+        super().__init__(lambda shared: LaggingConnection(shared, self._index))
+        # Every call scans the whole table, and the tests in tests/dynamodb leave their events there.
         self.empty(EVENTS)
 
     def settle(self) -> None:

@@ -1,12 +1,11 @@
-"""moto's server, always there and not always right.
+"""moto's server. It needs nothing installed, and differs from DynamoDB in these points:
 
-What it is known to do wrong, and what that means here:
-
-- PartiQL: a statement with a false condition is carried out, and reported as a success. The store finds out and claims
-  by single conditional updates, so it is those that are tested on moto, and the statements on DynamoDB Local.
-- No locks: two requests at the same time can both find their condition true. They are let in one at a time here.
-- Consumed capacity is made up. What things cost is tested on DynamoDB Local.
-- Expiry deletes nothing, which is also true of DynamoDB Local.
+- PartiQL: moto carries out a statement whose condition is false and reports success. The store detects that and claims
+  by single conditional updates, so moto tests those and DynamoDB Local tests the statements.
+- No locks: two requests at the same time can both find their condition true. So they run one at a time here.
+- Consumed capacity is invented. Costs are tested on DynamoDB Local.
+- A transaction that botocore repeats is carried out twice.
+- Expired items are never deleted.
 """
 
 import threading
@@ -20,7 +19,7 @@ from moto.server import ThreadedMotoServer
 
 @contextmanager
 def running() -> Iterator[str]:
-    """Its URL, for as long as it runs."""
+    """Starts the server and yields its URL."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     try:
@@ -33,7 +32,7 @@ def running() -> Iterator[str]:
 
 
 def _one_at_a_time(app: Any) -> Any:
-    """In the order in which they came: a plain lock may pass over one of many for longer than its caller waits."""
+    """First come, first served: a plain lock may leave one of many waiting longer than its client does."""
     mutex = threading.Lock()
     turns: deque[threading.Lock] = deque()
 

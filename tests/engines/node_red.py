@@ -26,7 +26,7 @@ _SETTINGS = """module.exports = {
 """
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     return _FOLDER.is_dir() and shutil.which("node") is not None
 
 

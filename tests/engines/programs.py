@@ -22,7 +22,7 @@ MISSING = (
 )
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     return all(shutil.which(name) is not None for name in _PACKAGES)
 
 

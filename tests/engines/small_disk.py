@@ -14,7 +14,7 @@ MISSING = (
 )
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     try:
         with SmallDisk(Path("/mnt")):
             return True

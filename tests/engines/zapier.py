@@ -16,12 +16,12 @@ _INSTALLED = FOLDER / "node_modules" / ".package-lock.json"
 MISSING = "Zapier's checks DID NOT RUN: `make engines` says what is missing. The integration in zapier/ is not tested."
 
 
-def is_there() -> bool:
+def is_available() -> bool:
     is_current = _INSTALLED.exists() and _INSTALLED.stat().st_mtime >= _PINS.stat().st_mtime
     return is_current and shutil.which("node") is not None
 
 
 def fetch() -> None:
     """Raises where it cannot be had."""
-    if not is_there():
+    if not is_available():
         npm.install(FOLDER)

@@ -50,7 +50,7 @@ def ids_in(file: Path) -> list[str]:
 @pytest.fixture
 def node(tmp_path: Path, service: Service) -> Iterator[NodeRed]:
     """Not started yet, with a key of the tenant `acme`."""
-    assert node_red.is_there(), node_red.MISSING
+    assert node_red.is_available(), node_red.MISSING
     folder = tmp_path / "node-red"
     folder.mkdir()
     node = NodeRed(folder, service.environment | {"INBOX_API_KEY": service.create_key("acme")})

@@ -139,7 +139,7 @@ def test_no_row_of_such_a_name_is_wrong_usage(monkeypatch: pytest.MonkeyPatch, f
 
 def test_a_row_that_cannot_be_measured_is_not_met(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     measuring(monkeypatch, WITHIN_NOISE, needs_dynamodb=True)
-    monkeypatch.setattr("tests.engines.dynamodb_local.is_there", lambda: False)
+    monkeypatch.setattr("tests.engines.dynamodb_local.is_available", lambda: False)
 
     assert program.main([]) == 1
     assert not (folder / "results.json").exists()
