@@ -116,4 +116,4 @@ def _environment() -> _Environment:
     """Read at the first call, and kept for as long as the Lambda stays warm."""
     # boto3 itself reads only AWS_DEFAULT_REGION, for which this leaves room.
     lookup = Lookup(os.environ.get("INBOX_TABLE_PREFIX", ""), os.environ.get("AWS_REGION"))
-    return _Environment(lookup, sealing.checked_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", "")))
+    return _Environment(lookup, sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", "")))

@@ -22,7 +22,7 @@ class Sealed:
     sealed_at_ms: int
 
 
-def checked_secret(text: str) -> str:
+def parse_secret(text: str) -> str:
     """As both sides read it, whatever blanks stand around it; empty where nothing is to be sealed."""
     secret = text.strip()
     if secret and not 32 <= len(secret) <= 1024:
@@ -42,7 +42,7 @@ def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
     return f"{signed}.{_mac(signed, secret)}"
 
 
-def opened(text: str, key_hash: str, secret: str) -> Sealed | None:
+def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
     """None for whatever was not sealed for this key with this secret."""
     signed, _, mac = text.rpartition(".")
     # Without a secret anybody could make a seal.

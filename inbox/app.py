@@ -21,7 +21,7 @@ from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
 from inbox.services.consume import ConsumeService
-from inbox.services.history import History
+from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
 from inbox.services.publish import PublishService
@@ -45,7 +45,7 @@ class Shared:
     """What the processes of a service have in common, where it is made before they are forked."""
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
-    met_keys: TokenBuckets = field(default_factory=TokenBuckets)
+    recently_valid_keys: TokenBuckets = field(default_factory=TokenBuckets)
     metrics_folder: Path | None = None
     clock: Clock = field(default_factory=Clock)
     needed_disk_bytes: SharedInteger = field(default_factory=SharedInteger)
@@ -54,14 +54,14 @@ class Shared:
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
     metrics = Metrics(settings.engine, shared.metrics_folder)
-    store.set_batch_listener(metrics.batch_written)
-    store = MeasuredStore(store, metrics.of_operation)
+    store.set_batch_listener(metrics.observe_batch)
+    store = MeasuredStore(store, metrics.store_observer)
     app = InboxApp("inbox", static_folder=None)
     if settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
-    cache = KeyCache(settings.key_cache_seconds, shared.met_keys)
-    limits = Limits(requests_a_second=settings.rate_limit, failures_a_minute=settings.auth_failure_limit)
-    arrivals = Arrivals(store.watch_arrivals, store.now_ms, metrics.waiting_polls_changed)
+    cache = KeyCache(settings.key_cache_seconds, shared.recently_valid_keys)
+    limits = Limits(requests_per_second=settings.rate_limit, failures_per_minute=settings.auth_failure_limit)
+    arrivals = Arrivals(store.watch_arrivals, store.now_ms, metrics.add_waiting_polls)
     api.install(
         app,
         Services(
@@ -72,16 +72,16 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 limits,
                 settings.authorizer_secret,
                 store.now_ms,
-                metrics.key_looked_up,
+                metrics.count_key_lookup,
             ),
             publish=PublishService(
                 store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify
             ),
             consume=ConsumeService(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
-            waits=ThreadWaits(metrics.poll_waits),
+            waits=ThreadWaits(metrics.waiting_poll),
             arrivals=arrivals,
-            history=History(store.events, store.inboxes, store.now_ms, arrivals.notify),
-            inboxes=InboxService(store.inboxes, store.tenants, store.now_ms, on_removal=arrivals.notify),
+            history=HistoryService(store.events, store.inboxes, store.now_ms, arrivals.notify),
+            inboxes=InboxService(store.inboxes, store.tenants, store.now_ms, on_deletion=arrivals.notify),
             keys=KeyService(store.keys, store.tenants, store.now_ms),
             tenants=TenantService(store.tenants, store.now_ms),
             stats=StatsService(store.counters, store.inboxes, store.now_ms),
@@ -91,7 +91,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
             max_event_bytes=settings.max_event_bytes,
             body_budget=body_budget(settings),
         ),
-        metrics.answered,
+        metrics.observe_response,
     )
     console.install(app)
     return app

@@ -42,10 +42,12 @@ class FieldError:
 
 class InvalidRequest(InboxError):
     def __init__(
-        self, faults: Sequence[FieldError], detail: str = "The request does not have the form that this call takes."
+        self,
+        field_errors: Sequence[FieldError],
+        detail: str = "The request does not have the form that this call takes.",
     ) -> None:
         super().__init__(detail)
-        self.faults = tuple(faults)
+        self.field_errors = tuple(field_errors)
 
 
 class EventTooLarge(InboxError):
@@ -54,7 +56,7 @@ class EventTooLarge(InboxError):
     def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
         self.positions = tuple(positions)
-        self.faults: tuple[FieldError, ...] = ()
+        self.field_errors: tuple[FieldError, ...] = ()
 
 
 class IdempotencyConflict(InboxError):
@@ -63,7 +65,7 @@ class IdempotencyConflict(InboxError):
     def __init__(self, positions: Sequence[int]) -> None:
         super().__init__("The idempotency key was used for a different event before. Nothing was stored.")
         self.positions = tuple(positions)
-        self.faults: tuple[FieldError, ...] = ()
+        self.field_errors: tuple[FieldError, ...] = ()
 
 
 class NotFound(InboxError):
@@ -103,8 +105,8 @@ class TooManyFailures(InboxError):
 
 
 class RateLimited(InboxError):
-    def __init__(self, requests_a_second: int, wait_seconds: float) -> None:
-        super().__init__(f"The tenant may make {requests_a_second} requests a second.")
+    def __init__(self, requests_per_second: int, wait_seconds: float) -> None:
+        super().__init__(f"The tenant may make {requests_per_second} requests a second.")
         self.wait_seconds = wait_seconds
 
 

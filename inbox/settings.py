@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from authorizer.sealing import checked_secret
+from authorizer.sealing import parse_secret
 from inbox.domain.tenants import MAX_RATE_LIMIT
 from inbox.errors import SettingsError
 
@@ -92,7 +92,7 @@ class Settings:
     rate_limit: int = _setting(0, _whole(0, MAX_RATE_LIMIT))
     auth_failure_limit: int = _setting(300, _whole(0, 1_000_000))
     trusted_proxies: int = _setting(0, _whole(0, 10))
-    authorizer_secret: str = _setting("", checked_secret, secret=True)
+    authorizer_secret: str = _setting("", parse_secret, secret=True)
     log_format: str = _setting("json", _log_format)
     api_key: str = _setting("", str.strip, secret=True)
     url: str = _setting("", _words)
@@ -115,7 +115,7 @@ class Settings:
     def engine(self) -> str:
         return "dynamodb" if self.sqlite_path is None else "sqlite"
 
-    def shown(self) -> dict[str, str]:
+    def as_variables(self) -> dict[str, str]:
         """Every setting by the name of its variable, secrets hidden."""
         return {
             variable_of(each.name): "(hidden)"

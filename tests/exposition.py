@@ -37,9 +37,9 @@ def every_metric() -> dict[str, Metric]:
     """All that there are, by the names that Prometheus knows them by, with a sample at least of each."""
     metrics = Metrics("sqlite")
     for may_wait in (False, True):
-        metrics.answered("/inbox", "GET", 200, 0.1, may_wait=may_wait)
-    metrics.key_looked_up("cache")
-    metrics.of_operation("events.put")(0.1, [], False)
+        metrics.observe_response("/inbox", "GET", 200, 0.1, may_wait=may_wait)
+    metrics.count_key_lookup("cache")
+    metrics.store_observer("events.put")(0.1, [], False)
     families = Exposition(metrics.exposition().decode()).families
     assert all(family.samples for family in families)
     return {f"{each.name}_total" if each.type == "counter" else each.name: each for each in families}

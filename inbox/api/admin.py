@@ -31,14 +31,14 @@ blueprint = Blueprint("admin", __name__, description="The registry of tenants.")
 
 
 @blueprint.route("/admin/tenants", methods=["GET"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(TenantListParameters(), location="query")
 @blueprint.response(200, TenantPage, description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 422, 503)
 def list_tenants(parameters: tuple[TenantSelection, int, TenantPosition | None]) -> Response:
     """List tenants by status and date"""
     tenants, more = services().tenants.page(*parameters)
-    start_at = place_text(tenants[-1].place) if more else None
+    start_at = place_text(tenants[-1].position) if more else None
     document = {
         "tenants": [tenant_document(tenant) for tenant in tenants],
         "moreAvailable": more,
@@ -48,7 +48,7 @@ def list_tenants(parameters: tuple[TenantSelection, int, TenantPosition | None])
 
 
 @blueprint.route("/admin/tenants", methods=["POST"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(NewTenantBody())
 @blueprint.response(201, RegisteredTenant, description="It is new, and UNVALIDATED.", headers=LOCATION)
@@ -63,7 +63,7 @@ def create_tenant(_parameters: dict[str, Any], body: dict[str, Any]) -> Response
 
 
 @blueprint.route("/admin/tenants/<tenant_id>", methods=["GET"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, RegisteredTenant)
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -73,7 +73,7 @@ def get_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 
 
 @blueprint.route("/admin/tenants/<tenant_id>", methods=["PATCH"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(TenantBody())
 @blueprint.response(200, RegisteredTenant)
@@ -87,7 +87,7 @@ def update_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: 
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/status", methods=["PUT"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(StatusBody())
 @blueprint.response(200, RegisteredTenant)
@@ -102,7 +102,7 @@ def set_tenant_status(_parameters: dict[str, Any], body: dict[str, Any], tenant_
 
 
 @blueprint.route("/admin/tenants/<tenant_id>", methods=["DELETE"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(204, description="Its keys no longer work; nothing of it is removed.")
 @blueprint.refusals(401, 403, 404, NOT_ALLOWED, 422, 503)
@@ -113,7 +113,7 @@ def delete_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/restore", methods=["POST"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, RegisteredTenant)
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -123,7 +123,7 @@ def restore_tenant(_parameters: dict[str, Any], tenant_id: str) -> Response:
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/audit", methods=["GET"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(AuditParameters(), location="query")
 @blueprint.response(200, AuditDocument(many=True), description="Newest first.", headers=NEXT)
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -135,7 +135,7 @@ def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
 
 
 @blueprint.route("/admin/tenants/<tenant_id>/keys", methods=["POST"])
-@requires(Scope.ADMIN, afresh=True)
+@requires(Scope.ADMIN, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
@@ -143,5 +143,5 @@ def list_tenant_audit(parameters: dict[str, Any], tenant_id: str) -> Response:
 def create_key_for_tenant(_parameters: dict[str, Any], body: dict[str, Any], tenant_id: str) -> Response:
     """Make a key for a tenant: its first, with which it can make others"""
     new = new_key(tenant_id, body)
-    services().tenants.record_key_creation(tenant_id, principal().key_id, new.about.key_id)
+    services().tenants.record_key_creation(tenant_id, principal().key_id, new.metadata.key_id)
     return shown_once(new)

@@ -28,11 +28,10 @@ _SEAL = "HTTP_X_INBOX_PRINCIPAL"
 _ALLOWANCE = "inbox.allowance"
 
 
-def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def requires(*scopes: Scope, bypass_cache: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Lets a view run only for a key with one of these scopes; without any it takes every valid key.
 
-    With `afresh` nothing that is remembered of the key counts: where it could make another key, one that was revoked a
-    moment ago must not live on in that.
+    With `bypass_cache` the store is asked, whatever is cached: a key revoked a moment ago must not create another one.
     """
 
     def decorate(view: Callable[P, R]) -> Callable[P, R]:
@@ -40,7 +39,7 @@ def requires(*scopes: Scope, afresh: bool = False) -> Callable[[Callable[P, R]],
 
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            caller = _identify(afresh=afresh)
+            caller = _identify(bypass_cache=bypass_cache)
             _count(caller)
             _check(caller, scopes)
             if not takes_body:
@@ -79,8 +78,8 @@ def missing_scope(*scopes: Scope) -> Refusal:
     return Refusal(MISSING_SCOPE, f"This call needs a key with the scope {' or '.join(scopes)}.")
 
 
-def _identify(*, afresh: bool = False) -> Principal:
-    caller = services().authenticator.identify(*_credentials(request.environ), afresh=afresh)
+def _identify(*, bypass_cache: bool = False) -> Principal:
+    caller = services().authenticator.identify(*_credentials(request.environ), bypass_cache=bypass_cache)
     g.principal = caller
     note_tenant(caller.tenant_id)
     return caller
@@ -108,13 +107,13 @@ def _count(caller: Principal) -> None:
     if allowance is None:
         return
     after_this_request(lambda response: _with_allowance(response, allowance))
-    if allowance.standing.wait_seconds:
-        raise RateLimited(allowance.requests_a_second, allowance.standing.wait_seconds)
+    if allowance.bucket.wait_seconds:
+        raise RateLimited(allowance.requests_per_second, allowance.bucket.wait_seconds)
 
 
 def _with_allowance(response: Response, allowance: RateLimitState) -> Response:
     """As draft-ietf-httpapi-ratelimit-headers has it."""
-    standing = allowance.standing
-    response.headers["RateLimit-Policy"] = f'"tenant";q={allowance.requests_a_second};w=1'
-    response.headers["RateLimit"] = f'"tenant";r={standing.remaining};t={standing.full_in_seconds}'
+    bucket = allowance.bucket
+    response.headers["RateLimit-Policy"] = f'"tenant";q={allowance.requests_per_second};w=1'
+    response.headers["RateLimit"] = f'"tenant";r={bucket.remaining};t={bucket.full_in_seconds}'
     return response

@@ -75,6 +75,6 @@ def _first_example(field: Field[Any]) -> list[Any]:
 
 def _example_of_problem(problem: Problem) -> Any:
     # Every call refuses what it does not know.
-    faults = [FieldError("/surprise", "Unknown field.")] if problem is INVALID_REQUEST else []
+    field_errors = [FieldError("/surprise", "Unknown field.")] if problem is INVALID_REQUEST else []
     detail = _DETAILS.get(problem.slug, problem.meaning)
-    return orjson.loads(problem_document(problem, detail, REQUEST_ID, faults))
+    return orjson.loads(problem_document(problem, detail, REQUEST_ID, field_errors))

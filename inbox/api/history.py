@@ -43,7 +43,7 @@ def list_events(parameters: dict[str, Any]) -> Response:
 @blueprint.refusals(401, 403, 404, 422, 503)
 def get_event(parameters: dict[str, str], event_id: Any) -> Response:
     """Look at one event"""
-    event = services().history.look_up(principal().tenant_id, parameters["inbox"], str(event_id))
+    event = services().history.get(principal().tenant_id, parameters["inbox"], str(event_id))
     return json_answer(event_document(event))
 
 

@@ -163,18 +163,18 @@ def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Re
 
     if parameters["wait"]:
         note_wait()
-        page = _take_or_wait(take, (tenant_id, inbox), parameters["wait"], scopes)
+        page = _claim_or_wait(take, (tenant_id, inbox), parameters["wait"], scopes)
     else:
         page = take()
     documents = [event_document(event) for event in page.events]
     return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})
 
 
-def _take_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
+def _claim_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
     long_polls = request.environ.get(LONG_POLLS)
     if long_polls is not None:
         # The whole request is run again when an event may have arrived.
-        page: Page = long_polls.take_or_wait(request.environ, inbox_key, seconds, take, current_access(*scopes))
+        page: Page = long_polls.claim_or_wait(request.environ, inbox_key, seconds, take, current_access(*scopes))
         return page
 
     def check_and_take() -> Page:
@@ -182,7 +182,7 @@ def _take_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, s
         check_again(*scopes)
         return take()
 
-    return services().waits.take_or_wait(seconds, check_and_take, _client_is_gone)
+    return services().waits.claim_or_wait(seconds, check_and_take, _client_is_gone)
 
 
 def _client_is_gone() -> bool:

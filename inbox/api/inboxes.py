@@ -76,5 +76,5 @@ def remove_inbox(_parameters: dict[str, Any], name: str) -> Response:
 
     From the first call on nobody sees it. A 503 says that there are more copies, and repeating the call goes on.
     """
-    services().inboxes.remove(principal().tenant_id, name)
+    services().inboxes.delete(principal().tenant_id, name)
     return empty_answer()

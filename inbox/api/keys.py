@@ -19,7 +19,7 @@ blueprint = Blueprint("keys", __name__, description="The tenant's own keys.")
 
 
 @blueprint.route("/keys", methods=["GET"])
-@requires(Scope.TENANT_MANAGE, afresh=True)
+@requires(Scope.TENANT_MANAGE, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(200, AboutKey(many=True), description="The oldest first, those that no longer work too.")
 @blueprint.refusals(401, 403, 422, 503)
@@ -29,7 +29,7 @@ def list_keys(_parameters: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/keys", methods=["POST"])
-@requires(Scope.TENANT_MANAGE, afresh=True)
+@requires(Scope.TENANT_MANAGE, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(KeyBody())
 @blueprint.response(201, CreatedKey, description="The key is shown this once.")
@@ -40,7 +40,7 @@ def create_key(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
 
 
 @blueprint.route("/keys/<key_id>", methods=["DELETE"])
-@requires(Scope.TENANT_MANAGE, afresh=True)
+@requires(Scope.TENANT_MANAGE, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.response(204, description="It is refused from now on, everywhere within INBOX_KEY_CACHE_SECONDS.")
 @blueprint.refusals(401, 403, 404, 422, 503)
@@ -52,7 +52,7 @@ def revoke_key(_parameters: dict[str, Any], key_id: str) -> Response:
 
 
 @blueprint.route("/keys/<key_id>/rotate", methods=["POST"])
-@requires(Scope.TENANT_MANAGE, afresh=True)
+@requires(Scope.TENANT_MANAGE, bypass_cache=True)
 @blueprint.arguments(NoParameters(), location="query")
 @blueprint.arguments(RotateBody())
 @blueprint.response(201, CreatedKey, description="A key like the old one, which works for a while longer.")
@@ -73,7 +73,7 @@ def new_key(tenant_id: str, body: dict[str, Any]) -> NewKey:
 
 
 def shown_once(new: NewKey) -> Response:
-    return json_answer({**key_document(new.about), "key": new.key}, 201)
+    return json_answer({**key_document(new.metadata), "key": new.key}, 201)
 
 
 def _require_power_over(key_id: str) -> None:

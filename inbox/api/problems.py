@@ -39,7 +39,7 @@ from inbox.api.problem_types import (
 from inbox.errors import FieldError, InboxError
 
 CONTENT_TYPE = "application/problem+json"
-_SHOWN_FAULTS = 20
+_SHOWN_FIELD_ERRORS = 20
 # Bearer alone: a Basic challenge would make browsers ask for a password over the console.
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
 _log = structlog.get_logger()
@@ -105,7 +105,7 @@ def _on_inbox_error(error: InboxError) -> Response:
         # The cause is for the operator.
         _log.warning("unavailable", cause=str(error), request_id=request_id())
         return _answer(problem, problem.meaning, {"Retry-After": "1"})
-    return _answer(problem, str(error), _headers(error), getattr(error, "faults", ()))
+    return _answer(problem, str(error), _headers(error), getattr(error, "field_errors", ()))
 
 
 def _headers(error: InboxError) -> dict[str, str]:
@@ -138,13 +138,13 @@ def _on_bug(error: Exception) -> Response:
 
 
 def _answer(
-    problem: Problem, detail: str, headers: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
+    problem: Problem, detail: str, headers: Mapping[str, str] | None = None, field_errors: Sequence[FieldError] = ()
 ) -> Response:
-    body = problem_document(problem, detail, request_id(), faults)
+    body = problem_document(problem, detail, request_id(), field_errors)
     return Response(body, problem.status, headers, content_type=CONTENT_TYPE)
 
 
-def problem_document(problem: Problem, detail: str, request_id: str, faults: Sequence[FieldError] = ()) -> bytes:
+def problem_document(problem: Problem, detail: str, request_id: str, field_errors: Sequence[FieldError] = ()) -> bytes:
     document: dict[str, Any] = {
         "type": problem.path,
         "title": problem.title,
@@ -152,6 +152,8 @@ def problem_document(problem: Problem, detail: str, request_id: str, faults: Seq
         "detail": detail,
         "request_id": request_id,
     }
-    if faults:
-        document["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in faults[:_SHOWN_FAULTS]]
+    if field_errors:
+        document["errors"] = [
+            {"pointer": each.pointer, "detail": each.detail} for each in field_errors[:_SHOWN_FIELD_ERRORS]
+        ]
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)

@@ -54,9 +54,9 @@ def _chosen(schema: Schema, request: Request) -> Schema:
 
 
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
-    """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the faults of all."""
+    """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the field_errors of all."""
     max_event_bytes = services().max_event_bytes
-    faults: list[FieldError] = []
+    field_errors: list[FieldError] = []
     advice: list[str] = []
     position = -1
     try:
@@ -68,7 +68,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
             try:
                 loaded = schema.load_one(element)
             except ValidationError as error:
-                faults += _faults(error.messages, f"/{position}")
+                field_errors += _field_errors(error.messages, f"/{position}")
                 advice += _advice(schema, error)
             else:
                 yield loaded
@@ -80,8 +80,8 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
         raise InvalidRequest([FieldError("", f"Has to be an array of 1 to {schema.max_elements} events.")]) from None
     except ElementTooLarge as error:
         raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
-    if faults:
-        raise InvalidRequest(faults, *advice[:1])
+    if field_errors:
+        raise InvalidRequest(field_errors, *advice[:1])
 
 
 def _query(schema: Schema) -> Read:
@@ -114,7 +114,7 @@ def _load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise InvalidRequest(list(_faults(error.messages)), *_advice(schema, error)) from None
+        raise InvalidRequest(list(_field_errors(error.messages)), *_advice(schema, error)) from None
 
 
 def _advice(schema: Any, error: ValidationError) -> list[str]:
@@ -123,10 +123,10 @@ def _advice(schema: Any, error: ValidationError) -> list[str]:
     return [] if advise is None else advise(error.messages_dict)
 
 
-def _faults(messages: Any, pointer: str = "") -> Iterator[FieldError]:
+def _field_errors(messages: Any, pointer: str = "") -> Iterator[FieldError]:
     if isinstance(messages, Mapping):
         for name, inner in messages.items():
-            yield from _faults(inner, pointer if name == "_schema" else _pointer(pointer, name))
+            yield from _field_errors(inner, pointer if name == "_schema" else _pointer(pointer, name))
     else:
         for message in messages:
             yield FieldError(pointer, message)

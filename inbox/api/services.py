@@ -10,7 +10,7 @@ from inbox.auth.authenticator import Authenticator
 from inbox.services.arrivals import Arrivals
 from inbox.services.blocking_polls import ThreadWaits
 from inbox.services.consume import ConsumeService
-from inbox.services.history import History
+from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
 from inbox.services.publish import PublishService
@@ -30,7 +30,7 @@ class Services:
     consume: ConsumeService
     waits: ThreadWaits
     arrivals: Arrivals
-    history: History
+    history: HistoryService
     inboxes: InboxService
     keys: KeyService
     tenants: TenantService

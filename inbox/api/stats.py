@@ -28,7 +28,7 @@ def stats(parameters: dict[str, Any]) -> Response:
     minute old, and `undelivered` is exact up to 500.
     """
     inbox, window = parameters["inbox"], parameters["window"]
-    figures = services().stats.of(principal().tenant_id, inbox, window)
+    figures = services().stats.get(principal().tenant_id, inbox, window)
     oldest_ms = figures.undelivered.oldest_ms
     return json_answer(
         {

@@ -28,10 +28,10 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """`requests_a_second` is for a tenant that has no limit of its own; 0 is none. Failures are for each address."""
+    """`requests_per_second` is for a tenant that has no limit of its own; 0 is none. Failures are for each address."""
 
-    requests_a_second: int
-    failures_a_minute: int
+    requests_per_second: int
+    failures_per_minute: int
 
 
 class Source(StrEnum):
@@ -46,8 +46,8 @@ class Source(StrEnum):
 class RateLimitState:
     """What a tenant may still do."""
 
-    requests_a_second: int
-    standing: BucketState
+    requests_per_second: int
+    bucket: BucketState
 
 
 class Access(NamedTuple):
@@ -60,7 +60,7 @@ class Access(NamedTuple):
 class Authenticator:
     """`secret` is what the Lambda authorizer seals with; without one no seal is taken.
 
-    `looked_up` hears of every key that could be one, and where it was found out whose it is.
+    `on_lookup` hears of every key that could be one, and where it was found out whose it is.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Authenticator:
         limits: Limits,
         secret: str,
         now_ms: Callable[[], int],
-        looked_up: Callable[[Source], object] = lambda _source: None,
+        on_lookup: Callable[[Source], object] = lambda _source: None,
     ) -> None:
-        self._looked_up = looked_up
+        self._on_lookup = on_lookup
         self._keys = keys
         self._cache = cache
         self._buckets = buckets
@@ -83,19 +83,21 @@ class Authenticator:
         self._noted: LRUCache[str, int] = LRUCache(_NOTED_KEYS)
         self._mutex = threading.Lock()
 
-    def identify(self, key: str | None, address: str, seal: str | None = None, *, afresh: bool = False) -> Principal:
-        """Whose key it is; `afresh` asks the store, whatever is remembered or sealed.
+    def identify(
+        self, key: str | None, address: str, seal: str | None = None, *, bypass_cache: bool = False
+    ) -> Principal:
+        """Whose key it is; `bypass_cache` asks the store, whatever is remembered or sealed.
 
         Unauthenticated without a valid key, TooManyFailures where the address has come without one too often.
         """
         now_ms = self._now_ms()
         key_hash = apikey.hash_of(key or "")
-        record = None if afresh else self._cache.get(key_hash)
+        record = None if bypass_cache else self._cache.get(key_hash)
         if record is not None:
-            self._looked_up(Source.CACHE)
+            self._on_lookup(Source.CACHE)
         elif key is not None:
-            sealed = None if afresh else self._from_seal(seal, key_hash, now_ms)
-            record = sealed or self._from_store(key, key_hash, address, afresh=afresh)
+            sealed = None if bypass_cache else self._from_seal(seal, key_hash, now_ms)
+            record = sealed or self._from_store(key, key_hash, address, bypass_cache=bypass_cache)
         if record is None or record.has_expired(now_ms):
             self._count("failures", address)
             raise Unauthenticated
@@ -118,33 +120,33 @@ class Authenticator:
     def allow(self, principal: Principal) -> RateLimitState | None:
         """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""
         own = principal.rate_limit
-        limit = self._limits.requests_a_second if own is None else own
+        limit = self._limits.requests_per_second if own is None else own
         if limit == 0:
             return None
         return RateLimitState(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
         """What the authorizer in front of the service has read a moment ago."""
-        opened = sealing.opened(seal, key_hash, self._secret) if seal else None
+        opened = sealing.open_seal(seal, key_hash, self._secret) if seal else None
         if opened is None:
             return None
         age_seconds = (now_ms - opened.sealed_at_ms) / 1000
         if not 0 <= age_seconds < self._cache.seconds:
             return None
         self._cache.keep(key_hash, opened.record, self._cache.timer() - age_seconds)
-        self._looked_up(Source.SEAL)
+        self._on_lookup(Source.SEAL)
         return opened.record
 
-    def _from_store(self, key: str, key_hash: str, address: str, *, afresh: bool) -> KeyRecord | None:
+    def _from_store(self, key: str, key_hash: str, address: str, *, bypass_cache: bool) -> KeyRecord | None:
         # A made-up key stops here: it costs neither memory nor a call.
         if not apikey.is_well_formed(key):
             return None
-        if self._cache.is_unknown(key_hash) and not afresh:
-            self._looked_up(Source.CACHE)
+        if self._cache.is_unknown(key_hash) and not bypass_cache:
+            self._on_lookup(Source.CACHE)
             return None
-        if not self._cache.has_met(key_hash):
+        if not self._cache.was_recently_valid(key_hash):
             self._refuse_guessers(address)
-        self._looked_up(Source.STORE)
+        self._on_lookup(Source.STORE)
         read_at = self._cache.timer()
         record = self._keys.get_by_hash(key_hash)
         self._cache.keep(key_hash, record, read_at)
@@ -154,15 +156,15 @@ class Authenticator:
         return record
 
     def _refuse_guessers(self, address: str) -> None:
-        if self._limits.failures_a_minute:
-            _refuse(self._buckets.look(*self._bucket("guesses", address)))
+        if self._limits.failures_per_minute:
+            _refuse(self._buckets.peek(*self._bucket("guesses", address)))
 
     def _count(self, what: str, address: str) -> None:
-        if self._limits.failures_a_minute:
+        if self._limits.failures_per_minute:
             _refuse(self._buckets.take(*self._bucket(what, address)))
 
     def _bucket(self, what: str, address: str) -> tuple[str, float, int]:
-        most = self._limits.failures_a_minute
+        most = self._limits.failures_per_minute
         return f"{what} {_neighbourhood(address)}", most / 60, most
 
     def _note_use(self, key_hash: str, record: KeyRecord, now_ms: int) -> None:

@@ -20,10 +20,12 @@ class KeyCache:
     token, which is taken when the key is met.
     """
 
-    def __init__(self, seconds: float, met: TokenBuckets, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, seconds: float, recently_valid: TokenBuckets, timer: Callable[[], float] = time.monotonic
+    ) -> None:
         self.seconds = seconds
         self.timer = timer
-        self._met = met
+        self._recently_valid = recently_valid
         self._mutex = threading.Lock()
         self._known: TLRUCache[str, tuple[KeyRecord, float]] = TLRUCache(
             _REMEMBERED, lambda _key_hash, known, _now: known[1], timer
@@ -41,9 +43,9 @@ class KeyCache:
         with self._mutex:
             return key_hash in self._unknown
 
-    def has_met(self, key_hash: str) -> bool:
+    def was_recently_valid(self, key_hash: str) -> bool:
         """Whether there was such a key within a day: who holds one does not guess."""
-        return self._met.look(key_hash, 1 / _DAY_SECONDS, 1).remaining == 0
+        return self._recently_valid.peek(key_hash, 1 / _DAY_SECONDS, 1).remaining == 0
 
     def keep(self, key_hash: str, record: KeyRecord | None, read_at: float) -> None:
         """What the store answered when it was asked, by this cache's timer."""
@@ -53,4 +55,4 @@ class KeyCache:
                 self._known.pop(key_hash, None)
                 return
             self._known[key_hash] = record, read_at + self.seconds
-        self._met.take(key_hash, 1 / _DAY_SECONDS, 1)
+        self._recently_valid.take(key_hash, 1 / _DAY_SECONDS, 1)

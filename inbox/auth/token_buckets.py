@@ -40,17 +40,17 @@ class TokenBuckets:
         self._mutex = threading.Lock()
         self._seconds = seconds
 
-    def take(self, name: str, a_second: float, size: int) -> BucketState:
+    def take(self, name: str, per_second: float, size: int) -> BucketState:
         """Takes a token, if there is one, from the bucket of that name: so many fit in, so many come back a second."""
-        return self._touch(name, a_second, size, 1)
+        return self._touch(name, per_second, size, 1)
 
-    def look(self, name: str, a_second: float, size: int) -> BucketState:
+    def peek(self, name: str, per_second: float, size: int) -> BucketState:
         """Where it stands, without taking any."""
-        return self._touch(name, a_second, size, 0)
+        return self._touch(name, per_second, size, 0)
 
-    def _touch(self, name: str, a_second: float, size: int, tokens: int) -> BucketState:
+    def _touch(self, name: str, per_second: float, size: int, tokens: int) -> BucketState:
         owner = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
-        token, whole = 1 / a_second, size / a_second
+        token, whole = 1 / per_second, size / per_second
         with self._mutex:
             now = self._seconds()
             place, full_at = self._find(owner, now)

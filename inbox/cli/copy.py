@@ -41,7 +41,7 @@ def copy(source: Path, target: str) -> None:
             target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days
         )
         for tenant in source_store.tenants.all():
-            recount.of(tenant.tenant_id)
+            recount.recount(tenant.tenant_id)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")
     if copied.too_large:

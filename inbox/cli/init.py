@@ -20,5 +20,5 @@ def init() -> None:
 @click.command()
 def config() -> None:
     """Show every setting in force, secrets hidden."""
-    for name, value in settings_in_force().shown().items():
+    for name, value in settings_in_force().as_variables().items():
         click.echo(f"{name}={value}")

@@ -8,7 +8,7 @@ from inbox.cli.environment import key_service_of, open_key_service, settings_in_
 from inbox.cli.output import as_json as as_json_option
 from inbox.cli.output import print_rows
 from inbox.cli.parameters import Duration
-from inbox.domain.keys import ALL_BUT_ADMIN, DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, Scope, key_document
+from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
 from inbox.store.factory import open_or_create_store
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
@@ -34,7 +34,7 @@ def keys() -> None:
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Make a key and print it, alone and this once."""
     named = {Scope(scope) for scope in scopes if scope != _ALL}
-    chosen = (named | ALL_BUT_ADMIN if _ALL in scopes else named) or DEFAULT_SCOPES
+    chosen = (named | TENANT_SCOPES if _ALL in scopes else named) or DEFAULT_SCOPES
     with closing(open_or_create_store(settings_in_force())) as store:
         expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
         click.echo(key_service_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
@@ -74,4 +74,4 @@ def rotate(key_id: str, overlap_seconds: int) -> None:
     with open_key_service() as key_ring:
         new = key_ring.rotate(key_id, overlap_seconds)
     click.echo(new.key)
-    click.echo(f"{new.about.key_id} is in the place of {key_id}, which works for the overlap at most.", err=True)
+    click.echo(f"{new.metadata.key_id} is in the place of {key_id}, which works for the overlap at most.", err=True)

@@ -25,6 +25,6 @@ def recount(tenant_id: str | None) -> None:
         with progress("Counting", length=len(tenants)) as bar:
             changed = 0
             for each in tenants:
-                changed += counters.of(each)
+                changed += counters.recount(each)
                 bar.update(1)
     click.echo(changed)

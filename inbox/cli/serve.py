@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from inbox.cli.environment import OPERATOR, key_service_of, settings_in_force
-from inbox.domain.keys import ALL_BUT_ADMIN
+from inbox.domain.keys import TENANT_SCOPES
 from inbox.domain.tenants import TenantStatus
 from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs
@@ -73,6 +73,6 @@ def _welcome(settings: Settings) -> str:
             TenantService(store.tenants, store.now_ms).create(
                 OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
             )
-            key = key_service_of(store).create(_DEMO, "quickstart", ALL_BUT_ADMIN).key
+            key = key_service_of(store).create(_DEMO, "quickstart", TENANT_SCOPES).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{settings.address}", tenant=_DEMO, key=key)

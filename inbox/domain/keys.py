@@ -22,7 +22,7 @@ class Scope(StrEnum):
 
 
 DEFAULT_SCOPES = frozenset({Scope.EVENTS_WRITE, Scope.INBOX_READ})
-ALL_BUT_ADMIN = frozenset(Scope) - {Scope.ADMIN}
+TENANT_SCOPES = frozenset(Scope) - {Scope.ADMIN}
 
 
 class KeyStatus(StrEnum):

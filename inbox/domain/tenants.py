@@ -68,7 +68,7 @@ class Tenant:
         return self.organization_name or self.tenant_id
 
     @property
-    def may_call(self) -> bool:
+    def has_access(self) -> bool:
         return self.active and self.status is not TenantStatus.SUSPENDED
 
     @property
@@ -83,7 +83,7 @@ class Tenant:
         return _TRANSITIONS.get(self.status, (self.status_after_resume,))
 
     @property
-    def place(self) -> TenantPosition:
+    def position(self) -> TenantPosition:
         return TenantPosition(self.created_at_ms, self.tenant_id)
 
 

@@ -82,13 +82,13 @@ class Metrics:
         self._store_errors = counter("inbox_store_errors", "Calls in which it failed", ["engine", "operation"])
         batches = histogram("inbox_store_batch_size", "Callers that share a write", ["engine"], buckets=_CALLERS)
 
-        self.batch_written: Observe = batches.labels(engine).observe
+        self.observe_batch: Observe = batches.labels(engine).observe
         self._events = EventCounts(counter)
         # Found once for each route, method and status, as finding them costs more than counting.
         self._answers: dict[tuple[str | None, str, int, bool], tuple[Count, Observe]] = {}
         self._sources: dict[str, Count] = {}
 
-    def answered(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
+    def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
         """The route is a rule and never a path; None where there is none for the request."""
         key = route, _METHODS.get(method, _OTHER), status, may_wait
         found = self._answers.get(key)
@@ -103,20 +103,20 @@ class Metrics:
         of_route = self._long_poll_seconds.labels(name) if may_wait else self._request_seconds.labels(name, method)
         return self._requests.labels(name, method, status).inc, of_route.observe
 
-    def key_looked_up(self, source: str) -> None:
+    def count_key_lookup(self, source: str) -> None:
         found = self._sources.get(source)
         if found is None:
             found = self._sources[source] = self._key_lookups.labels(source).inc
         found()
 
-    def waiting_polls_changed(self, more: int) -> None:
+    def add_waiting_polls(self, more: int) -> None:
         self._waiting.inc(more)
 
-    def poll_waits(self) -> AbstractContextManager[object]:
+    def waiting_poll(self) -> AbstractContextManager[object]:
         """For as long as a poll is held back."""
         return self._waiting.track_inprogress()
 
-    def of_operation(self, operation: str) -> Ended:
+    def store_observer(self, operation: str) -> Ended:
         """What hears of the store's calls."""
         observe = self._store_seconds.labels(self._engine, operation).observe
         # There from the first call on: Prometheus sees no rise in a number that begins with 1.

@@ -50,7 +50,7 @@ class LongPoll:
 
 
 class LongPolls:
-    """Belongs to the event loop. Only `take_or_wait` and `on_arrival` may be called by other threads."""
+    """Belongs to the event loop. Only `claim_or_wait` and `on_arrival` may be called by other threads."""
 
     def __init__(self, arrivals: Arrivals, is_allowed: Callable[[Access], bool]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ class LongPolls:
 
     # Called by the app's threads
 
-    def take_or_wait(
+    def claim_or_wait(
         self, environ: Environ, inbox_key: InboxKey, seconds: float, take: Callable[[], Page], access: Access
     ) -> Page:
         """Returns what `take` finds. If it finds nothing, the server delays the answer."""

@@ -31,7 +31,7 @@ class Backlog:
     def waiting(self) -> Iterator[Waiting]:
         """Leaves out suspended and deleted tenants, whose keys are refused, and `default` while it is off."""
         for tenant in self._tenants.all():
-            if tenant.may_call:
+            if tenant.has_access:
                 yield from self._of_tenant(tenant.tenant_id)
 
     def _of_tenant(self, tenant_id: str) -> Iterator[Waiting]:

@@ -23,7 +23,7 @@ class ThreadWaits:
     def __init__(self, held: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._held = held
 
-    def take_or_wait(self, seconds: int, take: Callable[[], Page], client_is_gone: Callable[[], bool]) -> Page:
+    def claim_or_wait(self, seconds: int, take: Callable[[], Page], client_is_gone: Callable[[], bool]) -> Page:
         """Calls `take` until it returns events, `seconds` have passed or the client has disconnected."""
         deadline = time.monotonic() + seconds
         page = take()

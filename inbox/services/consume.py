@@ -10,7 +10,7 @@ from inbox.store.interface import EventStore, InboxStore
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettleResult:
     """The ids of the events that it was done to, and the receipts that hold no more."""
 
     event_ids: list[str]
@@ -52,11 +52,13 @@ class ConsumeService:
         require_inbox(self._inboxes, tenant_id, inbox)
         return self._store.peek(tenant_id, inbox, order, _size(limit), self._now_ms())
 
-    def acknowledge(self, tenant_id: str, receipts: Sequence[str]) -> Settled:
+    def acknowledge(self, tenant_id: str, receipts: Sequence[str]) -> SettleResult:
         """Marks leased events delivered."""
         return _settle(receipts, lambda held: self._store.acknowledge(tenant_id, held, self._now_ms()))
 
-    def release(self, tenant_id: str, receipts: Sequence[str], delay_seconds: int, *, failed: bool = False) -> Settled:
+    def release(
+        self, tenant_id: str, receipts: Sequence[str], delay_seconds: int, *, failed: bool = False
+    ) -> SettleResult:
         """Gives leased events back: any poll may claim them after the delay. `failed` counts as a lost lease."""
         now_ms = self._now_ms()
         available_at_ms = now_ms + delay_seconds * 1000
@@ -70,7 +72,7 @@ class ConsumeService:
 
         return _settle(receipts, release)
 
-    def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> Settled:
+    def extend(self, tenant_id: str, receipts: Sequence[str], lease_seconds: int | None = None) -> SettleResult:
         """Makes leases last so long from now on."""
         now_ms = self._now_ms()
         end_ms = self._end(now_ms, lease_seconds)
@@ -84,12 +86,12 @@ def _size(limit: int) -> PageSize:
     return PageSize(limit, MAX_PAYLOAD_BYTES)
 
 
-def _settle(texts: Sequence[str], act: Callable[[Sequence[Receipt]], list[bool]]) -> Settled:
+def _settle(texts: Sequence[str], act: Callable[[Sequence[Receipt]], list[bool]]) -> SettleResult:
     """Each receipt once, in the order given. One that cannot be read stands for nothing, so it is lost."""
     receipts = {text: parse_receipt(text) for text in texts}
     held = [receipt for receipt in receipts.values() if receipt is not None]
     done = {receipt for receipt, holds in zip(held, act(held), strict=True) if holds} if held else set()
-    return Settled(
+    return SettleResult(
         [receipt.event_id for receipt in receipts.values() if receipt in done and receipt is not None],
         [text for text, receipt in receipts.items() if receipt not in done],
     )

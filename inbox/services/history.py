@@ -22,7 +22,7 @@ class EventPage:
     cursor: str | None
 
 
-class History:
+class HistoryService:
     """`on_arrival` is called with the tenant ID and the inbox after events were replayed."""
 
     def __init__(
@@ -46,7 +46,7 @@ class History:
         listing = self._store.page(tenant_id, selection, order, size, after, self._now_ms())
         return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, question))
 
-    def look_up(self, tenant_id: str, inbox: str, event_id: str) -> Event:
+    def get(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         require_inbox(self._inboxes, tenant_id, inbox)
         return _there(self._store.get(tenant_id, inbox, event_id, self._now_ms()))
 

@@ -26,7 +26,7 @@ def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
 
 
 class InboxService:
-    """`on_removal` is called with the tenant ID and the inbox when one is removed."""
+    """`on_deletion` is called with the tenant ID and the inbox when one is removed."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class InboxService:
         tenants: TenantStore,
         now_ms: Callable[[], int],
         seconds: Callable[[], float] = time.monotonic,
-        on_removal: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
+        on_deletion: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
     ) -> None:
-        self._on_removal = on_removal
+        self._on_removal = on_deletion
         self._store = store
         self._tenants = tenants
         self._now_ms = now_ms
@@ -83,7 +83,7 @@ class InboxService:
         """Returns the named inboxes."""
         return self._store.all(tenant_id)
 
-    def remove(self, tenant_id: str, name: str) -> None:
+    def delete(self, tenant_id: str, name: str) -> None:
         """Removes the inbox with all of its copies. StoreUnavailable where they are too many: repeating it goes on."""
         if name == DEFAULT_INBOX:
             raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only turned off.")])

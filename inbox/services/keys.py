@@ -19,7 +19,7 @@ class NewKey:
     """`key` is the only copy there is: what is stored is its hash."""
 
     key: str
-    about: ApiKey
+    metadata: ApiKey
 
 
 class KeyService:
@@ -45,7 +45,7 @@ class KeyService:
             raise InvalidRequest([FieldError("/expires_at", "Has to be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
-        self._keys.create(new.about)
+        self._keys.create(new.metadata)
         return new
 
     def list(self, tenant_id: str) -> list[ApiKey]:
@@ -75,7 +75,7 @@ class KeyService:
         old = self.get(key_id)
         self._make_room(old.tenant_id)
         new = self._mint(old.tenant_id, old.name, old.scopes, old.lifetime_ms)
-        if not self._keys.rotate(key_id, new.about, new.about.created_at_ms + overlap_seconds * 1000):
+        if not self._keys.rotate(key_id, new.metadata, new.metadata.created_at_ms + overlap_seconds * 1000):
             raise NotAllowed("A key that no longer works cannot be rotated: make a new one.")
         return new
 

@@ -68,10 +68,10 @@ class PublishService:
                 raise EventTooLarge(f"An event is larger than {self._max_event_bytes} bytes.", too_large)
             return self._put(tenant_id, new_events)
         except EventTooLarge as refused:
-            refused.faults = tuple(FieldError(f"/{position}", str(refused)) for position in refused.positions)
+            refused.field_errors = tuple(FieldError(f"/{position}", str(refused)) for position in refused.positions)
             raise
         except IdempotencyConflict as conflict:
-            conflict.faults = tuple(
+            conflict.field_errors = tuple(
                 FieldError(
                     f"/{position}" if position in under_batch_key else f"/{position}/idempotency_key",
                     "The key stands for another event.",

@@ -32,7 +32,7 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class InboxStats:
     """`by_type`: the most received first. Of each span every start is there, the oldest first."""
 
     undelivered: UndeliveredSummary
@@ -48,7 +48,7 @@ class StatsService:
         self._inboxes = inboxes
         self._now_ms = now_ms
 
-    def of(self, tenant_id: str, inbox: str, window: Window) -> Figures:
+    def get(self, tenant_id: str, inbox: str, window: Window) -> InboxStats:
         require_inbox(self._inboxes, tenant_id, inbox)
         now_ms = self._now_ms()
         # First: where leases have run out, that is written down and counted by this.
@@ -64,7 +64,7 @@ class StatsService:
             per[span] = [(start_ms, sums.get(start_ms, Counts())) for start_ms in starts]
         of_window = counted[next(iter(_SHOWN[window]))]
         by_type = _sums((each.event_type, each.counts) for each in of_window)
-        return Figures(
+        return InboxStats(
             undelivered,
             None if undelivered.oldest_ms is None else max(now_ms - undelivered.oldest_ms, 0) // 1000,
             reduce(Counts.plus, by_type.values(), Counts()),
@@ -84,7 +84,7 @@ class RecountService:
         self._now_ms = now_ms
         self._retention_days = retention_days
 
-    def of(self, tenant_id: str) -> int:
+    def recount(self, tenant_id: str) -> int:
         """Counts anew as far back as events are kept. How many counts are other than before."""
         if self._tenants.get(tenant_id) is None:
             raise NotFound(f"There is no tenant {tenant_id}.")

@@ -137,14 +137,14 @@ def test_the_table_has_every_route_of_the_app(app: Flask) -> None:
 
 def revoked(world: World) -> str:
     new = world.tenancy.key_ring.create("acme", scopes=OWN_SCOPES)
-    world.tenancy.key_ring.revoke(new.about.key_id)
+    world.tenancy.key_ring.revoke(new.metadata.key_id)
     return new.key
 
 
 def expired(world: World) -> str:
     new = world.tenancy.key_ring.create("acme", scopes=OWN_SCOPES, expires_at_ms=2**45)
     store = world.tenancy.key_ring._keys
-    assert store.expire(new.about.key_id, 1)
+    assert store.expire(new.metadata.key_id, 1)
     return new.key
 
 

@@ -199,10 +199,10 @@ def test_when_a_key_was_last_used_is_known_to_the_hour(manager: Caller, client: 
 
 def test_there_are_so_many_keys_that_work_and_no_more(manager: Caller, tenancy: Tenancy) -> None:
     keys = [tenancy.key_ring.create("acme") for _ in range(MAX_KEYS - 1)]
-    for path in ("/keys", f"/keys/{keys[0].about.key_id}/rotate"):
+    for path in ("/keys", f"/keys/{keys[0].metadata.key_id}/rotate"):
         answer = manager.post(path)
         assert (answer.status_code, answer.get_json()["type"]) == (409, "/problems/too-many-keys")
-    tenancy.key_ring.revoke(keys[0].about.key_id)
+    tenancy.key_ring.revoke(keys[0].metadata.key_id)
     assert manager.post("/keys").status_code == 201
 
 
@@ -211,7 +211,7 @@ def test_of_those_that_no_longer_work_the_last_are_remembered(manager: Caller, s
     moments = count(now_ms())
     keys = KeyService(store.keys, store.tenants, lambda: next(moments))
     for number in range(MAX_KEYS + 5):
-        keys.revoke(keys.create("acme", str(number)).about.key_id)
+        keys.revoke(keys.create("acme", str(number)).metadata.key_id)
     keys.create("acme", "last")
     names = [key["name"] for key in listed(manager)]
     assert names == ["", *(str(number) for number in range(5, MAX_KEYS + 5)), "last"]
@@ -220,7 +220,7 @@ def test_of_those_that_no_longer_work_the_last_are_remembered(manager: Caller, s
 @pytest.mark.parametrize("call", ["make", "rotate"])
 def test_a_key_that_was_just_revoked_does_not_live_on_in_another(manager: Caller, tenancy: Tenancy, call: str) -> None:
     (own,) = tenancy.key_ring.list("acme")
-    other = tenancy.key_ring.create("acme").about.key_id
+    other = tenancy.key_ring.create("acme").metadata.key_id
     assert manager.get("/inboxes").status_code == 200
     tenancy.key_ring.revoke(own.key_id)
 

@@ -209,7 +209,7 @@ def test_what_was_found_is_sealed_where_there_is_a_secret(
     )
     before_ms = time.time_ns() // 1_000_000
     context = handler(recorded(form, key), None)["context"]
-    sealed = sealing.opened(context["principal"], apikey.hash_of(key), SECRET)
+    sealed = sealing.open_seal(context["principal"], apikey.hash_of(key), SECRET)
     assert sealed is not None
     scopes = frozenset({"events:write", "inbox:read"})
     assert sealed.record == KeyRecord(

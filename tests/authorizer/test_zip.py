@@ -131,7 +131,7 @@ def test_it_answers_recorded_events(form: str, empty: EmptyEnvironment, registry
         "deleted": False,
     }
     context = answers["valid"]["context"]
-    sealed = sealing.opened(context.pop("principal"), apikey.hash_of(keys["valid"]), SECRET)
+    sealed = sealing.open_seal(context.pop("principal"), apikey.hash_of(keys["valid"]), SECRET)
     assert sealed is not None
     assert sealed.record.principal.tenant_id == context["tenant_id"] == tenant_id
 

@@ -87,8 +87,8 @@ def test_a_key_says_when_its_tenant_is_suspended_or_deleted(store: Store) -> Non
     suspended = ACME
     for status in TenantStatus:
         suspended = change(store, suspended, status=status)
-        may_call = status is not TenantStatus.SUSPENDED
-        assert found(store).principal == replace(FOUND.principal, tenant_active=may_call)
+        has_access = status is not TenantStatus.SUSPENDED
+        assert found(store).principal == replace(FOUND.principal, tenant_active=has_access)
     resumed = change(store, suspended, status=TenantStatus.REGISTERED)
     assert found(store) == FOUND
     deleted = change(store, resumed, active=False)

@@ -66,7 +66,7 @@ def test_a_resumed_tenant_has_the_status_that_it_had_before(harness: Harness, st
     registry.create("admin", "acme", status=status)
     for _ in range(2):
         suspended = registry.set_status("acme", "admin", TenantStatus.SUSPENDED)
-        assert (suspended.status, suspended.may_call) == (TenantStatus.SUSPENDED, False)
+        assert (suspended.status, suspended.has_access) == (TenantStatus.SUSPENDED, False)
         registry.update("acme", "admin", rate_limit=suspended.version)
 
     resumed = registry.resume("acme", "admin")
@@ -91,12 +91,12 @@ def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:
     registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
     keys = KeyService(harness.store.keys, harness.store.tenants, lambda: NOW)
     old = keys.create("acme", "zapier")
-    new = keys.rotate(old.about.key_id, 60)
+    new = keys.rotate(old.metadata.key_id, 60)
 
     ends = {}
     for each in (old, new):
-        record = harness.store.keys.get_by_hash(each.about.key_hash)
+        record = harness.store.keys.get_by_hash(each.metadata.key_hash)
         assert record is not None
-        ends[each.about.key_id] = record.expires_at_ms
-    assert ends == {old.about.key_id: NOW + 60_000, new.about.key_id: None}
+        ends[each.metadata.key_id] = record.expires_at_ms
+    assert ends == {old.metadata.key_id: NOW + 60_000, new.metadata.key_id: None}
     assert {key.hint for key in keys.list("acme")} == {f"ibx_…{each.key[-4:]}" for each in (old, new)}

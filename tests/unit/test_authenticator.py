@@ -59,7 +59,7 @@ class House:
         self.seconds = Seconds()
         self.now_ms = NOW
         self.looked_up: list[str] = []
-        limits = Limits(requests_a_second=requests, failures_a_minute=failures)
+        limits = Limits(requests_per_second=requests, failures_per_minute=failures)
         self.authenticator = Authenticator(
             cast(KeyStore, self.keys),
             KeyCache(cache_seconds, TokenBuckets(self.seconds), self.seconds),
@@ -181,8 +181,8 @@ def test_a_look_afresh_goes_past_whatever_is_remembered_or_sealed() -> None:
     house.keys.records = {apikey.hash_of(made): KeyRecord(PRINCIPAL, None, NOW)}
 
     with pytest.raises(Unauthenticated):
-        house.authenticator.identify(revoked, HERE, sealed, afresh=True)
-    assert house.authenticator.identify(made, HERE, afresh=True) == PRINCIPAL
+        house.authenticator.identify(revoked, HERE, sealed, bypass_cache=True)
+    assert house.authenticator.identify(made, HERE, bypass_cache=True) == PRINCIPAL
 
 
 def test_a_slow_store_does_not_make_the_answer_younger() -> None:
@@ -238,7 +238,7 @@ def test_a_tenants_own_limit_goes_before_that_of_the_service(
     if allowed is None:
         assert allowances == [None] * 5
     else:
-        waits = [allowance.standing.wait_seconds > 0 for allowance in allowances if allowance]
+        waits = [allowance.bucket.wait_seconds > 0 for allowance in allowances if allowance]
         assert waits == [number >= allowed for number in range(5)]
 
 
@@ -247,7 +247,7 @@ def test_tenants_do_not_use_up_each_others_limit() -> None:
     for tenant in ("acme", "globex"):
         allowance = house.authenticator.allow(replace(PRINCIPAL, tenant_id=tenant))
         assert allowance is not None
-        assert allowance.standing.wait_seconds == 0
+        assert allowance.bucket.wait_seconds == 0
 
 
 def test_use_is_noted_once_an_hour() -> None:
@@ -325,7 +325,7 @@ def test_it_is_told_where_a_key_was_found() -> None:
     known, sealed, unknown = house.keys.mint(), apikey.mint(), apikey.mint()
     house.authenticator.identify(known, HERE)
     house.authenticator.identify(known, HERE)
-    house.authenticator.identify(known, HERE, afresh=True)
+    house.authenticator.identify(known, HERE, bypass_cache=True)
     house.authenticator.identify(sealed, HERE, seal(house, sealed))
     house.authenticator.identify(sealed, HERE)
     for key in (unknown, unknown, "no key", None):

@@ -19,9 +19,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_client_that_is_gone_gets_nothing_more_claimed() -> None:
     is_gone = iter([False, True])
     looks: Iterator[Page] = iter([NOTHING, NOTHING])
-    assert ThreadWaits().take_or_wait(20, lambda: next(looks), lambda: next(is_gone)) == NOTHING
+    assert ThreadWaits().claim_or_wait(20, lambda: next(looks), lambda: next(is_gone)) == NOTHING
     assert next(looks, None) is None
 
 
 def test_client_that_has_only_ended_its_side_gets_what_is_there() -> None:
-    assert ThreadWaits().take_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING
+    assert ThreadWaits().claim_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING

@@ -1,4 +1,4 @@
-"""Removing an inbox with more copies than one call deletes."""
+"""Deleting an inbox with more events than one request can delete."""
 
 from typing import cast
 
@@ -11,7 +11,7 @@ from inbox.store.interface import InboxStore, TenantStore
 
 
 class Inboxes:
-    """A store with one inbox, whose copies take a second for every step."""
+    """A store with one inbox, which takes a second for every step of deleting it."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -21,7 +21,7 @@ class Inboxes:
 
     def save(self, _tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:  # noqa: ARG002
         if self.closing:
-            raise InboxClosing("It is still being removed.")
+            raise InboxClosing("It is still being deleted.")
         new = self.inbox is None
         self.inbox = inbox
         return new
@@ -33,37 +33,37 @@ class Inboxes:
         return [self.inbox] if self.inbox else []
 
     def close(self, _tenant_id: str, _name: str) -> bool:
-        there = self.inbox is not None or self.closing
-        self.inbox, self.closing = None, there
-        return there
+        exists = self.inbox is not None or self.closing
+        self.inbox, self.closing = None, exists
+        return exists
 
-    def clear(self, _tenant_id: str, _name: str, most: int) -> int:
+    def delete_copies(self, _tenant_id: str, _name: str, limit: int) -> int:
         self.seconds += 1
         self.steps -= 1
         self.closing = self.steps > 0
-        return most if self.closing else 0
+        return limit if self.closing else 0
 
 
-def use_case(store: Inboxes) -> InboxService:
+def service_of(store: Inboxes) -> InboxService:
     return InboxService(cast(InboxStore, store), cast(TenantStore, None), lambda: 1, lambda: store.seconds)
 
 
-def test_a_long_removal_breaks_off_and_repeating_it_goes_on() -> None:
+def test_deletion_stops_after_ten_seconds_and_continues_when_repeated() -> None:
     store = Inboxes(steps=25)
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
-            use_case(store).remove("acme", "crm")
-    use_case(store).remove("acme", "crm")
+            service_of(store).delete("acme", "crm")
+    service_of(store).delete("acme", "crm")
     assert store.steps == 0
     with pytest.raises(NotFound):
-        use_case(store).remove("acme", "crm")
+        service_of(store).delete("acme", "crm")
 
 
-def test_making_it_anew_goes_on_with_the_removal_first() -> None:
+def test_creating_a_closing_inbox_finishes_its_deletion_first() -> None:
     store = Inboxes(steps=25)
     with pytest.raises(StoreUnavailable):
-        use_case(store).remove("acme", "crm")
+        service_of(store).delete("acme", "crm")
     with pytest.raises(StoreUnavailable):
-        use_case(store).save("acme", "crm", ["a"])
-    inbox, new = use_case(store).save("acme", "crm", ["a"])
+        service_of(store).save("acme", "crm", ["a"])
+    inbox, new = service_of(store).save("acme", "crm", ["a"])
     assert (inbox, new, store.steps) == (Inbox("crm", ("a",), 1), True, 0)

@@ -55,17 +55,17 @@ def test_that_there_was_such_a_key_is_not_forgotten_so_soon() -> None:
     cache.keep("known", RECORD, read_at=0)
     cache.keep("unknown", None, read_at=0)
     timer.now = 3600
-    assert cache.has_met("known")
-    assert not cache.has_met("unknown")
+    assert cache.was_recently_valid("known")
+    assert not cache.was_recently_valid("unknown")
     timer.now = 90_000
-    assert not cache.has_met("known")
+    assert not cache.was_recently_valid("known")
 
 
 def test_that_there_was_such_a_key_is_known_to_all_processes() -> None:
     met = TokenBuckets()
     here, there = KeyCache(30, met), KeyCache(30, met)
     here.keep("known", RECORD, read_at=0)
-    assert there.has_met("known")
+    assert there.was_recently_valid("known")
     assert there.get("known") is None
 
 

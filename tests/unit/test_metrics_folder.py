@@ -21,9 +21,9 @@ def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: i
         patch.setattr("inbox.metrics.service_metrics.MultiProcessValue", lambda: MultiProcessValue(lambda: pid))
         metrics = Metrics("sqlite", folder)
     for number in range(answers):
-        metrics.answered("/events", "POST", 201, number / 100, may_wait=False)
+        metrics.observe_response("/events", "POST", 201, number / 100, may_wait=False)
     for _ in range(waiting):
-        metrics.poll_waits().__enter__()
+        metrics.waiting_poll().__enter__()
 
 
 def shown(folder: Path) -> Exposition:

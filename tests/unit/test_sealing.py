@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from authorizer import apikey
 from authorizer.resolver import KeyRecord, Principal
-from authorizer.sealing import Sealed, opened, seal
+from authorizer.sealing import Sealed, open_seal, seal
 
 NOW = 1_732_140_249_123
 HASH = apikey.hash_of("a key")
@@ -51,7 +51,7 @@ def content_of(text: str) -> Any:
 def test_what_is_sealed_comes_out_as_it_was(record: KeyRecord, now_ms: int, secret: str) -> None:
     text = seal(HASH, record, now_ms, secret)
     assert re.fullmatch(r"[A-Za-z0-9._-]+", text)
-    assert opened(text, HASH, secret) == Sealed(record, now_ms)
+    assert open_seal(text, HASH, secret) == Sealed(record, now_ms)
 
 
 def test_the_same_content_has_one_text() -> None:
@@ -66,7 +66,7 @@ def test_the_same_content_has_one_text() -> None:
 def test_every_changed_character_is_refused() -> None:
     for place, letter in enumerate(SEAL):
         for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é"} - {letter}:
-            assert opened(SEAL[:place] + other + SEAL[place + 1 :], HASH, "secret") is None, (place, other)
+            assert open_seal(SEAL[:place] + other + SEAL[place + 1 :], HASH, "secret") is None, (place, other)
 
 
 def test_every_flipped_bit_is_refused() -> None:
@@ -74,46 +74,46 @@ def test_every_flipped_bit_is_refused() -> None:
         for bit in range(8):
             changed = bytearray(SEAL.encode())
             changed[place] ^= 1 << bit
-            assert opened(changed.decode("latin-1"), HASH, "secret") is None
+            assert open_seal(changed.decode("latin-1"), HASH, "secret") is None
 
 
 def test_a_part_of_a_seal_is_refused_and_so_is_more_than_one() -> None:
     for place in range(len(SEAL)):
-        assert opened(SEAL[:place], HASH, "secret") is None
-        assert opened(SEAL[place + 1 :], HASH, "secret") is None
-        assert opened(SEAL[:place] + SEAL[place + 1 :], HASH, "secret") is None
+        assert open_seal(SEAL[:place], HASH, "secret") is None
+        assert open_seal(SEAL[place + 1 :], HASH, "secret") is None
+        assert open_seal(SEAL[:place] + SEAL[place + 1 :], HASH, "secret") is None
     for more in (f"{SEAL}=", f" {SEAL}", f"{SEAL}.", f"{SEAL},{SEAL}", f"{SEAL}\n"):
-        assert opened(more, HASH, "secret") is None
+        assert open_seal(more, HASH, "secret") is None
 
 
 @given(text=st.text(st.characters(categories=None)))
 def test_any_other_text_is_refused(text: str) -> None:
-    assert opened(text, HASH, "secret") is None
+    assert open_seal(text, HASH, "secret") is None
 
 
 def test_a_seal_is_worth_nothing_without_its_key() -> None:
-    assert opened(SEAL, apikey.hash_of("another key"), "secret") is None
+    assert open_seal(SEAL, apikey.hash_of("another key"), "secret") is None
 
 
 def test_another_secret_opens_nothing() -> None:
-    assert opened(SEAL, HASH, "Secret") is None
+    assert open_seal(SEAL, HASH, "Secret") is None
 
 
 def test_no_secret_is_no_secret() -> None:
-    assert opened(seal(HASH, RECORD, NOW, ""), HASH, "") is None
+    assert open_seal(seal(HASH, RECORD, NOW, ""), HASH, "") is None
 
 
 def test_another_version_is_refused() -> None:
-    assert opened(sealed_by_hand(content_of(SEAL)), HASH, "secret") == Sealed(RECORD, NOW)
+    assert open_seal(sealed_by_hand(content_of(SEAL)), HASH, "secret") == Sealed(RECORD, NOW)
     for version in ("v2", "v0", "", "v1.v1"):
-        assert opened(sealed_by_hand(content_of(SEAL), version), HASH, "secret") is None
+        assert open_seal(sealed_by_hand(content_of(SEAL), version), HASH, "secret") is None
 
 
 @pytest.mark.parametrize("missing", ["key_hash", "sealed_at_ms", "record"])
 def test_an_authentic_seal_that_lacks_something_is_refused(missing: str) -> None:
     content = content_of(SEAL)
     del content[missing]
-    assert opened(sealed_by_hand(content), HASH, "secret") is None
+    assert open_seal(sealed_by_hand(content), HASH, "secret") is None
 
 
 def test_an_authentic_seal_of_another_release_is_refused() -> None:
@@ -133,6 +133,6 @@ def test_an_authentic_seal_of_another_release_is_refused() -> None:
         record | {"principal": without_tenant},
     ]
     for other in others:
-        assert opened(with_record(other), HASH, "secret") is None, other
+        assert open_seal(with_record(other), HASH, "secret") is None, other
     for no_object in (None, 1, "text", [], [1]):
-        assert opened(sealed_by_hand(no_object), HASH, "secret") is None
+        assert open_seal(sealed_by_hand(no_object), HASH, "secret") is None

@@ -140,6 +140,6 @@ def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
 
 
 def test_secrets_are_hidden() -> None:
-    assert read(INBOX_API_KEY="ibx_secret").shown()["INBOX_API_KEY"] == "(hidden)"
-    assert read(INBOX_API_KEY="").shown()["INBOX_API_KEY"] == ""
-    assert read(INBOX_AUTHORIZER_SECRET="s" * 32).shown()["INBOX_AUTHORIZER_SECRET"] == "(hidden)"
+    assert read(INBOX_API_KEY="ibx_secret").as_variables()["INBOX_API_KEY"] == "(hidden)"
+    assert read(INBOX_API_KEY="").as_variables()["INBOX_API_KEY"] == ""
+    assert read(INBOX_AUTHORIZER_SECRET="s" * 32).as_variables()["INBOX_AUTHORIZER_SECRET"] == "(hidden)"

@@ -48,10 +48,10 @@ def test_over_a_long_time_it_is_the_rate_that_counts() -> None:
 
 def test_looking_takes_nothing() -> None:
     buckets = TokenBuckets(Seconds())
-    assert {buckets.look("a", 1, 2).remaining for _ in range(5)} == {2}
+    assert {buckets.peek("a", 1, 2).remaining for _ in range(5)} == {2}
     buckets.take("a", 1, 2)
     buckets.take("a", 1, 2)
-    assert buckets.look("a", 1, 2).wait_seconds == 1
+    assert buckets.peek("a", 1, 2).wait_seconds == 1
 
 
 def test_it_says_when_the_bucket_is_full_again() -> None:
@@ -59,9 +59,9 @@ def test_it_says_when_the_bucket_is_full_again() -> None:
     buckets = TokenBuckets(seconds)
     for _ in range(60):
         buckets.take("a", 1, 60)
-    assert buckets.look("a", 1, 60).full_in_seconds == 60
+    assert buckets.peek("a", 1, 60).full_in_seconds == 60
     seconds.now += 59.5
-    assert buckets.look("a", 1, 60).full_in_seconds == 1
+    assert buckets.peek("a", 1, 60).full_in_seconds == 1
 
 
 def test_every_name_has_its_own() -> None:

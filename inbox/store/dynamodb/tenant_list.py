@@ -46,7 +46,7 @@ class TenantList:
         selected = (
             tenant
             for tenant in _in_order(heapq.merge(*walks, key=_date_created, reverse=True))
-            if (tenant.active or selection.include_inactive) and (after is None or tenant.place < after)
+            if (tenant.active or selection.include_inactive) and (after is None or tenant.position < after)
         )
         return list(islice(selected, limit))
 

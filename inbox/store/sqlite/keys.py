@@ -66,7 +66,7 @@ class SQLiteKeys:
         principal = Principal(
             tenant_id=tenant.tenant_id,
             tenant_name=tenant.name,
-            tenant_active=tenant.may_call,
+            tenant_active=tenant.has_access,
             key_id=key_id,
             scopes=frozenset(scopes.split()),
             rate_limit=tenant.rate_limit,
