@@ -22,9 +22,9 @@ from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Status, rando
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.event_states import undelivered
 from inbox.store.dynamodb.items import to_item
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of, place, place_of, status_key
-from inbox.store.dynamodb.states import undelivered
 from tests.engines import dynamodb_local
 
 ROUNDS = 5

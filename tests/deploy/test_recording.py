@@ -73,7 +73,7 @@ def test_what_the_product_asks_for_is_written_down(harness: DynamoDBHarness, rec
 
 def test_what_it_asks_for_in_other_threads_is_too(harness: DynamoDBHarness, recorded: Callable[[], set[str]]) -> None:
     harness.store.events.put("acme", [keyed(), keyed()], NOW, LATER)
-    assert "service PutItem Events inbox.store.dynamodb.writing.Writing._put" in recorded()
+    assert "service PutItem Events inbox.store.dynamodb.event_writer.Writing._put" in recorded()
 
 
 def test_what_a_test_asks_for_is_not(harness: DynamoDBHarness, recorded: Callable[[], set[str]]) -> None:

@@ -6,10 +6,10 @@ from itertools import chain, islice
 
 from inbox.domain.events import Order, Status
 from inbox.store.dynamodb.changes import Change, Changes
+from inbox.store.dynamodb.event_states import Entry, in_order
 from inbox.store.dynamodb.layout import back_by, status_range
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.states import Entry, in_order
 from inbox.store.dynamodb.status_index import StatusIndex
 
 # Beyond what is wanted: a few stale entries then cost no second query, and the last one says whether there is more.

@@ -8,9 +8,9 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import Connection, groups_of, pause
 from inbox.store.dynamodb.counting import Counting
+from inbox.store.dynamodb.event_states import Entry, State
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE, Item, by_sort_key, number, text
-from inbox.store.dynamodb.states import Entry, State
 
 AT_A_TIME = 25
 """What BatchExecuteStatement takes."""

@@ -13,7 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, NoRegionError
 
 from inbox.errors import SettingsError, StoreUnavailable
-from inbox.store.dynamodb import call_bodies, faults
+from inbox.store.dynamodb import codec, faults
 from inbox.store.dynamodb.layout import EVENT_INDEXES, Item, own_entries
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Connection:
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"DynamoDB cannot be used: {error}") from None
         for client in (self.client, self._once):
-            call_bodies.take_over(client)
+            codec.take_over(client)
 
     def table(self, name: str) -> str:
         return self._table_prefix + name

@@ -10,6 +10,7 @@ from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counter_items import CounterItems
 from inbox.store.dynamodb.counting import Counting
+from inbox.store.dynamodb.event_states import is_kept_only, number_in
 from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import (
     EVENTS,
@@ -30,7 +31,6 @@ from inbox.store.dynamodb.layout import (
 )
 from inbox.store.dynamodb.pending_counts import Place, bounded_type
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import is_kept_only, number_in
 
 # As many are looked at. Where there are more, their number is what was counted.
 _EXACT_UP_TO = 500

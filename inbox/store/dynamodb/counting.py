@@ -18,6 +18,7 @@ from inbox.domain.stats import NO_COUNTS, Counts
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import faults
 from inbox.store.dynamodb.connection import AT_ONCE, Connection, groups_of
+from inbox.store.dynamodb.event_states import Entry, State, what_happened
 from inbox.store.dynamodb.layout import (
     TENANTS,
     UNDELIVERED_COUNT,
@@ -34,7 +35,6 @@ from inbox.store.dynamodb.layout import (
     types_in,
 )
 from inbox.store.dynamodb.pending_counts import Count, PendingCounts, Place, Sums, bounded_type
-from inbox.store.dynamodb.states import Entry, State, what_happened
 
 # Every kilobyte of an item costs a unit. A number takes up to so many bytes beside its name.
 _BYTES_A_UNIT = 1024

@@ -7,7 +7,7 @@ from itertools import islice
 import structlog
 
 from inbox.domain.events import Event, Page, PageSize
-from inbox.store.dynamodb.states import Entry
+from inbox.store.dynamodb.event_states import Entry
 
 Take = Callable[[list[Entry], list[Event]], None]
 

@@ -9,6 +9,7 @@ from typing import Any
 from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, Selection, Status
 from inbox.errors import FieldError, InvalidRequest
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
+from inbox.store.dynamodb.event_states import Entry, in_order
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import (
     EVENT_TYPE_INDEX,
@@ -25,7 +26,6 @@ from inbox.store.dynamodb.layout import (
     type_range,
 )
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import Entry, in_order
 from inbox.store.dynamodb.status_index import StatusIndex
 
 # An answer may come with fewer events than were asked for, and say where to go on.

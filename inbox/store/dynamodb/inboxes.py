@@ -12,6 +12,7 @@ from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection, groups_of
 from inbox.store.dynamodb.counter_items import CounterItems
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
+from inbox.store.dynamodb.event_writer import Writing
 from inbox.store.dynamodb.faults import ConditionFailed
 from inbox.store.dynamodb.layout import (
     DEFAULT_ENABLED,
@@ -27,7 +28,6 @@ from inbox.store.dynamodb.layout import (
     text,
 )
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.writing import Writing
 
 # The conditions, and why.
 _NEW = "attribute_not_exists(PK)"

@@ -4,6 +4,7 @@ from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import payloads
+from inbox.store.dynamodb.event_states import Entry, State, number_in, standing
 from inbox.store.dynamodb.layout import (
     UNSHARDED,
     Item,
@@ -18,7 +19,6 @@ from inbox.store.dynamodb.layout import (
     place_of,
     text,
 )
-from inbox.store.dynamodb.states import Entry, State, number_in, standing
 
 # DynamoDB takes 400 KB. The rest of an item, and what a claim adds to it, stays well below 4.
 MAX_PAYLOAD_BYTES = 396 * 1024

@@ -9,10 +9,10 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counting import Counting
+from inbox.store.dynamodb.event_states import BucketState, Entry, State, standing
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.states import BucketState, Entry, State, standing
 
 # How often an event may change between being read and being written, before somebody else is to blame.
 _TRIES = 3

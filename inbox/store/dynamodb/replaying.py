@@ -5,10 +5,10 @@ from itertools import chain, islice
 from inbox.domain.events import Event, Order, ReplayResult, Selection, Status
 from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, raise_fault
+from inbox.store.dynamodb.event_states import Entry, standing
 from inbox.store.dynamodb.history import History, is_of_type
 from inbox.store.dynamodb.items import to_entry, to_event
 from inbox.store.dynamodb.layout import Item, until_of
-from inbox.store.dynamodb.states import Entry, standing
 
 _TRIES = 3
 # Events of other types, and leases, lie between those that are looked for. It is less than a walk may read.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from cachetools import TTLCache
 
-from inbox.store.dynamodb.states import Entry
+from inbox.store.dynamodb.event_states import Entry
 
 _MAX = 20_000
 _SECONDS = 10

@@ -14,9 +14,9 @@ from cachetools import TLRUCache
 
 from inbox.domain.events import Order, Status
 from inbox.store.dynamodb.connection import LATER_LIMIT, MAX_QUERIES, Connection, groups_of, too_much
+from inbox.store.dynamodb.event_states import Entry
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, inbox_of, status_range, text
-from inbox.store.dynamodb.states import Entry
 
 _FORGET_SECONDS = 60
 _MAX_REMEMBERED = 10_000

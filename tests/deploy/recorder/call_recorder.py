@@ -37,7 +37,11 @@ _NOT_THE_PRODUCT = ("bench.", "tests.")
 # Between a call and who asks for it.
 _ON_THE_WAY = (f"{__name__}.", "inbox.store.dynamodb.connection.")
 # What no request of a client comes to, where nothing but the function tells whose call it is.
-_MODULES_OF_COMMANDS = ("inbox.services.store_copy", "inbox.store.dynamodb.adopting", "inbox.store.dynamodb.tables")
+_MODULES_OF_COMMANDS = (
+    "inbox.services.store_copy",
+    "inbox.store.dynamodb.import_events",
+    "inbox.store.dynamodb.tables",
+)
 _FUNCTIONS_OF_COMMANDS = ("DynamoDBKeys.expire", "DynamoDBTenants.all", "DynamoDBTenants.shard")
 
 _written: set[str] = set()

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from inbox.domain.events import PageSize
+from inbox.store.dynamodb.event_states import Entry
 from inbox.store.dynamodb.layout import Item, text
-from inbox.store.dynamodb.states import Entry
 
 _MAX_REMEMBERED = 10_000
 _WORTH_WAITING_MS = 60_000

@@ -1,4 +1,4 @@
-"""The bodies of calls with many items: the same as botocore's own. `inbox.store.dynamodb.call_bodies`."""
+"""The bodies of calls with many items: the same as botocore's own. `inbox.store.dynamodb.codec`."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from inbox.domain.events import Status
-from inbox.store.dynamodb import call_bodies
+from inbox.store.dynamodb import codec
 
 ITEM: dict[str, Any] = {
     "sk": {"S": "Zoë"},
@@ -90,7 +90,7 @@ def plain() -> Iterator[_Client]:
 @pytest.fixture
 def ours() -> Iterator[_Client]:
     client = _Client()
-    call_bodies.take_over(client.boto3)
+    codec.take_over(client.boto3)
     yield client
     client.boto3.close()
 

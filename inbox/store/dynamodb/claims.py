@@ -10,13 +10,13 @@ from inbox.store.dynamodb.availability import Availability
 from inbox.store.dynamodb.changes import AT_A_TIME, Change, Changes, Outcome, raise_fault
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counting import Counting
+from inbox.store.dynamodb.event_states import Entry, number_in
 from inbox.store.dynamodb.filling import fill
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, place_of, text
 from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.states import Entry, number_in
 from inbox.store.dynamodb.turns import Turn, Turns
-from inbox.store.dynamodb.unanswered import Doubt, Unanswered
+from inbox.store.dynamodb.unconfirmed_claims import Doubt, Unanswered
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, ImportResult, NewEvent
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.event_states import state_of
+from inbox.store.dynamodb.event_writer import Writing
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, copied_place, key_of, text
 from inbox.store.dynamodb.shards import Shards, Spread
-from inbox.store.dynamodb.states import state_of
-from inbox.store.dynamodb.writing import Writing
 
 _ADOPTED = "adopted"
 """The state in which an event was copied. While it is still in that state, nobody has touched it here."""

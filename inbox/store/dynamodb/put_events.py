@@ -11,13 +11,13 @@ from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.counting import Counting
 from inbox.store.dynamodb.definitions import Definitions
+from inbox.store.dynamodb.event_states import is_kept_only, kept_only, undelivered
+from inbox.store.dynamodb.event_writer import Writing
 from inbox.store.dynamodb.gathering import MAX_TOGETHER, Gathering
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place_of, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.stamps import Stamps
-from inbox.store.dynamodb.states import is_kept_only, kept_only, undelivered
-from inbox.store.dynamodb.writing import Writing
 
 
 class Putting:
