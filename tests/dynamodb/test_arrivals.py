@@ -11,7 +11,7 @@ from inbox.domain.events import DEFAULT_INBOX, InboxKey
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, arrivals
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
-from inbox.store.dynamodb.availability import Availability
+from inbox.store.dynamodb.claims import Availability
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import LATER, NOW, claim, entry, filled, fresh

@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Event, Order, PageSize, Receipt, Selection, Status
 from inbox.errors import InvalidRequest
-from inbox.store.dynamodb import DynamoDBStore, availability, replaying, status_index
+from inbox.store.dynamodb import DynamoDBStore, claims, history, status_index
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
@@ -26,7 +26,7 @@ def put(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
 def test_many_dead_are_in_nobodys_way(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch, attempt: str | None
 ) -> None:
-    monkeypatch.setattr(availability, "_MAX_BACK", 2)
+    monkeypatch.setattr(claims, "_MAX_BACK", 2)
     put(store, tenant, 6)
     now = NOW
     for _ in range(MAX_DELIVERIES):
@@ -102,7 +102,7 @@ def test_an_event_that_lives_longer_than_those_behind_it_is_not_hidden_for_ever(
 def test_a_range_with_too_much_before_the_first_of_it_says_so(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "_MAX_EXAMINED", 3)
+    monkeypatch.setattr(history, "_MAX_REPLAY_EXAMINED", 3)
     put(store, tenant, 4)
     store.events.put(tenant, [fresh(event_type="invoice")], NOW + 1, LATER)
     assert len(claim(store, tenant, now_ms=NOW + 1)) == 5

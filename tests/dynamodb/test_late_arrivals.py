@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.changes import Changes
 from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.event_states import Changes
 from tests.dynamodb.conftest import LATER, NOW, Claim, claim, each_claim, fresh, have_polled_before
 
 

@@ -9,7 +9,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.changes import Change
+from inbox.store.dynamodb.event_states import Change
 from inbox.store.dynamodb.items import to_entry
 from inbox.store.dynamodb.layout import event_key
 from tests.dynamodb.conftest import (
@@ -78,7 +78,7 @@ def test_a_claim_that_takes_long_hands_out_what_it_has(
 ) -> None:
     events = [fresh() for _ in range(60)]
     store.events.put(tenant, events, NOW, LATER)
-    monkeypatch.setattr("inbox.store.dynamodb.filling.MAX_SECONDS", 0)
+    monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 0)
 
     pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW) for _ in range(4)]
     assert [(len(page.events), page.more) for page in pages] == [(25, True), (25, True), (10, True), (0, False)]

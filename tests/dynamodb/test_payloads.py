@@ -10,8 +10,8 @@ from hypothesis import given
 
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import EventTooLarge
-from inbox.store.dynamodb import DynamoDBStore, payloads
-from inbox.store.dynamodb.items import MAX_PAYLOAD_BYTES
+from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.items import MAX_PAYLOAD_BYTES, payload_attribute, payload_of
 from tests.dynamodb.conftest import LATER, NOW, fresh
 from tests.json_documents import OBJECTS, exact
 
@@ -44,13 +44,13 @@ NOT_EXACT = [
 
 @pytest.mark.parametrize("payload", EXACT)
 def test_a_small_payload_is_a_native_map(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
-    assert set(payloads.to_attribute(payload)) == {"M"}
+    assert set(payload_attribute(payload)) == {"M"}
     assert exact(kept(store, tenant, payload)) == exact(payload)
 
 
 @pytest.mark.parametrize("payload", NOT_EXACT, ids=lambda payload: payload[:20])
 def test_what_a_map_would_change_is_kept_as_text(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
-    assert set(payloads.to_attribute(payload)) == {"B"}
+    assert set(payload_attribute(payload)) == {"B"}
     assert kept(store, tenant, payload) == payload
 
 
@@ -71,12 +71,12 @@ def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
 @given(OBJECTS)
 def test_both_forms_give_back_the_same_document(document: dict[str, Any]) -> None:
     payload = json.dumps(document).encode()
-    assert exact(payloads.from_attribute(as_received(payloads.to_attribute(payload)))) == exact(payload)
+    assert exact(payload_of(as_received(payload_attribute(payload)))) == exact(payload)
 
 
 def test_large_payloads_shrink() -> None:
     payload = json.dumps({"lines": [{"sku": f"SKU-{n}", "quantity": n} for n in range(1000)]}).encode()
-    assert len(payloads.to_attribute(payload)["B"]) < len(payload) / 3
+    assert len(payload_attribute(payload)["B"]) < len(payload) / 3
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDBStore, tenant: str) -> None:
@@ -92,5 +92,5 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDB
 def test_the_largest_that_fits_is_taken(store: DynamoDBStore, tenant: str) -> None:
     # Random hexadecimal digits compress to a little over half.
     payload = b'{"noise":"' + secrets.token_hex(340 * 1024).encode() + b'"}'
-    assert len(payloads.to_attribute(payload)["B"]) > 380 * 1024
+    assert len(payload_attribute(payload)["B"]) > 380 * 1024
     assert kept(store, tenant, payload) == payload

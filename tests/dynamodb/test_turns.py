@@ -10,9 +10,9 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb import DynamoDBStore, turns
-from inbox.store.dynamodb.changes import Changes
-from inbox.store.dynamodb.turns import Turns
+from inbox.store.dynamodb import DynamoDBStore, claims
+from inbox.store.dynamodb.claims import Turns
+from inbox.store.dynamodb.event_states import Changes
 from tests.dynamodb.conftest import ANY_SIZE, NOW, Claim, claim, each_claim, filled, repeatable_claim
 from tests.service import until
 
@@ -61,7 +61,7 @@ def test_a_poll_whose_turn_does_not_come_says_so_and_takes_nothing(
 ) -> None:
     ids = filled(store, tenant, 4)
     elsewhere = filled(store, tenant + "-2", 1)
-    monkeypatch.setattr(turns, "MAX_SECONDS", 0.01)
+    monkeypatch.setattr(claims, "MAX_SECONDS", 0.01)
     with held_up(store, lambda: claim(store, tenant, 2)) as first:
         with pytest.raises(StoreUnavailable, match="Other polls"):
             claim_in(store, tenant, 4)

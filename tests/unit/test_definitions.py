@@ -1,4 +1,4 @@
-"""A tenant's inboxes, remembered for a moment: `inbox.store.dynamodb.definitions`."""
+"""A tenant's inboxes, remembered for a moment: `inbox.store.dynamodb.inboxes`."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ import pytest
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.definitions import Definition, Definitions, _Known
+from inbox.store.dynamodb.inboxes import Definition, Definitions, _Known
 
 LONG = 1000.0
 NOTHING_NAMED = Definition(default_enabled=True, named=[])

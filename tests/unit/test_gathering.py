@@ -1,4 +1,4 @@
-"""Events that arrive together are written together: `inbox.store.dynamodb.gathering`."""
+"""Events that arrive together are written together: `inbox.store.dynamodb.event_writer`."""
 
 import random
 import threading
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.gathering import MAX_TOGETHER, TOO_MANY_WAIT, Gathering
+from inbox.store.dynamodb.event_writer import MAX_TOGETHER, TOO_MANY_WAIT, Gathering
 from inbox.store.dynamodb.layout import Item
 
 

@@ -5,15 +5,13 @@ from contextlib import suppress
 
 from inbox.clock import Clock
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
-from inbox.store.dynamodb.counting import Counting
-from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.events import DynamoDBEvents
-from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.inboxes import DynamoDBInboxes
+from inbox.store.dynamodb.inboxes import Definitions, DynamoDBInboxes
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import EVENTS, NOWHERE
+from inbox.store.dynamodb.pending_counts import Counting
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.tables import make_tables
 from inbox.store.dynamodb.tenants import DynamoDBTenants

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from inbox.domain.events import InboxKey
-from inbox.store.dynamodb.availability import Availability
+from inbox.store.dynamodb.claims import Availability
 
 _SHORTEST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0

@@ -11,13 +11,9 @@ from typing import Any
 
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.availability import Availability
-from inbox.store.dynamodb.changes import Changes, raise_fault
-from inbox.store.dynamodb.claims import Claim
-from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import Entry, number_in, standing
-from inbox.store.dynamodb.faults import ConditionFailed
-from inbox.store.dynamodb.filling import fitting
+from inbox.store.dynamodb.claims import Availability, Claim, Spent, Turns, fitting
+from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.event_states import Changes, Entry, number_in, raise_fault, standing
 from inbox.store.dynamodb.items import is_expired, to_entry, to_event
 from inbox.store.dynamodb.layout import (
     EVENTS,
@@ -29,8 +25,6 @@ from inbox.store.dynamodb.layout import (
     text,
 )
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.spent import Spent
-from inbox.store.dynamodb.turns import Turns
 
 # An earlier poll under the same id, long ago, is none.
 _NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
@@ -10,11 +10,95 @@ from typing import Any, TypeVar
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, NoRegionError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoRegionError,
+)
 
 from inbox.errors import SettingsError, StoreUnavailable
-from inbox.store.dynamodb import codec, faults
+from inbox.store.dynamodb import codec
 from inbox.store.dynamodb.layout import EVENT_INDEXES, Item, own_entries
+
+# Refused before anything happened: the same call may simply be made again.
+_THROTTLED = frozenset(
+    {
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+    }
+)
+
+# Nothing that the caller could mend, and nothing wrong with the call.
+_PASSING = _THROTTLED | {
+    "AccessDeniedException",
+    "ExpiredTokenException",
+    "IncompleteSignatureException",
+    "InvalidSignatureException",
+    "MissingAuthenticationTokenException",
+    "ReplicatedWriteConflictException",
+    "TransactionCanceledException",
+    "TransactionConflictException",
+    "TransactionInProgressException",
+    "UnrecognizedClientException",
+}
+
+ERRORS = (BotoCoreError, ClientError)
+
+
+class ConditionFailed(Exception):
+    """The condition of a write does not hold. `there` is the item that it met, if DynamoDB has returned it.
+
+    It may be missing although the write asked for it and the item exists: read the item before concluding anything.
+    """
+
+    def __init__(self, there: Item | None) -> None:
+        super().__init__()
+        self.there = there
+
+
+def code_of(error: Exception) -> str:
+    return str(error.response["Error"]["Code"]) if isinstance(error, ClientError) else type(error).__name__
+
+
+def is_throttled(error: Exception) -> bool:
+    return code_of(error) in _THROTTLED
+
+
+def may_have_happened(error: Exception) -> bool:
+    """Whether a call that brought no answer can have been carried out all the same."""
+    if isinstance(error, ClientError):
+        return bool(error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500)
+    return isinstance(error, HTTPClientError) and not isinstance(error, ConnectTimeoutError | EndpointConnectionError)
+
+
+def is_conflict(error: BaseException | None) -> bool:
+    """Whether a transaction met another one."""
+    return isinstance(error, ClientError) and "TransactionConflict" in _reasons(error.response)
+
+
+def translate_error(error: Exception) -> Exception:
+    """A failed condition and a passing fault become exceptions of ours; anything else is a bug, and stays."""
+    code = code_of(error)
+    response: dict[str, Any] = error.response if isinstance(error, ClientError) else {}
+    if code == "ConditionalCheckFailedException" or "ConditionalCheckFailed" in _reasons(response):
+        return ConditionFailed(response.get("Item"))
+    if code == "ResourceNotFoundException":
+        return StoreUnavailable("A table is missing in DynamoDB; `inbox init` makes it.")
+    # A number is a status without a code: whatever answered, it was not DynamoDB.
+    passing = isinstance(error, BotoCoreError) or code in _PASSING or code.isdigit()
+    if passing or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+        return StoreUnavailable(f"DynamoDB did not answer ({code}).")
+    return error
+
+
+def _reasons(response: Item) -> list[str | None]:
+    return [reason.get("Code") for reason in response.get("CancellationReasons", [])]
+
 
 T = TypeVar("T")
 
@@ -62,8 +146,8 @@ class Connection:
         """Any operation that may be repeated without harm, and is, where an answer fails to come."""
         try:
             answer: dict[str, Any] = getattr(self.client, operation)(**parameters)
-        except faults.ERRORS as error:
-            raise faults.translated(error) from error
+        except ERRORS as error:
+            raise translate_error(error) from error
         return answer
 
     def call_once(self, operation: str, **parameters: Any) -> dict[str, Any]:
@@ -79,7 +163,7 @@ class Connection:
                 return
             except StoreUnavailable as error:
                 # Somebody else writes one of the items at the same moment.
-                if attempt == PATIENCE - 1 or not faults.is_conflict(error.__cause__):
+                if attempt == PATIENCE - 1 or not is_conflict(error.__cause__):
                     raise
             pause(attempt)
 
@@ -170,3 +254,30 @@ def groups_of(size: int, things: Iterable[T]) -> Iterator[list[T]]:
 def pause(attempt: int) -> None:
     """Longer after each attempt, and never the same for two who were refused together."""
     time.sleep(random.uniform(0, min(1.0, 0.05 * 2**attempt)))  # noqa: S311 - a jitter, not a secret
+
+
+def optional(attribute: Callable[[T], dict[str, str]], value: T | None) -> dict[str, str] | None:
+    return None if value is None else attribute(value)
+
+
+def put(table: str, item: Item, condition: str | None = None) -> dict[str, Any]:
+    there = {name: value for name, value in item.items() if value is not None}
+    write = {"TableName": table, "Item": there}
+    return write if condition is None else {**write, "ConditionExpression": condition}
+
+
+def update(
+    table: str, key: Item, attributes: Item, condition: str, values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Sets these attributes and no others. The condition has them too: `#name` as it was, `:name` as it will be."""
+    kept = {name: value for name, value in attributes.items() if value is not None}
+    dropped = [f"#{name}" for name in attributes if name not in kept]
+    expression = "SET " + ", ".join(f"#{name} = :{name}" for name in kept)
+    return {
+        "TableName": table,
+        "Key": key,
+        "UpdateExpression": f"{expression} REMOVE {', '.join(dropped)}" if dropped else expression,
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": {f"#{name}": name for name in attributes},
+        "ExpressionAttributeValues": {f":{name}": value for name, value in kept.items()} | dict(values or {}),
+    }

@@ -18,26 +18,20 @@ from inbox.domain.events import (
     Selection,
 )
 from inbox.store.dynamodb.attempts import Attempts
-from inbox.store.dynamodb.availability import Availability
-from inbox.store.dynamodb.changes import Changes
-from inbox.store.dynamodb.claims import Claiming
+from inbox.store.dynamodb.claims import Availability, Claiming, Spent, Turns, fill
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
-from inbox.store.dynamodb.counting import Counting
-from inbox.store.dynamodb.definitions import Definitions
-from inbox.store.dynamodb.event_states import Entry, standing
+from inbox.store.dynamodb.event_states import Changes, Entry, standing
 from inbox.store.dynamodb.event_writer import Writing
-from inbox.store.dynamodb.filling import fill
-from inbox.store.dynamodb.history import History
+from inbox.store.dynamodb.history import History, Replaying
 from inbox.store.dynamodb.import_events import Adopting
+from inbox.store.dynamodb.inboxes import Definitions
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, text
 from inbox.store.dynamodb.leases import Leases
+from inbox.store.dynamodb.pending_counts import Counting
 from inbox.store.dynamodb.put_events import Putting
-from inbox.store.dynamodb.replaying import Replaying
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.spent import Spent
 from inbox.store.dynamodb.status_index import StatusIndex
-from inbox.store.dynamodb.turns import Turns
 
 
 class DynamoDBEvents:
@@ -55,7 +49,7 @@ class DynamoDBEvents:
         self._shards = shards
         self._writing = Writing(connection)
         self._index = StatusIndex(connection)
-        changes, spent, turns = Changes(connection, counting), Spent(), Turns()
+        changes, spent, turns = Changes(connection, counting.changed), Spent(), Turns()
         self._changes = changes
         self.availability = Availability(self._shards, self._index, changes, spent, max_deliveries)
         self._putting = Putting(connection, self._shards, definitions, counting)

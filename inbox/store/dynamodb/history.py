@@ -6,11 +6,11 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, Selection, Status
-from inbox.errors import FieldError, InvalidRequest
+from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, ReplayResult, Selection, Status
+from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb.connection import READ_AT_ONCE, Connection
-from inbox.store.dynamodb.event_states import Entry, in_order
-from inbox.store.dynamodb.items import is_expired, to_event
+from inbox.store.dynamodb.event_states import AT_A_TIME, Change, Changes, Entry, raise_fault, standing
+from inbox.store.dynamodb.items import is_expired, to_entry, to_event
 from inbox.store.dynamodb.layout import (
     EVENT_TYPE_INDEX,
     EVENTS,
@@ -24,9 +24,10 @@ from inbox.store.dynamodb.layout import (
     text,
     timestamp_of,
     type_range,
+    until_of,
 )
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.status_index import StatusIndex
+from inbox.store.dynamodb.status_index import StatusIndex, in_order
 
 # An answer may come with fewer events than were asked for, and say where to go on.
 _MAX_EXAMINED = 10_000
@@ -130,3 +131,56 @@ class History:
 
 def is_of_type(entry: Entry, selection: Selection) -> bool:
     return selection.event_type in (None, entry.event_type)
+
+
+_TRIES = 3
+# Events of other types, and leases, lie between those that are looked for. It is less than a walk may read.
+_MAX_REPLAY_EXAMINED = 49_000
+_REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
+
+
+class Replaying:
+    def __init__(self, changes: Changes, history: History, max_deliveries: int) -> None:
+        self._changes = changes
+        self._history = history
+        self._max_deliveries = max_deliveries
+
+    def replay(self, item: Item, now_ms: int) -> Event | None:
+        for _ in range(_TRIES):
+            status = standing(item, now_ms, self._max_deliveries).status
+            if status is Status.LEASED:
+                raise EventLeased
+            if status is Status.UNDELIVERED:
+                return to_event(item, now_ms, self._max_deliveries)
+            entry = to_entry(item)
+            (outcome,) = outcomes = self._changes.make([Change(entry, entry.replayed())], now_ms)
+            raise_fault(outcomes)
+            if outcome.item is None and outcome.met is None:
+                return None
+            # Somebody has changed it meanwhile, or we have, and only the answer was lost.
+            item = outcome.item or outcome.met or item
+        raise StoreUnavailable("The event kept changing.")
+
+    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
+        statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
+        if not statuses:
+            return ReplayResult(0, more=False)
+        walk = self._history.entries(tenant_id, selection, statuses, Order.OLDEST, now_ms)
+        examined = islice(walk, _MAX_REPLAY_EXAMINED)
+        entries = (entry for entry in examined if is_of_type(entry, selection) and self._is_over(entry, now_ms))
+        count = 0
+        while group := list(islice(entries, min(AT_A_TIME, limit - count))):
+            outcomes = self._changes.make([Change(entry, entry.replayed()) for entry in group], now_ms)
+            raise_fault(outcomes)
+            count += sum(outcome.item is not None for outcome in outcomes)
+        more = next(chain(entries, walk), None) is not None
+        if more and not count:
+            raise InvalidRequest(
+                [FieldError("/since", "There is more before the first of them than one call looks through.")]
+            )
+        return ReplayResult(count, more)
+
+    def _is_over(self, entry: Entry, now_ms: int) -> bool:
+        """Delivered or dead: of the leases only those that were the last and have run out."""
+        until_ms = until_of(entry.status_key)
+        return until_ms is None or (until_ms <= now_ms and entry.is_doomed(self._max_deliveries))

@@ -7,8 +7,7 @@ from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
-from inbox.store.dynamodb.connection import PATIENCE, Connection, pause
-from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.connection import PATIENCE, ConditionFailed, Connection, optional, pause, put, update
 from inbox.store.dynamodb.layout import (
     KEYS_OF_TENANT,
     TENANT_API_KEYS,
@@ -22,7 +21,6 @@ from inbox.store.dynamodb.layout import (
     tenant_key,
     text,
 )
-from inbox.store.dynamodb.transactions import optional, put, update
 
 # The conditions, and why.
 _THERE = "attribute_exists(pk)"

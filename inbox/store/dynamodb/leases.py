@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from inbox.domain.events import Receipt, Status, is_event_id
 from inbox.domain.inboxes import is_inbox_name
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.changes import Change, Changes, raise_fault
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.counting import Counting
-from inbox.store.dynamodb.event_states import BucketState, Entry, State, standing
+from inbox.store.dynamodb.event_states import BucketState, Change, Changes, Entry, State, raise_fault, standing
 from inbox.store.dynamodb.items import is_expired, to_entry
 from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
+from inbox.store.dynamodb.pending_counts import Counting
 from inbox.store.dynamodb.shards import Shards
 
 # How often an event may change between being read and being written, before somebody else is to blame.

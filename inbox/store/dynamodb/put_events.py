@@ -1,5 +1,8 @@
 """Putting events in, each by the cheapest road that keeps its promise."""
 
+import secrets
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -9,15 +12,36 @@ from inbox.domain.events import NewEvent, PutResult, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb.connection import Connection, groups_of
-from inbox.store.dynamodb.counting import Counting
-from inbox.store.dynamodb.definitions import Definitions
 from inbox.store.dynamodb.event_states import is_kept_only, kept_only, undelivered
-from inbox.store.dynamodb.event_writer import Writing
-from inbox.store.dynamodb.gathering import MAX_TOGETHER, Gathering
+from inbox.store.dynamodb.event_writer import MAX_TOGETHER, Gathering, Writing
+from inbox.store.dynamodb.inboxes import Definitions
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place_of, text
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, place, place_of, text
+from inbox.store.dynamodb.pending_counts import Counting
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.stamps import Stamps
+
+
+class Stamps:
+    """Places that only rise, for one process.
+
+    Nothing in DynamoDB counts for all processes without becoming a bottleneck, so the clocks decide: the caller's down
+    to the millisecond, and below that the machine's monotonic clock, which all of its processes share.
+    """
+
+    def __init__(self) -> None:
+        self._origin = secrets.token_hex(3)
+        self._mutex = threading.Lock()
+        self._newest_ms = 0
+        self._tick = 0
+
+    def take(self, now_ms: int, count: int) -> tuple[int, list[str]]:
+        """The timestamp of events that are put together, and a place for each of them in their order."""
+        with self._mutex:
+            # A clock that stepped back must not put an event before those that came earlier.
+            self._newest_ms = timestamp_ms = max(now_ms, self._newest_ms)
+            first = max(time.monotonic_ns(), self._tick + 1)
+            self._tick = first + count
+        return timestamp_ms, [place(timestamp_ms, first + number, self._origin) for number in range(count)]
 
 
 class Putting:

@@ -4,10 +4,12 @@ The index lags behind the table: it can show an event that has moved on, and not
 is a hint, and whoever acts on one checks the item itself.
 """
 
+import heapq
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from cachetools import TLRUCache
@@ -120,3 +122,16 @@ class StatusIndex:
             is_beginning = anew and has_shown and bool(found)
             page = self._connection.query(**query | {"Limit": LATER_LIMIT} | ({} if is_beginning else end))
         raise too_much()
+
+
+def in_order(order: Order, walks: Iterable[Iterator[Entry]], unsorted: Iterable[Entry]) -> Iterator[Entry]:
+    """By place, and each place once: while an index lags, it can show an event in two states."""
+    newest_first = order is Order.NEWEST
+    by_place = attrgetter("place")
+    last = None
+    for entry in heapq.merge(
+        sorted(unsorted, key=by_place, reverse=newest_first), *walks, key=by_place, reverse=newest_first
+    ):
+        if entry.place != last:
+            last = entry.place
+            yield entry

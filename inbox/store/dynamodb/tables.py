@@ -4,8 +4,7 @@ import time
 from typing import Any
 
 from inbox.errors import SettingsError, StoreUnavailable
-from inbox.store.dynamodb import faults
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import ERRORS, Connection, code_of, translate_error
 from inbox.store.dynamodb.layout import (
     ACTIVE_INDEX,
     EMAIL_INDEX,
@@ -94,10 +93,10 @@ def _is_there(connection: Connection, name: str) -> bool:
     table = connection.table(name)
     try:
         described = connection.client.describe_table(TableName=table)["Table"]
-    except faults.ERRORS as error:
-        if faults.code_of(error) == "ResourceNotFoundException":
+    except ERRORS as error:
+        if code_of(error) == "ResourceNotFoundException":
             return False
-        raise faults.translated(error) from error
+        raise translate_error(error) from error
     if not _has(described, DEFINITIONS[name]):
         raise SettingsError(f"The table {table} is there already, with other keys or indexes")
     return True
@@ -106,10 +105,10 @@ def _is_there(connection: Connection, name: str) -> bool:
 def _make(connection: Connection, name: str) -> None:
     try:
         connection.client.create_table(TableName=connection.table(name), **DEFINITIONS[name])
-    except faults.ERRORS as error:
+    except ERRORS as error:
         # Somebody else makes it too, or the answer got lost and botocore's retry has met our own.
-        if faults.code_of(error) != "ResourceInUseException":
-            raise faults.translated(error) from error
+        if code_of(error) != "ResourceInUseException":
+            raise translate_error(error) from error
 
 
 def _has(described: dict[str, Any], definition: dict[str, Any]) -> bool:
@@ -136,8 +135,8 @@ def _projects(there: dict[str, Any], needed: dict[str, Any]) -> bool:
 def _wait_until_there(connection: Connection, table: str) -> None:
     try:
         connection.client.get_waiter("table_exists").wait(TableName=table, WaiterConfig=_WAIT)
-    except faults.ERRORS as error:
-        raise StoreUnavailable(f"The table {table} did not become active ({faults.code_of(error)}).") from error
+    except ERRORS as error:
+        raise StoreUnavailable(f"The table {table} did not become active ({code_of(error)}).") from error
 
 
 def _turn_expiry_on(connection: Connection, table: str) -> None:
@@ -157,12 +156,12 @@ def _turn_recovery_on(connection: Connection, table: str) -> None:
                 "update_continuous_backups", TableName=table, PointInTimeRecoverySpecification=specification
             )
             return
-        except faults.ERRORS as error:
+        except ERRORS as error:
             # DynamoDB Local has no backups.
-            if faults.code_of(error) == "UnknownOperationException":
+            if code_of(error) == "UnknownOperationException":
                 return
             # A table that has just been made is not ready for them at once.
-            if faults.code_of(error) != "ContinuousBackupsUnavailableException":
+            if code_of(error) != "ContinuousBackupsUnavailableException":
                 raise
             time.sleep(_WAIT["Delay"])
     raise StoreUnavailable(f"Point-in-time recovery could not be turned on for {table}; `inbox init` tries again.")

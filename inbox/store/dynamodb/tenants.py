@@ -1,26 +1,231 @@
 """Tenants in DynamoDB, with their e-mails and audit trails."""
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any
 
-from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection, email_key
+from authorizer.items import number_in
+from inbox.domain.tenants import (
+    AuditAction,
+    AuditEntry,
+    Change,
+    Tenant,
+    TenantPosition,
+    TenantSelection,
+    TenantStatus,
+    email_key,
+)
+from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
-from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.faults import ConditionFailed
+from inbox.store.dynamodb.connection import ConditionFailed, Connection, optional, put, update
 from inbox.store.dynamodb.layout import (
+    ACTIVE_INDEX,
+    TENANT_STATUS_INDEX,
     TENANTS,
+    Item,
+    active_key,
+    audit_key,
     audit_range,
+    created_range,
     email_item_key,
     number,
     tenant_key,
     text,
 )
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
-from inbox.store.dynamodb.tenant_items import attributes_of, audit_item, email_key_of, to_audit_entry, to_tenant
-from inbox.store.dynamodb.tenant_list import TenantList
-from inbox.store.dynamodb.transactions import put, update
+
+
+def attributes_of(tenant: Tenant) -> dict[str, Any]:
+    """All that a change may write; the item's key and `shards` are apart."""
+    key = email_key_of(tenant)
+    return {
+        "tenant_id": text(tenant.tenant_id),
+        "organization_name": optional(text, tenant.organization_name),
+        # As it is compared, so that EmailIndex finds it however it is written.
+        "email": optional(text, key),
+        "email_as_given": optional(text, None if tenant.email == key else tenant.email),
+        "destination_email": optional(text, tenant.destination_email),
+        "rate_limit": optional(number, tenant.rate_limit),
+        "status": text(tenant.status),
+        "status_before_suspension": optional(text, tenant.status_before_suspension),
+        "active": text(active_key(tenant.active)),
+        "date_created": text(format_timestamp(tenant.created_at_ms)),
+        "date_last_updated": text(format_timestamp(tenant.updated_at_ms)),
+        "last_updated_by": text(tenant.updated_by),
+        "version": number(tenant.version),
+    }
+
+
+def email_key_of(tenant: Tenant) -> str | None:
+    return None if tenant.email is None else email_key(tenant.email)
+
+
+def to_tenant(item: Item) -> Tenant:
+    before = _text_in(item, "status_before_suspension")
+    return Tenant(
+        tenant_id=item["tenant_id"]["S"],
+        organization_name=_text_in(item, "organization_name"),
+        email=_text_in(item, "email_as_given") or _text_in(item, "email"),
+        destination_email=_text_in(item, "destination_email"),
+        rate_limit=number_in(item, "rate_limit"),
+        status=TenantStatus(item["status"]["S"]),
+        status_before_suspension=None if before is None else TenantStatus(before),
+        active=item["active"]["S"] == active_key(True),
+        created_at_ms=_moment_in(item, "date_created"),
+        updated_at_ms=_moment_in(item, "date_last_updated"),
+        updated_by=item["last_updated_by"]["S"],
+        version=int(item["version"]["N"]),
+    )
+
+
+def audit_item(tenant_id: str, entry: AuditEntry) -> dict[str, Any]:
+    """None of its attributes has the name of an index's key: entries are found among the tenant's own items alone."""
+    changes = {
+        member: {"L": [_to_attribute(change.before), _to_attribute(change.after)]}
+        for member, change in entry.changes.items()
+    }
+    return {
+        **audit_key(tenant_id, entry.number),
+        "number": number(entry.number),
+        "date": text(format_timestamp(entry.at_ms)),
+        "by": text(entry.by),
+        "action": text(entry.action),
+        "changes": {"M": changes},
+        "forced": {"BOOL": entry.forced},
+    }
+
+
+def to_audit_entry(item: Item) -> AuditEntry:
+    return AuditEntry(
+        number=int(item["number"]["N"]),
+        at_ms=_moment_in(item, "date"),
+        by=item["by"]["S"],
+        action=AuditAction(item["action"]["S"]),
+        changes={
+            member: Change(*(_from_attribute(value) for value in change["L"]))
+            for member, change in item["changes"]["M"].items()
+        },
+        forced=item["forced"]["BOOL"],
+    )
+
+
+def _to_attribute(value: str | int | None) -> dict[str, Any]:
+    match value:
+        case None:
+            return {"NULL": True}
+        # A boolean is an int to Python, and no number to DynamoDB.
+        case bool():
+            return {"BOOL": value}
+        case int():
+            return number(value)
+        case str():
+            return text(value)
+
+
+def _from_attribute(attribute: Item) -> str | int | None:
+    ((kind, value),) = attribute.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            return int(value)
+        case _:
+            known: str | int = value
+            return known
+
+
+def _text_in(item: Item, attribute: str) -> str | None:
+    return item[attribute]["S"] if attribute in item else None
+
+
+def _moment_in(item: Item, attribute: str) -> int:
+    moment = parse_timestamp(item[attribute]["S"])
+    if moment is None:
+        raise ValueError(f"{attribute} is no moment")
+    return moment
+
+
+# The tenant at the place itself comes once more, and the end of a millisecond shows by what lies beyond it.
+_BESIDES = 2
+
+
+class TenantList:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
+        # DynamoDB refuses a range that ends before it begins.
+        first, last = _range(selection, after)
+        if first > last:
+            return []
+        walks = [
+            self._connection.walk(
+                TableName=self._connection.table(TENANTS),
+                KeyConditionExpression="#partition = :partition AND date_created BETWEEN :first AND :last",
+                ExpressionAttributeValues={":partition": partition, ":first": text(first), ":last": text(last)},
+                ScanIndexForward=False,
+                Limit=limit + _BESIDES,
+                **index,
+            )
+            for index, partition in _partitions(selection)
+        ]
+        selected = (
+            tenant
+            for tenant in _in_order(heapq.merge(*walks, key=_date_created, reverse=True))
+            if (tenant.active or selection.include_inactive) and (after is None or tenant.position < after)
+        )
+        return list(islice(selected, limit))
+
+    def all(self) -> list[Tenant]:
+        # Not by a Scan, which would read all that the table has beside them.
+        items = (
+            item
+            for index, partition in _partitions(TenantSelection(include_inactive=True))
+            for item in self._connection.all_pages(
+                "query",
+                TableName=self._connection.table(TENANTS),
+                KeyConditionExpression="#partition = :partition",
+                ExpressionAttributeValues={":partition": partition},
+                **index,
+            )
+        )
+        return sorted(_latest(map(to_tenant, items)), key=attrgetter("tenant_id"))
+
+
+def _range(selection: TenantSelection, after: TenantPosition | None) -> tuple[str, str]:
+    ends = [] if selection.until_ms is None else [selection.until_ms - 1]
+    # Its millisecond once more: those of one millisecond stand in the index in no order.
+    ends += [] if after is None else [after.created_at_ms]
+    return created_range(selection.since_ms, min(ends, default=None))
+
+
+def _partitions(selection: TenantSelection) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """Each index with the partition of it that has to be read."""
+    if selection.status is not None:
+        index = {"IndexName": TENANT_STATUS_INDEX, "ExpressionAttributeNames": {"#partition": "status"}}
+        return [(index, text(selection.status))]
+    index = {"IndexName": ACTIVE_INDEX, "ExpressionAttributeNames": {"#partition": "active"}}
+    either = (True, False) if selection.include_inactive else (True,)
+    return [(index, text(active_key(active))) for active in either]
+
+
+def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
+    """Those of one millisecond by their ids, and each once: while an index lags, it can show a tenant in two states."""
+    for _, group in groupby((to_tenant(item) for item in items), key=attrgetter("created_at_ms")):
+        yield from sorted(_latest(group), key=attrgetter("position"), reverse=True)
+
+
+def _latest(tenants: Iterable[Tenant]) -> Iterable[Tenant]:
+    return {tenant.tenant_id: tenant for tenant in sorted(tenants, key=attrgetter("version"))}.values()
+
+
+def _date_created(item: Item) -> str:
+    date: str = item["date_created"]["S"]
+    return date
+
 
 _NEW = "attribute_not_exists(PK)"
 _AT_THAT_VERSION = "#version = :expected"
