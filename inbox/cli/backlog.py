@@ -4,7 +4,7 @@ from contextlib import closing
 
 import click
 
-from inbox.cli.environment import settings_in_force
+from inbox.cli.environment import read_environment
 from inbox.cli.output import print_rows
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
@@ -15,10 +15,13 @@ _COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object, about the oldest event of all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object about the oldest event.")
 def backlog(*, as_json: bool) -> None:
-    """Show which inboxes have something waiting, and for how long, the longest first."""
-    with closing(open_existing_store(settings_in_force())) as store:
+    """List the inboxes with undelivered events.
+
+    Sorted by the age of the oldest event.
+    """
+    with closing(open_existing_store(read_environment())) as store:
         found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
         longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
     if as_json:

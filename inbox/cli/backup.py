@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from inbox.cli.environment import settings_in_force
-from inbox.cli.progress import progress
+from inbox.cli.environment import read_environment
+from inbox.cli.output import progress
 from inbox.stop_signals import stop_as_at_ctrl_c
 from inbox.store import factory
 
@@ -40,7 +40,7 @@ def _shown(label: str) -> Iterator[Callable[[int, int], None]]:
 @click.argument("file", callback=_new_file)
 def backup(file: Path) -> None:
     """Copy the embedded store into a new FILE, while the service runs, and print its path."""
-    settings = settings_in_force()
+    settings = read_environment()
     stop_as_at_ctrl_c()
     with _shown("Copying the database") as show:
         factory.back_up(settings, file, show)
@@ -51,7 +51,7 @@ def backup(file: Path) -> None:
 @click.argument("file", callback=_file_that_is_there)
 def restore(file: Path) -> None:
     """Put the backup FILE in the place of the embedded store. What is there is kept beside it."""
-    settings = settings_in_force()
+    settings = read_environment()
     stop_as_at_ctrl_c()
     with _shown("Copying the backup") as show:
         path, kept = factory.restore(settings, file, show)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from inbox.cli.environment import settings_in_force
-from inbox.cli.progress import progress
+from inbox.cli.environment import read_environment
+from inbox.cli.output import progress
 from inbox.services.stats import RecountService
 from inbox.services.store_copy import StoreCopy
 from inbox.settings import SQLITE
@@ -16,18 +16,21 @@ from inbox.store.factory import open_source, open_target
 def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:
     path = Path(url.removeprefix(SQLITE))
     if not url.startswith(SQLITE) or not path.is_file():
-        raise click.BadParameter(f"it takes {SQLITE}PATH, the path of a file that is there.")
+        raise click.BadParameter(f"{url!r} is not {SQLITE}PATH, the path of an existing file.")
     return path
 
 
 @click.command()
-@click.option("--from", "source", metavar="sqlite:///PATH", required=True, callback=_file, help="An embedded store.")
+@click.option("--from", "source", metavar="sqlite:///PATH", required=True, callback=_file, help="The SQLite store.")
 @click.option(
-    "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="`inbox init` makes its tables."
+    "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="Its tables must exist: see `inbox init`."
 )
 def copy(source: Path, target: str) -> None:
-    """Copy tenants, keys, inboxes and events into another store. Safe to repeat: nothing is there twice."""
-    settings = settings_in_force(store=target)
+    """Copy a SQLite store to DynamoDB.
+
+    Copies tenants, keys, inboxes and events. Safe to repeat.
+    """
+    settings = read_environment(store=target)
     with (
         closing(open_source(source, settings)) as source_store,
         closing(open_target(settings)) as target_store,
@@ -36,7 +39,7 @@ def copy(source: Path, target: str) -> None:
         move = StoreCopy(source_store, target_store, target_store.now_ms)
         with progress("Copying events", length=move.count()) as bar:
             copied = move.copy(bar.update)
-        # What was copied has not happened there, but it is there.
+        # The target counts only what happens there.
         recount = RecountService(
             target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days
         )
@@ -45,4 +48,4 @@ def copy(source: Path, target: str) -> None:
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")
     if copied.too_large:
-        raise click.ClickException("Too large for DynamoDB, and not copied: " + ", ".join(copied.too_large))
+        raise click.ClickException("Not copied, too large for DynamoDB: " + ", ".join(copied.too_large))

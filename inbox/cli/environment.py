@@ -1,10 +1,12 @@
-"""What the commands share: the settings in force, and what an operator handles in the store they name."""
+"""The settings, the store and the services that commands use."""
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
+
+import click
 
 from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
@@ -13,30 +15,28 @@ from inbox.store.factory import open_existing_store, open_or_create_store
 from inbox.store.interface import Store
 
 OPERATOR = "cli"
-"""Who changes tenants by command, as the audit trail names them."""
+"""The author of changes in the audit log."""
 
 
-def settings_in_force(**given: Any) -> Settings:
-    """From the environment, and above it from what was given on the command line, read just as strictly."""
-    options = {variable_of(name): str(value) for name, value in given.items() if value is not None}
-    return read_settings(os.environ | options, on_terminal=sys.stderr.isatty())
+def read_environment(**options: Any) -> Settings:
+    """Returns the settings from the environment. Options that are not None take precedence."""
+    given = {variable_of(name): str(value) for name, value in options.items() if value is not None}
+    return read_settings(os.environ | given, on_terminal=sys.stderr.isatty())
 
 
 @contextmanager
-def open_registry(*, create: bool = True) -> Iterator[TenantService]:
-    with closing(_open_store(create=create)) as store:
+def open_tenants(*, create_store: bool = False) -> Iterator[TenantService]:
+    settings = read_environment()
+    if create_store and settings.sqlite_path is not None and not settings.sqlite_path.exists():
+        click.echo(f"Creating the store {settings.sqlite_path}.", err=True)
+    with closing(open_or_create_store(settings) if create_store else open_existing_store(settings)) as store:
         yield TenantService(store.tenants, store.now_ms)
 
 
 @contextmanager
-def open_key_service(*, create: bool = True) -> Iterator[KeyService]:
-    with closing(_open_store(create=create)) as store:
+def open_keys() -> Iterator[KeyService]:
+    with closing(open_existing_store(read_environment())) as store:
         yield key_service_of(store)
-
-
-def _open_store(*, create: bool) -> Store:
-    settings = settings_in_force()
-    return open_or_create_store(settings) if create else open_existing_store(settings)
 
 
 def key_service_of(store: Store) -> KeyService:

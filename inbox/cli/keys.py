@@ -4,12 +4,11 @@ from contextlib import closing
 
 import click
 
-from inbox.cli.environment import key_service_of, open_key_service, settings_in_force
-from inbox.cli.output import as_json as as_json_option
-from inbox.cli.output import print_rows
+from inbox.cli.environment import key_service_of, open_keys, read_environment
+from inbox.cli.output import json_option, print_rows
 from inbox.cli.parameters import Duration
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
-from inbox.store.factory import open_or_create_store
+from inbox.store.factory import open_existing_store
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 _ALL = "all"
@@ -17,46 +16,46 @@ _ALL = "all"
 
 @click.group()
 def keys() -> None:
-    """What tenants call with."""
+    """Manage the API keys of tenants."""
 
 
 @keys.command()
 @click.argument("tenant_id", metavar="TENANT")
-@click.option("--name", default="", help="What it is for.")
+@click.option("--name", default="", help="What the key is for.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice([_ALL, *map(str, Scope)]),
-    help="What it may do; can be repeated. `all` is every scope but admin. Default: events:write and inbox:read.",
+    help="What the key may do. Repeatable. `all` is every scope but admin. Default: events:write and inbox:read.",
 )
-@click.option("--expires-in", "lifetime_seconds", type=Duration(), help="For example 90d.")
+@click.option("--expires-in", "lifetime_seconds", type=Duration(), help="Lifetime, such as 90d. Default: no end.")
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
-    """Make a key and print it, alone and this once."""
+    """Create a key and print it. It cannot be shown again."""
     named = {Scope(scope) for scope in scopes if scope != _ALL}
     chosen = (named | TENANT_SCOPES if _ALL in scopes else named) or DEFAULT_SCOPES
-    with closing(open_or_create_store(settings_in_force())) as store:
+    with closing(open_existing_store(read_environment())) as store:
         expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
         click.echo(key_service_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")
 @click.argument("tenant_id", metavar="TENANT")
-@as_json_option
+@json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
-    """A tenant's keys, but never the keys themselves."""
-    with open_key_service(create=False) as key_ring:
-        rows = [key_document(key) for key in key_ring.list(tenant_id)]
+    """List a tenant's keys, without the keys themselves."""
+    with open_keys() as service:
+        rows = [key_document(key) for key in service.list(tenant_id)]
     print_rows(rows, _COLUMNS, as_json=as_json)
 
 
 @keys.command()
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
-    """Refuse a key from now on."""
-    with open_key_service() as key_ring:
-        key_ring.revoke(key_id)
-    click.echo(f"{key_id} is revoked; a running server may take it for INBOX_KEY_CACHE_SECONDS more.", err=True)
+    """Revoke a key."""
+    with open_keys() as service:
+        service.revoke(key_id)
+    click.echo(f"{key_id} is revoked. Running services follow within INBOX_KEY_CACHE_SECONDS.", err=True)
 
 
 @keys.command()
@@ -67,11 +66,11 @@ def revoke(key_id: str) -> None:
     type=Duration(0, MAX_OVERLAP_SECONDS),
     default="24h",
     show_default=True,
-    help="For how long the old key goes on working.",
+    help="How long the old key stays valid.",
 )
 def rotate(key_id: str, overlap_seconds: int) -> None:
-    """Make a key like another one, which works for a while longer, and print it, alone and this once."""
-    with open_key_service() as key_ring:
-        new = key_ring.rotate(key_id, overlap_seconds)
+    """Replace a key and print the new one. It cannot be shown again."""
+    with open_keys() as service:
+        new = service.rotate(key_id, overlap_seconds)
     click.echo(new.key)
-    click.echo(f"{new.metadata.key_id} is in the place of {key_id}, which works for the overlap at most.", err=True)
+    click.echo(f"{new.metadata.key_id} replaces {key_id}, which is valid until the overlap ends.", err=True)

@@ -1,42 +1,52 @@
-"""Times as the commands take and print them."""
+"""Types of options and arguments."""
 
 import re
 
 import click
 
+from inbox.domain.inboxes import is_inbox_name
 from inbox.domain.timestamps import parse_timestamp
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DAY_SECONDS = 86400
 
 
 class Duration(click.ParamType[int]):
-    """90d, 24h, 15m or 30s, in seconds."""
+    """A duration such as 90d, 24h, 15m or 30s, in seconds."""
 
     name = "duration"
 
-    def __init__(self, least: int = 1, most: int = 100 * 365 * 86400) -> None:
-        self._least = least
-        self._most = most
+    def __init__(self, min_seconds: int = 1, max_seconds: int = 36_500 * _DAY_SECONDS) -> None:
+        self._min_seconds = min_seconds
+        self._max_seconds = max_seconds
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"([0-9]{1,9})([smhd])", str(value), re.ASCII)
         seconds = int(match[1]) * _SECONDS[match[2]] if match else -1
-        if not self._least <= seconds <= self._most:
-            self.fail(
-                f"{value!r} is not a duration such as 90d, 24h, 15m or 30s, of {self._most // 86400} days at most.",
-                param,
-                ctx,
-            )
+        if not self._min_seconds <= seconds <= self._max_seconds:
+            max_days = self._max_seconds // _DAY_SECONDS
+            self.fail(f"{value!r} is not a duration from {self._min_seconds}s to {max_days}d, such as 24h.", param, ctx)
         return seconds
 
 
-class Moment(click.ParamType[int]):
+class Timestamp(click.ParamType[int]):
     """Epoch milliseconds or ISO 8601, in epoch milliseconds."""
 
     name = "time"
 
     def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        moment = parse_timestamp(str(value))
-        if moment is None:
+        timestamp_ms = parse_timestamp(str(value))
+        if timestamp_ms is None:
             self.fail(f"{value!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.", param, ctx)
-        return moment
+        return timestamp_ms
+
+
+class InboxName(click.ParamType[str]):
+    """The name of an inbox, checked before it becomes part of a URL."""
+
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_inbox_name(value):
+            self.fail(f"{value!r} is not 1 to 63 of a-z, 0-9 and hyphens, starting with a letter or digit.", param, ctx)
+        return value

@@ -1,7 +1,7 @@
-"""Prints leased events without losing any on the way to the program that reads stdout.
+"""inbox poll: prints events, and loses none on the way to the program that reads stdout.
 
 A write to a pipe succeeds before the reader has read it, and `head -1` exits with the rest of its input unread. So each
-event is printed after the reader has taken the one before, and an event is acknowledged only once it was taken.
+event is printed after the reader has read the one before, and an event is acknowledged only once it was read.
 """
 
 import errno
@@ -17,20 +17,63 @@ from contextlib import suppress
 
 import click
 
+from inbox.cli.parameters import InboxName
+from inbox.cli.service_calls import calls_service
 from inbox.client import CallFailed, Client, Event, Lease
 from inbox.domain import exact_json
+from inbox.domain.events import DEFAULT_INBOX
 
-# Early, because the lease lasts INBOX_LEASE_SECONDS until then, which may be short.
+_FOLLOW_WAIT_SECONDS = 20
+# Early, because the first lease lasts INBOX_LEASE_SECONDS, which may be short.
 _FIRST_RENEWAL_SECONDS = 0.5
 _RENEWAL_SECONDS = 20
 _RENEWED_LEASE_SECONDS = 60
-_LONGEST_PAUSE_MS = 100
+_MAX_PAUSE_MS = 100
+
+
+@click.command()
+@click.option("--inbox", default=DEFAULT_INBOX, type=InboxName(), help="Named inbox to poll.")
+@click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Events per poll.")
+@click.option("--peek", is_flag=True, help="Leave the events undelivered.")
+@click.option("--follow", is_flag=True, help="Keep polling until Ctrl-C.")
+@calls_service
+def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> None:
+    """Poll and print the undelivered events.
+
+    Prints one JSON object per line. Events are leased, and acknowledged once they were read: if the output ends early,
+    as with `head`, the rest stays in the inbox.
+    """
+    if follow and peek:
+        raise click.UsageError("--follow and --peek exclude each other.")
+    if follow:
+        _follow(client, inbox, limit)
+    elif peek:
+        for event in client.peek(inbox, limit=limit):
+            click.echo(exact_json.dump(event))
+    else:
+        print_events(client, inbox, limit)
+
+
+def _follow(client: Client, inbox: str, limit: int) -> None:
+    """Polls until Ctrl-C. Raises CallFailed if a retry would not help."""
+    client.retries, client.on_retry = None, _print_retry
+    with suppress(KeyboardInterrupt):
+        while True:
+            started_at = time.monotonic()
+            lease = print_events(client, inbox, limit, _FOLLOW_WAIT_SECONDS)
+            if not lease.events and time.monotonic() - started_at < 1:
+                # The service does not let the poll wait, for example because it is stopping.
+                time.sleep(1)
+
+
+def _print_retry(failure: CallFailed, pause_seconds: int) -> None:
+    click.echo(f"{failure} Trying again in {pause_seconds} s.", err=True)
 
 
 def print_events(client: Client, inbox: str, limit: int, wait_seconds: int = 0) -> Lease:
-    """Leases events and prints them, one JSON object a line. Returns the lease, settled.
+    """Leases events and prints them. Returns the settled lease.
 
-    If stdout breaks, the events that were read are acknowledged and the others released.
+    If stdout breaks, acknowledges the events that were read and releases the others.
     """
     if sys.stdout is None:
         raise OSError(errno.EBADF, "stdout is closed")
@@ -71,13 +114,13 @@ class _Printer:
                 self.read.append(event)
 
     def _wait_until_read(self) -> None:
-        """Raises BrokenPipeError if the reader ends before it has taken everything."""
+        """Raises BrokenPipeError if the reader ends before it has read everything."""
         is_closed, pause_ms = False, 1
         while self._unread_bytes():
             if is_closed:
                 raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
             is_closed = bool(self._reader.poll(pause_ms))
-            pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)
+            pause_ms = min(2 * pause_ms, _MAX_PAUSE_MS)
             self._renew()
 
     def _unread_bytes(self) -> int:
@@ -85,7 +128,7 @@ class _Printer:
         return int(unread)
 
     def _renew(self) -> None:
-        """A reader may take longer than a lease lasts, such as a loop in a shell."""
+        """Extends the lease: a reader such as a loop in a shell may take longer than it lasts."""
         if time.monotonic() >= self._renew_at:
             self._lease.acknowledge(self.read)
             self._lease.extend(_RENEWED_LEASE_SECONDS)

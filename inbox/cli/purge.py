@@ -4,17 +4,17 @@ from contextlib import closing
 
 import click
 
-from inbox.cli.environment import settings_in_force
-from inbox.cli.progress import progress
+from inbox.cli.environment import read_environment
+from inbox.cli.output import progress
 from inbox.services.retention import Retention
-from inbox.store.factory import open_or_create_store
+from inbox.store.factory import open_existing_store
 
 
 @click.command()
 def purge() -> None:
-    """Delete what is past its retention, and print how many rows it was. A running service does so by itself."""
+    """Delete expired events and print the number of rows. A running service does so once a minute."""
     with (
-        closing(open_or_create_store(settings_in_force())) as store,
+        closing(open_existing_store(read_environment())) as store,
         progress("Deleting expired events", Retention(store.events, store.now_ms).purge()) as steps,
     ):
         deleted = sum(steps)

@@ -4,8 +4,8 @@ from contextlib import closing
 
 import click
 
-from inbox.cli.environment import settings_in_force
-from inbox.cli.progress import progress
+from inbox.cli.environment import read_environment
+from inbox.cli.output import progress
 from inbox.services.stats import RecountService
 from inbox.store.factory import open_existing_store
 
@@ -13,12 +13,12 @@ from inbox.store.factory import open_existing_store
 @click.command()
 @click.argument("tenant_id", required=False, metavar="[TENANT]")
 def recount(tenant_id: str | None) -> None:
-    """Make the figures of /stats anew from the events that are there, and print how many changed.
+    """Recompute the counters of GET /stats from the stored events. Prints how many changed.
 
-    For when counts were lost. What was erased, and all but the last delivery of what was replayed, is not counted any
-    more. On DynamoDB stop the service first.
+    Use it after counts were lost. Erased events, and all but the last delivery of replayed events, no longer count.
+    On DynamoDB, stop the service first.
     """
-    settings = settings_in_force()
+    settings = read_environment()
     with closing(open_existing_store(settings)) as store:
         counters = RecountService(store.counters, store.tenants, store.now_ms, settings.retention_days)
         tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]

@@ -1,11 +1,11 @@
-"""Commands that run the service: serve, quickstart."""
+"""inbox serve and inbox quickstart"""
 
 from contextlib import closing
 from typing import Any
 
 import click
 
-from inbox.cli.environment import OPERATOR, key_service_of, settings_in_force
+from inbox.cli.environment import OPERATOR, key_service_of, read_environment
 from inbox.domain.keys import TENANT_SCOPES
 from inbox.domain.tenants import TenantStatus
 from inbox.server.gunicorn_config import serve as run_server
@@ -22,7 +22,7 @@ _FIRST_START = """
   Console   {url}/
   API       {url}/docs
   API key   {key}
-            (tenant {tenant}; shown this once. Another one: .venv/bin/inbox keys create {tenant} --scope all)
+            (tenant {tenant}; shown only once. Another one: .venv/bin/inbox keys create {tenant} --scope all)
 
   Send an event:
 
@@ -38,31 +38,30 @@ _LATER_START = """
 
   Console   {url}/
   API       {url}/docs
-            (tenant {tenant} is there already. Another key for it: .venv/bin/inbox keys create {tenant} --scope all)
+            (tenant {tenant} exists. Another key for it: .venv/bin/inbox keys create {tenant} --scope all)
 """
 
 
 @click.command()
-@click.option("--host", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="Requests that each process works on at a time.")
+@click.option("--host", help="Address to listen on. Default: INBOX_HOST.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: INBOX_PORT.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Worker processes. Default: INBOX_WORKERS.")
+@click.option("--threads", type=click.IntRange(1, 1024), help="Threads per worker process. Default: INBOX_THREADS.")
 def serve(**options: Any) -> None:
     """Run the service."""
-    settings = settings_in_force(**options)
+    settings = read_environment(**options)
     configure_logs(settings.log_format)
     run_server(settings)
 
 
 @click.command()
 def quickstart() -> None:
-    """Run the service, with a tenant and a key to try it."""
-    settings = settings_in_force()
+    """Run the service with a tenant and a key to try it."""
+    settings = read_environment()
     configure_logs(settings.log_format)
     with closing(open_store(settings)) as store:
         store.init()
-    # Made and printed once the server listens: the lines work as soon as they can be read, and a start that fails
-    # uses up no key.
+    # After the server listens, so that the printed commands work and a failed start does not use up the key.
     run_server(settings, when_ready=lambda: click.echo(_welcome(settings)))
 
 

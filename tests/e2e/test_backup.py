@@ -160,7 +160,7 @@ def test_dynamodb_is_refused_in_one_line(service: Service, command: str) -> None
     file = {"backup": "backup.db", "restore": "log"}[command]
     refused = service.run(command, file, INBOX_STORE="dynamodb://")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "Error: This is for SQLite. On DynamoDB, point-in-time recovery and AWS Backup do it.\n"
+    assert refused.stderr == "error: This is for SQLite. On DynamoDB, point-in-time recovery and AWS Backup do it.\n"
 
 
 def test_a_terminal_shows_how_far_it_is(service: Service) -> None:

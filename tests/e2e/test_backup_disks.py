@@ -44,7 +44,7 @@ def test_a_folder_that_cannot_be_written_is_named(service: Service, disk: SmallD
     disk.lock()
     failed = on_disk(service, disk, "backup", f"{service.folder}/disk/backup.db")
     assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr == f"Error: The folder {service.folder}/disk cannot be written: Read-only file system.\n"
+    assert failed.stderr == f"error: The folder {service.folder}/disk cannot be written: Read-only file system.\n"
 
 
 def test_a_backup_on_a_disk_that_cannot_be_written_is_restored(service: Service, disk: SmallDisk) -> None:

@@ -56,7 +56,7 @@ def test_a_start_that_fails_uses_up_no_key(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
     told = f"Cannot listen on 127.0.0.1:{service.port} (Address already in use). Set INBOX_PORT to use another port"
-    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"Error: {told}\n")
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {told}\n")
     service.start("quickstart")
     assert "API key   ibx_" in service.log.read_text()
 
@@ -144,7 +144,7 @@ def test_config_shows_every_setting_and_hides_secrets(service: Service) -> None:
 def test_wrong_usage_ends_with_2_and_says_why(service: Service, arguments: list[str]) -> None:
     done = service.run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Error: " in done.stderr
+    assert "error: " in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -252,7 +252,7 @@ def test_an_answer_of_somebody_else_is_told(service: Service, body: bytes) -> No
         done = service.run("poll", "--key", "k", "--url", f"http://127.0.0.1:{server.server_port}")
         thread.join()
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: What answered there is not a Polling Inbox.\n"
+    assert done.stderr.startswith("error: What answered there is not a Polling Inbox. Check that ")
 
 
 def test_an_empty_host_is_refused_and_not_every_address(service: Service) -> None:

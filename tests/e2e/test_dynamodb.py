@@ -76,7 +76,7 @@ def test_what_was_counted_outlives_a_stop_that_somebody_holds_up(on_dynamodb: Se
 def test_tables_that_are_missing_are_one_clear_line(on_dynamodb: Service) -> None:
     refused = on_dynamodb.run("serve")
     assert refused.returncode == 1
-    assert refused.stderr == "Error: A table is missing in DynamoDB; `inbox init` makes it.\n"
+    assert refused.stderr == "error: A table is missing in DynamoDB; `inbox init` makes it.\n"
 
 
 def test_quickstart_makes_its_tables(on_dynamodb: Service) -> None:
@@ -144,7 +144,7 @@ def test_a_copy_that_makes_no_sense_is_refused(service: Service, options: tuple[
     service.run("init")
     refused = service.run("copy", *options)
     assert refused.returncode == 2
-    assert "Error: " in refused.stderr
+    assert "error: " in refused.stderr
     assert sorted(file.name for file in service.folder.glob("*.db")) == ["inbox.db"]
 
 
