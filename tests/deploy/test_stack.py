@@ -9,7 +9,7 @@ import pytest
 
 from tests.deploy import stacks, templates
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.test_matrix import TAGS
+from tests.deploy.test_environments import TAGS
 
 STACK = CHECKOUT / "deploy" / "stack"
 # Of this Python, and no `aws` in it.

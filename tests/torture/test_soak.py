@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.service import Service
 from tests.torture.accountant import Account, Class
 from tests.torture.crowd import Crowd
@@ -69,13 +67,3 @@ def test_nothing_grows_at_half_the_peak(
     if torture:
         assert half > 0.4 * peak
         assert grown(seen) == {}
-
-
-CALM = Vitals(memory_mb=200, file_descriptors=80, threads=70, wal_mb=4, p50_ms=2, p99_ms=9)
-
-
-@pytest.mark.parametrize("name", Vitals._fields)
-def test_what_grows_is_found_out(name: str) -> None:
-    climbing = [CALM._replace(**{name: getattr(CALM, name) * 1.1**step}) for step in range(40)]
-    assert grown([CALM] * 40) == {}
-    assert [*grown(climbing)] == [name]

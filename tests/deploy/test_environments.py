@@ -1,0 +1,96 @@
+"""What the templates create in each environment: backups, protection, regions, tags and the budget."""
+
+from typing import Any
+
+import pytest
+
+from tests.deploy import stacks, templates
+from tests.deploy.stacks import REGION, Stack
+
+HOURLY = "cron(0 * * * ? *)"
+# Backup schedules, with the days for which each backup is kept.
+BACKUPS = {
+    "dev": [("cron(0 1 * * ? *)", "7")],
+    "sit": [("cron(0 2 * * ? *)", "14")],
+    "prod": [("cron(0 1 * * ? *)", "90"), (HOURLY, "2")],
+}
+PROTECTED = {"dev": "false", "sit": "false", "prod": "true"}
+SECOND_REGION = {"dev": [], "sit": [], "prod": ["eu-west-1"]}
+BUDGET = {"dev": "500", "sit": "1000", "prod": "5000"}
+EVERYWHERE = {"Environment", "Project", "Owner", "CostCenter", "ManagedBy", "Component", "Application"}
+TAGS = {"dev": EVERYWHERE, "sit": EVERYWHERE, "prod": EVERYWHERE | {"BackupPolicy", "DR", "LLD"}}
+
+each_environment = pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
+
+
+def data(environment: str) -> Stack:
+    return stacks.filled_in("data", **stacks.environment(environment))
+
+
+def backup_rules(stack: Stack) -> list[dict[str, Any]]:
+    rules: list[dict[str, Any]] = stack.properties("BackupPlan")["BackupPlan"]["BackupPlanRule"]
+    return rules
+
+
+@each_environment
+def test_tables_are_encrypted_streamed_protected_and_replicated(environment: str) -> None:
+    tables = data(environment).of_type("AWS::DynamoDB::GlobalTable").values()
+    assert len(tables) == 3
+    for table in tables:
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
+        assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
+        assert [each["Region"] for each in table["Replicas"]] == [REGION, *SECOND_REGION[environment]]
+        for replica in table["Replicas"]:
+            assert replica["DeletionProtectionEnabled"] == PROTECTED[environment]
+            tags = {tag["Key"]: tag["Value"] for tag in replica["Tags"]}
+            assert set(tags) == TAGS[environment]
+            assert all(tags.values())
+            assert (tags["Environment"], tags["Component"]) == (environment, "dynamodb")
+            assert tags.get("BackupPolicy") == ("hourly" if environment == "prod" else None)
+
+
+@each_environment
+def test_every_table_is_backed_up_on_schedule(environment: str) -> None:
+    stack = data(environment)
+    rules = backup_rules(stack)
+    kept = [(rule["ScheduleExpression"], rule["Lifecycle"]["DeleteAfterDays"]) for rule in rules]
+    assert kept == BACKUPS[environment]
+    for rule in rules:
+        copies = rule.get("CopyActions", [])
+        assert [copy["DestinationBackupVaultArn"].split(":")[3] for copy in copies] == SECOND_REGION[environment]
+        assert all(copy["Lifecycle"] == rule["Lifecycle"] for copy in copies)
+    selected = stack.properties("BackupSelection")["BackupSelection"]["Resources"]
+    assert selected == [{"Fn::GetAtt": [name, "Arn"]} for name in stack.of_type("AWS::DynamoDB::GlobalTable")]
+
+
+def test_hourly_backups_can_be_kept_for_90_days() -> None:
+    parameters = stacks.environment("prod") | {"BackupSchedule": HOURLY, "FrequentBackupSchedule": ""}
+    (rule,) = backup_rules(stacks.filled_in("data", **parameters))
+    assert (rule["ScheduleExpression"], rule["Lifecycle"]) == (HOURLY, {"DeleteAfterDays": "90"})
+
+
+def test_price_of_backups_in_the_readme_matches_the_backups_kept() -> None:
+    kept = sum(int(days) * (24 if schedule == HOURLY else 1) for schedule, days in BACKUPS["prod"])
+    text = (templates.FOLDER.parent / "README.md").read_text()
+    assert f"are {kept} whole copies of the tables: {kept * 0.10:.2f} USD for each GB" in text
+    assert f"| 0.7 | {kept * 0.10:.2f}, and as much for the copies |" in text
+
+
+def test_copies_go_to_the_vault_of_the_second_region() -> None:
+    vault = stacks.filled_in("second-region", **stacks.environment("prod")).properties("BackupVault")
+    for rule in backup_rules(data("prod")):
+        (copy,) = rule["CopyActions"]
+        assert copy["DestinationBackupVaultArn"].rpartition(":")[2] == vault["BackupVaultName"]
+
+
+@each_environment
+def test_bill_and_replication_have_alarms(environment: str) -> None:
+    parameters = stacks.environment(environment)
+    budget = stacks.filled_in("bill", **parameters).properties("Budget")
+    assert budget["Budget"]["BudgetLimit"] == {"Amount": BUDGET[environment], "Unit": "USD"}
+    (alert,) = budget["NotificationsWithSubscribers"]
+    assert (alert["Notification"]["NotificationType"], alert["Notification"]["Threshold"]) == ("ACTUAL", 80)
+    assert alert["Subscribers"] == [{"SubscriptionType": "EMAIL", "Address": parameters["NotificationEmail"]}]
+    monitoring = stacks.filled_in("monitoring", **stacks.MADE_UP | parameters)
+    assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGION[environment])
