@@ -11,8 +11,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 import requests
+from click.testing import CliRunner
 
+from inbox.cli import inbox
 from tests.engines.aws import aws_environment
 
 INBOX = Path(sys.executable).with_name("inbox")
@@ -57,7 +60,7 @@ class Service:
         self.variables |= aws_environment(url) | {"INBOX_STORE": "dynamodb://", "INBOX_TABLE_PREFIX": prefix}
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-        """One command, to its end."""
+        """Runs a command in a process and waits for its end."""
         return subprocess.run(
             [INBOX, *arguments],
             input=stdin,
@@ -69,9 +72,20 @@ class Service:
             check=False,
         )
 
+    def invoke(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs a command in this process, which takes a tenth of the time. Not thread-safe."""
+        removed = dict.fromkeys(name for name in os.environ if name.startswith("INBOX_"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["inbox", *arguments])
+            environment = removed | self.environment | variables
+            result = CliRunner().invoke(inbox, arguments, stdin, environment, prog_name="inbox")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
+
     def create_key(self, tenant_id: str, *options: str) -> str:
-        self.run("tenants", "create", tenant_id)
-        created = self.run("keys", "create", tenant_id, *options)
+        self.invoke("tenants", "create", tenant_id)
+        created = self.invoke("keys", "create", tenant_id, *options)
         assert created.returncode == 0, created.stderr
         return created.stdout.strip()
 
