@@ -22,7 +22,7 @@ _SERVICE_LINK = re.compile(
 )
 
 # A service that listens on every address is called on this one.
-_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
