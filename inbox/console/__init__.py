@@ -6,7 +6,7 @@ from inbox.api.pages import OWN_ONLY
 
 blueprint = Blueprint("console", __name__, static_folder="static", static_url_path="/console")
 
-# It has files for all of its pictures.
+# Unlike the API's pages, the console uses no data: images.
 _POLICY = OWN_ONLY.replace("img-src 'self' data:", "img-src 'self'")
 
 
@@ -20,8 +20,8 @@ def index() -> Response:
 
 
 @blueprint.after_request
-def protect(response: Response) -> Response:
-    """Its other files too: the page can also be had by its file's name."""
+def add_security_headers(response: Response) -> Response:
+    # On every file: index.html is also served under /console/.
     response.headers["Content-Security-Policy"] = _POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -1,1 +1,1 @@
-"""The console in a real browser: found by roles and names alone, as people and screen readers find it."""
+"""Tests of the console in a real browser. Elements are found by role and accessible name."""

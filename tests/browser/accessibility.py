@@ -1,4 +1,7 @@
-"""axe-core, in a world of its own beside the page's scripts: the page's content policy stays as it is."""
+"""Accessibility scans with axe-core.
+
+axe runs in an isolated world beside the page's scripts, so the page's content security policy stays in force.
+"""
 
 from typing import Any
 
@@ -11,17 +14,17 @@ _RUN = """axe.run(document, {preload: false, resultTypes: ["violations"]}).then(
     .flatMap(each => each.nodes.map(node => `${each.id}: ${node.target.join(" ")}: ${node.failureSummary}`)))"""
 
 
-def barriers(page: Page) -> list[str]:
-    """What keeps people from using the page as it is now: what axe calls serious or critical."""
+def violations(page: Page) -> list[str]:
+    """Returns the violations that axe rates serious or critical."""
     session = page.context.new_cdp_session(page)
     frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
     world = session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "axe"})["executionContextId"]
 
     def evaluate(script: str) -> Any:
         options = {"contextId": world, "awaitPromise": True, "returnByValue": True}
-        answer = session.send("Runtime.evaluate", {"expression": script, **options})
-        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
-        return answer["result"].get("value")
+        result = session.send("Runtime.evaluate", {"expression": script, **options})
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
 
     if evaluate("typeof axe") == "undefined":
         evaluate(f"{browser.axe()};0")

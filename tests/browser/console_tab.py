@@ -1,29 +1,28 @@
-"""One tab with the console in it, as its user handles it."""
+"""A browser tab with the console (page object)."""
 
 import re
 from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.page_monitor import Watch
+from tests.browser.page_monitor import PageMonitor
 
 VIEWS = ("Overview", "Events", "Inboxes", "Send", "Keys", "Connect")
 
 
 @dataclass(frozen=True)
-class Visit:
+class ConsoleTab:
     page: Page
-    watch: Watch
+    monitor: PageMonitor
 
     def open(self) -> None:
-        self.page.goto(self.watch.url)
+        self.page.goto(self.monitor.url)
 
     def sign_in(self, key: str) -> None:
-        """Until the console is there."""
-        self.try_key(key)
+        self.submit_key(key)
         expect(self.nav).to_be_visible()
 
-    def try_key(self, key: str) -> None:
+    def submit_key(self, key: str) -> None:
         self.page.get_by_label("API key").fill(key)
         self.page.get_by_role("button", name="Sign in").click()
 
@@ -31,8 +30,15 @@ class Visit:
     def nav(self) -> Locator:
         return self.page.get_by_role("navigation", name="Console")
 
+    @property
+    def main(self) -> Locator:
+        return self.page.get_by_role("main")
+
+    @property
+    def confirmation(self) -> Locator:
+        return self.page.get_by_role("dialog").filter(has=self.button("Cancel"))
+
     def go(self, view: str) -> None:
-        """Until it is there."""
         self.nav.get_by_role("link", name=view, exact=True).click()
         expect(self.heading(view)).to_be_visible()
 
@@ -42,15 +48,20 @@ class Visit:
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
 
+    def alert(self, text: str) -> Locator:
+        return self.page.get_by_role("alert").filter(has_text=text)
+
+    def status(self, text: str) -> Locator:
+        return self.page.get_by_role("status").filter(has_text=text)
+
     def table(self, name: str) -> Locator:
         return self.page.get_by_role("table", name=name)
 
     def row(self, table: str, text: str) -> Locator:
-        """The one in which this stands."""
         return self.table(table).get_by_role("row").filter(has_text=text)
 
     def open_row(self, table: str, text: str) -> Locator:
-        """What opens it, clicked."""
+        """Clicks the button that opens the row, and returns it."""
         opener = self.row(table, text).get_by_role("button").first
         opener.click()
         return opener
@@ -58,16 +69,25 @@ class Visit:
     def dialog(self, name: str) -> Locator:
         return self.page.get_by_role("dialog", name=name)
 
+    def open_event(self, event_type: str) -> Locator:
+        """Opens an event of this type from the Events view. Returns its drawer."""
+        self.go("Events")
+        self.open_row("Events", event_type)
+        return self.dialog("Event")
+
     def field(self, name: str) -> Locator:
         return self.page.get_by_label(re.compile(rf"^{name}\b"))
 
-    def confirm(self, what: str) -> None:
-        """The second word, in the dialog that asks for it."""
-        asking = self.page.get_by_role("dialog").filter(has=self.button("Cancel"))
-        asking.get_by_role("button", name=what).click()
-        expect(asking).to_be_hidden()
+    def confirm(self, verb: str) -> None:
+        confirmation = self.confirmation
+        confirmation.get_by_role("button", name=verb).click()
+        expect(confirmation).to_be_hidden()
 
-    def overflow(self) -> int:
-        """How far one could scroll to the side."""
+    def stored_values(self) -> list[str]:
+        values: list[str] = self.page.evaluate("() => Object.values(sessionStorage)")
+        return values
+
+    def horizontal_overflow(self) -> int:
+        """Returns the number of pixels the page can be scrolled sideways."""
         pixels: int = self.page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth")
         return max(pixels, 0)

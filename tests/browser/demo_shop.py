@@ -1,4 +1,4 @@
-"""A made-up shop whose day can be looked at: events of many hours, put into a store as if their time were now."""
+"""Demo data for screenshots: three days of events of a fictional shop, written to a store with past timestamps."""
 
 import json
 import math
@@ -17,11 +17,11 @@ from tests.service import Service
 
 SHOP = "harbour-coffee"
 SHOP_NAME = "Harbour Coffee"
-# The newest event, which is there to be looked at.
+# The newest event, shown in the drawer.
 _ORDER = """{"order": 10482, "customer": {"id": "c_7731", "name": "Zoë Lindqvist", "since": "2021-03-14"},
 "total": 35.90, "currency": "EUR", "items": [{"sku": "ETH-YIRG-250", "quantity": 2, "price": 14.50},
 {"sku": "FLT-V60-100", "quantity": 1, "price": 6.90}], "ship_to": {"city": "Göteborg", "country": "SE"}}"""
-_OFTEN = {
+_WEIGHTS = {
     "order.created": 30,
     "order.paid": 24,
     "order.shipped": 16,
@@ -36,37 +36,37 @@ _STEP_MINUTES = 12
 _MINUTE_MS = 60_000
 _DAY_MS = 24 * 60 * _MINUTE_MS
 _ALL = PageSize(500, 16_000_000)
-# A lease that is lost is the last, so that one event can be dead.
-_LEASES = "1"
+# One expired lease makes an event dead.
+_MAX_DELIVERIES = 1
 
 
-def furnish(service: Service) -> str:
-    """The shop, in a service that is not started yet. A key with which its console can be opened."""
+def create(service: Service) -> str:
+    """Creates the shop before the service starts. Returns a key for the console."""
     assert service.run("tenants", "create", SHOP, "--name", SHOP_NAME).returncode == 0
     scopes = ("events:write", "inbox:read", "tenant:manage")
     for name in ("web shop", "zapier"):
         service.create_key(SHOP, "--name", name)
     key = service.create_key(SHOP, "--name", "console", *(word for scope in scopes for word in ("--scope", scope)))
-    service.variables["INBOX_MAX_DELIVERIES"] = _LEASES
-    settings = Settings(store=f"{SQLITE}{service.folder}/inbox.db", max_deliveries=int(_LEASES))
+    service.variables["INBOX_MAX_DELIVERIES"] = str(_MAX_DELIVERIES)
+    settings = Settings(store=f"{SQLITE}{service.folder}/inbox.db", max_deliveries=_MAX_DELIVERIES)
     with closing(open_store(settings)) as store:
         now_ms = store.now_ms()
         for name, patterns in _INBOXES.items():
             store.inboxes.save(SHOP, Inbox(name, patterns, now_ms - _HOURS * 60 * _MINUTE_MS))
-        _live_through(store, now_ms)
+        _write_history(store, now_ms)
     return key
 
 
-def _live_through(store: Store, now_ms: int) -> None:
+def _write_history(store: Store, now_ms: int) -> None:
     chance = random.Random(7)
     starts = range(now_ms - _HOURS * 60 * _MINUTE_MS, now_ms - 1, _STEP_MINUTES * _MINUTE_MS)
     for step, at_ms in enumerate(starts):
         events = list(_events_of(chance, at_ms))
-        moments = sorted(chance.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
-        for moment, event in zip(moments, events, strict=True):
-            _put(store, event, at_ms + moment)
+        offsets_ms = sorted(chance.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
+        for offset_ms, event in zip(offsets_ms, events, strict=True):
+            _put(store, event, at_ms + offset_ms)
         left, end_ms = len(starts) - step, at_ms + _STEP_MINUTES * _MINUTE_MS - 1
-        # What came last is still to be taken, by some consumers more than by others.
+        # The newest events stay undelivered, more of them in the inbox crm.
         if left > 1:
             store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms)
         if left > 5:
@@ -74,7 +74,7 @@ def _live_through(store: Store, now_ms: int) -> None:
         if left > 1:
             _lease_and_acknowledge(store, end_ms)
         if left == 40:
-            _lose(store, end_ms)
+            _write_dead_event(store, end_ms)
     store.events.claim(SHOP, DEFAULT_INBOX, PageSize(1, 1_000_000), now_ms, now_ms + 60 * _MINUTE_MS)
     _put(store, NewEvent(str(uuid.uuid4()), "order.created", _ORDER.encode()), now_ms)
 
@@ -84,10 +84,10 @@ def _put(store: Store, event: NewEvent, at_ms: int) -> None:
 
 
 def _events_of(chance: random.Random, at_ms: int) -> Iterator[NewEvent]:
-    """More around noon than at night."""
+    """Yields more events around noon than at night."""
     daylight = 1 - math.cos(2 * math.pi * (at_ms % _DAY_MS) / _DAY_MS)
     for _ in range(round(chance.uniform(0.5, 4) * daylight + chance.uniform(0, 1.2))):
-        (event_type,) = chance.choices(list(_OFTEN), list(_OFTEN.values()))
+        (event_type,) = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
         payload = {"order": chance.randrange(9000, 10482), "total": round(chance.uniform(8, 140), 2), "currency": "EUR"}
         yield _event(event_type, payload)
 
@@ -102,7 +102,6 @@ def _lease_and_acknowledge(store: Store, at_ms: int) -> None:
     store.events.acknowledge(SHOP, receipts, at_ms)
 
 
-def _lose(store: Store, at_ms: int) -> None:
-    """One event, in the hands of a consumer that never came back."""
+def _write_dead_event(store: Store, at_ms: int) -> None:
     _put(store, _event("invoice.paid", {"invoice": 2210, "total": 512.40}), at_ms)
     store.events.claim(SHOP, DEFAULT_INBOX, _ALL, at_ms, at_ms + _MINUTE_MS)

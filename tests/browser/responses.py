@@ -1,4 +1,4 @@
-"""Answers that a test holds back, or gives in the service's place."""
+"""Responses that a test delays or replaces by an error."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,45 +7,48 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Route
 
-from tests.browser.console_tab import Visit
+from tests.browser.console_tab import ConsoleTab
 
 REQUEST_ID = "the-id-of-this-request"
 
 
 @contextmanager
-def held(visit: Visit, method: str, path: str, query: str = "") -> Iterator[None]:
-    """Whatever is asked for like this waits for its answer until the end."""
+def delayed(tab: ConsoleTab, method: str, path: str, query: str = "") -> Iterator[None]:
+    """Holds back matching requests until the end of the block."""
     waiting: list[Route] = []
-    with _answering(visit, method, path, query, waiting.append):
+    with _intercepted(tab, method, path, query, waiting.append):
         yield
         for route in waiting:
             route.continue_()
 
 
 @contextmanager
-def refused(visit: Visit, method: str, path: str, status: int, query: str = "") -> Iterator[None]:
-    visit.watch.announce(method, path, status)
-    problem = json.dumps({"title": f"Refused with {status}", "detail": "Try again.", "request_id": REQUEST_ID})
+def failing(tab: ConsoleTab, method: str, path: str, status: int, query: str = "") -> Iterator[None]:
+    """Responds to matching requests with a problem document."""
+    tab.monitor.expect_error(method, path, status)
+    problem = json.dumps({"title": f"Failed with {status}", "detail": "Try again.", "request_id": REQUEST_ID})
 
-    def refuse(route: Route) -> None:
+    def fail(route: Route) -> None:
         route.fulfill(status=status, content_type="application/problem+json", body=problem)
 
-    with _answering(visit, method, path, query, refuse):
+    with _intercepted(tab, method, path, query, fail):
         yield
 
 
 @contextmanager
-def _answering(visit: Visit, method: str, path: str, query: str, answer: Callable[[Route], object]) -> Iterator[None]:
-    def wanted(url: str) -> bool:
+def _intercepted(
+    tab: ConsoleTab, method: str, path: str, query: str, handle: Callable[[Route], object]
+) -> Iterator[None]:
+    def matches(url: str) -> bool:
         parts = urlsplit(url)
         return parts.path == path and query in parts.query
 
-    def handle(route: Route) -> None:
+    def dispatch(route: Route) -> None:
         if route.request.method == method:
-            answer(route)
+            handle(route)
         else:
             route.fallback()
 
-    visit.page.route(wanted, handle)
+    tab.page.route(matches, dispatch)
     yield
-    visit.page.unroute(wanted, handle)
+    tab.page.unroute(matches, dispatch)

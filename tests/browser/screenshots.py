@@ -1,4 +1,4 @@
-"""`python -m tests.browser.screenshots` takes the pictures of the console that the README shows."""
+"""`python -m tests.browser.screenshots` takes the screenshots of the console in docs/images."""
 
 import tempfile
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.browser import demo_shop
-from tests.browser.console_tab import Visit
-from tests.browser.page_monitor import Watch
+from tests.browser.console_tab import ConsoleTab
+from tests.browser.page_monitor import PageMonitor
 from tests.engines import browser
 from tests.service import Service
 
@@ -20,7 +20,7 @@ def main() -> None:
     _IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Path(folder))
-        key = demo_shop.furnish(service)
+        key = demo_shop.create(service)
         try:
             service.start()
             with browser.running() as chromium:
@@ -31,29 +31,30 @@ def main() -> None:
 
 
 def _take(chromium: Browser, url: str, key: str, scheme: str) -> None:
-    for name, size, scale in (("", _DESKTOP, 1), ("-phone", _PHONE, 1.5)):
+    for suffix, size, scale in (("", _DESKTOP, 1), ("-phone", _PHONE, 1.5)):
         context = chromium.new_context(viewport=size, device_scale_factor=scale, reduced_motion="reduce")
-        visit = Visit(context.new_page(), Watch(url))
-        visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        visit.open()
-        visit.sign_in(key)
-        visit.go("Overview")
-        expect(visit.table("By event type")).to_contain_text("order.created")
-        _picture(visit, f"overview{name}-{scheme}")
-        visit.go("Events")
-        expect(visit.row("Events", "order.created").first).to_be_visible()
-        if name:
-            _picture(visit, f"events{name}-{scheme}")
+        tab = ConsoleTab(context.new_page(), PageMonitor(url))
+        tab.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        tab.open()
+        tab.sign_in(key)
+        tab.go("Overview")
+        expect(tab.table("By event type")).to_contain_text("order.created")
+        _save(tab, f"overview{suffix}-{scheme}")
+        tab.go("Events")
+        newest = tab.row("Events", "order.created").first
+        expect(newest).to_be_visible()
+        if suffix:
+            _save(tab, f"events{suffix}-{scheme}")
         else:
-            visit.row("Events", "order.created").first.get_by_role("button").first.click()
-            expect(visit.dialog("Event")).to_contain_text("Copies in named inboxes")
-            _picture(visit, f"event-{scheme}")
+            newest.get_by_role("button").first.click()
+            expect(tab.dialog("Event")).to_contain_text("Copies in named inboxes")
+            _save(tab, f"event-{scheme}")
         context.close()
 
 
-def _picture(visit: Visit, name: str) -> None:
-    visit.page.wait_for_load_state("networkidle")
-    visit.page.screenshot(path=_IMAGES / f"console-{name}.png", animations="disabled")
+def _save(tab: ConsoleTab, name: str) -> None:
+    tab.page.wait_for_load_state("networkidle")
+    tab.page.screenshot(path=_IMAGES / f"console-{name}.png", animations="disabled")
 
 
 if __name__ == "__main__":

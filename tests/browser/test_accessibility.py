@@ -1,145 +1,128 @@
-"""Nothing keeps people from using a view, in light and dark, on a desk and on a phone; none is wider than that."""
+"""Every view and dialog passes an accessibility scan, in light and dark, and fits on a desktop and a phone."""
 
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
-from tests.browser.accessibility import barriers
-from tests.browser.console_tab import VIEWS, Visit
-from tests.browser.tenant import Account, Api
+from tests.browser.accessibility import violations
+from tests.browser.console_tab import VIEWS, ConsoleTab
+from tests.browser.tenant import ApiClient, Tenant
 from tests.browser.test_sign_in import UNKNOWN
 
 SIZES = {"desktop": ViewportSize(width=1280, height=800), "phone": ViewportSize(width=390, height=844)}
-LONG = "a.very.long.type.of.event.that.somebody.has.put.together.from.many.words/and-then-some-more"
+LONG_TYPE = "a.very.long.type.of.event.that.somebody.has.put.together.from.many.words/and-then-some-more"
 
-
-@pytest.fixture(params=SIZES, ids=str)
-def sized(visit: Visit, request: pytest.FixtureRequest) -> Visit:
-    visit.page.set_viewport_size(SIZES[request.param])
-    return visit
-
-
-# What a view shows last of all that it asks for, or else something that is always there.
+# Text that a view shows when it has finished loading.
 LOADED = {
     "Overview": "crm",
     "Events": "order.leased",
     "Inboxes": "crm",
     "Send": "Send event",
     "Keys": "a name that goes on",
-    "Connect": "Poll and lose nothing",
+    "Connect": "Poll with leases",
 }
 
 
-def look(visit: Visit) -> None:
-    """At what is shown now, in either scheme."""
-    assert visit.overflow() == 0
+@pytest.fixture(params=SIZES, ids=str)
+def sized(tab: ConsoleTab, request: pytest.FixtureRequest) -> ConsoleTab:
+    tab.page.set_viewport_size(SIZES[request.param])
+    return tab
+
+
+def scan(tab: ConsoleTab) -> None:
+    assert tab.horizontal_overflow() == 0
     for dark in (False, True):
-        visit.page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
-        assert barriers(visit.page) == [], "dark" if dark else "light"
+        tab.page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        assert violations(tab.page) == [], "dark" if dark else "light"
 
 
-def furnish(account: Account) -> None:
-    """Something of everything."""
-    api = account.api()
-    api.call("PUT", "/inboxes/crm", {"event_types": ["order.*", f"{LONG}*"]})
+def test_sign_in_page_and_views_of_a_new_tenant(sized: ConsoleTab, tenant: Tenant) -> None:
+    sized.monitor.expect_error("GET", "/me", 401)
+    scan(sized)
+    sized.submit_key(UNKNOWN)
+    expect(sized.page.get_by_label("API key")).to_have_attribute("aria-invalid", "true")
+    scan(sized)
+    sized.sign_in(tenant.create_key())
+    expect(sized.page.get_by_role("heading", name="No events yet")).to_be_visible()
+    expect(sized.page.get_by_role("link", name="Send your first event")).to_be_visible()
+    scan(sized)
+    sized.go("Events")
+    expect(sized.table("Events")).to_contain_text("No events yet")
+    scan(sized)
+
+
+def test_views_and_dialogs(sized: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+    api.request("PUT", "/inboxes/crm", {"event_types": ["order.*", f"{LONG_TYPE}*"]})
     api.send({"n": 1}, "order.created")
     api.poll()
-    api.send({"text": "long " * 200, "unbroken": "x" * 500, "deep": {"er": [1, 2.50, None, True]}}, LONG)
+    api.send({"text": "long " * 200, "unbroken": "x" * 500, "deep": {"er": [1, 2.50, None, True]}}, LONG_TYPE)
     api.send({}, "order.leased")
     api.poll("?mode=lease&limit=1")
     api.send({})
-    account.key("inbox:read", name="a name that goes on for longer than anybody would have thought it could")
-
-
-def test_signing_in(sized: Visit) -> None:
-    sized.watch.announce("GET", "/me", 401)
-    look(sized)
-    sized.try_key(UNKNOWN)
-    expect(sized.page.get_by_label("API key")).to_have_attribute("aria-invalid", "true")
-    look(sized)
-
-
-def test_the_first_views_of_a_new_tenant(sized: Visit, account: Account) -> None:
-    sized.sign_in(account.key())
-    expect(sized.page.get_by_role("link", name="Send a first event")).to_be_visible()
-    look(sized)
-    sized.go("Events")
-    expect(sized.table("Events")).to_contain_text("No events yet")
-    look(sized)
-
-
-def test_every_view(sized: Visit, account: Account) -> None:
-    furnish(account)
-    sized.sign_in(account.key())
+    tenant.create_key("inbox:read", name="a name that goes on for longer than anybody would have thought it could")
+    sized.sign_in(tenant.create_key())
     for view in VIEWS:
         sized.go(view)
-        expect(sized.page.get_by_role("main")).to_contain_text(LOADED[view])
-        look(sized)
+        expect(sized.main).to_contain_text(LOADED[view])
+        scan(sized)
 
-
-def test_every_dialog(sized: Visit, account: Account) -> None:
-    furnish(account)
-    sized.sign_in(account.key())
-    sized.go("Events")
-    sized.open_row("Events", LONG)
-    expect(sized.dialog("Event")).to_contain_text("unbroken")
-    look(sized)
-    sized.dialog("Event").get_by_role("button", name="Erase").click()
-    look(sized)
+    drawer = sized.open_event(LONG_TYPE)
+    expect(drawer).to_contain_text("unbroken")
+    scan(sized)
+    drawer.get_by_role("button", name="Erase").click()
+    scan(sized)
     sized.button("Cancel").click()
     sized.page.keyboard.press("Escape")
     sized.go("Inboxes")
     sized.row("Inboxes", "crm").get_by_role("button", name="Peek").click()
-    expect(sized.dialog("Waiting in crm")).to_contain_text("unbroken")
-    look(sized)
+    expect(sized.dialog("Undelivered in crm")).to_contain_text("unbroken")
+    scan(sized)
     sized.page.keyboard.press("Escape")
     sized.go("Keys")
     sized.button("Create key").click()
     expect(sized.dialog("New key")).to_contain_text("ibx_")
-    look(sized)
+    scan(sized)
 
 
-def test_the_tenants(sized: Visit, admin: Api, account: Account) -> None:
+def test_tenants(sized: ConsoleTab, admin: ApiClient, tenant: Tenant) -> None:
     sized.sign_in(admin.key)
     sized.go("Tenants")
-    expect(sized.row("Tenants", account.tenant_id)).to_be_visible()
-    look(sized)
-    sized.open_row("Tenants", account.tenant_id)
-    expect(sized.dialog("Tenant")).to_contain_text("Audit trail")
-    look(sized)
+    expect(sized.row("Tenants", tenant.tenant_id)).to_be_visible()
+    scan(sized)
+    sized.open_row("Tenants", tenant.tenant_id)
+    expect(sized.dialog("Tenant")).to_contain_text("Audit log")
+    scan(sized)
 
 
-def test_a_narrow_phone(visit: Visit, account: Account) -> None:
+def test_narrow_phone(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     payload: object = "at the bottom of it"
     for _ in range(30):
         payload = {"deeper": payload}
-    account.api().send(payload, "order.created")
-    visit.page.set_viewport_size(ViewportSize(width=360, height=780))
-    visit.sign_in(account.key())
-    visit.go("Keys")
-    # Of two lines it would be higher than the box that is ticked, twice.
+    api.send(payload, "order.created")
+    tab.page.set_viewport_size(ViewportSize(width=360, height=780))
+    tab.sign_in(tenant.create_key())
+    tab.go("Keys")
+    # Scope names stay on one line.
     for scope in ("events:write", "inbox:read", "tenant:manage"):
-        name = visit.page.get_by_role("group", name="Scopes").get_by_text(scope, exact=True)
+        name = tab.page.get_by_role("group", name="Scopes").get_by_text(scope, exact=True)
         assert name.evaluate("name => name.offsetHeight < 2 * name.previousElementSibling.offsetHeight")
-    look(visit)
-    visit.go("Events")
-    visit.open_row("Events", "order.created")
-    dialog = visit.dialog("Event")
-    bottom = dialog.get_by_text("at the bottom of it")
+    scan(tab)
+    drawer = tab.open_event("order.created")
+    bottom = drawer.get_by_text("at the bottom of it")
     for _ in range(28):
-        dialog.locator("details:not([open]) > summary").last.click()
+        drawer.locator("details:not([open]) > summary").last.click()
     expect(bottom).to_be_visible()
     assert bottom.evaluate("text => text.getClientRects().length") <= 3
-    look(visit)
+    scan(tab)
 
 
-def test_what_became_of_an_event_is_in_sight_on_a_phone(visit: Visit, account: Account) -> None:
-    visit.page.set_viewport_size(SIZES["phone"])
-    visit.sign_in(account.key())
-    visit.go("Send")
-    visit.button("Send event").click()
-    said = visit.page.get_by_role("status").filter(has_text="Stored").locator(".notice")
-    expect(said).to_be_in_viewport(ratio=1)
-    end, bar = said.bounding_box(), visit.nav.bounding_box()
-    assert end is not None
-    assert bar is not None
-    assert end["y"] + end["height"] <= bar["y"]
+def test_result_of_sending_is_visible_on_a_phone(tab: ConsoleTab, tenant: Tenant) -> None:
+    tab.page.set_viewport_size(SIZES["phone"])
+    tab.sign_in(tenant.create_key())
+    tab.go("Send")
+    tab.button("Send event").click()
+    notice = tab.status("Event stored").locator(".notice")
+    expect(notice).to_be_in_viewport(ratio=1)
+    box, navigation = notice.bounding_box(), tab.nav.bounding_box()
+    assert box is not None
+    assert navigation is not None
+    assert box["y"] + box["height"] <= navigation["y"]

@@ -1,4 +1,4 @@
-"""What the view Connect shows works as it stands."""
+"""The snippets of the Connect view work as shown."""
 
 import os
 import subprocess
@@ -8,18 +8,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.console_tab import Visit
-from tests.browser.tenant import Account
+from tests.browser.console_tab import ConsoleTab
+from tests.browser.tenant import ApiClient, Tenant
 
 
-def shown(console: Visit, title: str) -> str:
-    """What stands under this title, to be pasted."""
+def snippet(console: ConsoleTab, title: str) -> str:
     return console.page.get_by_role("group", name=title, exact=True).inner_text()
 
 
 def run(command: list[str], key: str) -> str:
-    """What it prints, with the key where the page says that it has to be."""
-    ran = subprocess.run(
+    """Returns what the command prints."""
+    result = subprocess.run(
         command,
         env=os.environ | {"INBOX_API_KEY": key},
         capture_output=True,
@@ -27,24 +26,22 @@ def run(command: list[str], key: str) -> str:
         timeout=60,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.usefixtures("recipe_programs")
-def test_the_lines_for_a_shell(console: Visit, account: Account, tmp_path: Path) -> None:
-    key = account.key()
-
+def test_curl_snippets(console: ConsoleTab, api: ApiClient, tmp_path: Path) -> None:
     def bash(title: str) -> str:
-        return run(["bash", "-euo", "pipefail", "-c", f"cd {tmp_path}; {shown(console, title)}"], key)
+        return run(["bash", "-euo", "pipefail", "-c", f"cd {tmp_path}; {snippet(console, title)}"], api.key)
 
     console.go("Connect")
     assert '"status":"undelivered"' in bash("Send an event")
-    assert '"deliveries":0' in bash("Look at what waits")
+    assert '"deliveries":0' in bash("Peek")
     assert '"status":"delivered"' in bash("Poll")
-    assert bash("Look at what waits").strip() == "[]"
+    assert bash("Peek").strip() == "[]"
     bash("Send an event")
-    printed = bash("Poll and lose nothing")
+    printed = bash("Poll with leases")
     assert '["order.created",{"order":1001}]' in printed
     assert '"lost":[]' in printed
     console.go("Events")
@@ -52,27 +49,27 @@ def test_the_lines_for_a_shell(console: Visit, account: Account, tmp_path: Path)
     expect(console.row("Events", "undelivered")).to_have_count(0)
 
 
-def test_the_lines_for_python(console: Visit, account: Account) -> None:
-    key = account.key()
+def test_python_snippets(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Connect")
     console.page.get_by_role("tab", name="Python").click()
-    stored = run([sys.executable, "-c", shown(console, "Send")], key)
-    (event,) = account.api().poll("?mode=peek")
+    stored = run([sys.executable, "-c", snippet(console, "Send an event")], api.key)
+    (event,) = api.poll("?mode=peek")
     assert stored == f"stored as {event['id']}\n"
-    assert run([sys.executable, "-c", shown(console, "Consume")], key) == "order.created {'order': 1001}\n"
-    assert account.api().event(event["id"])["status"] == "delivered"
+    consumed = run([sys.executable, "-c", snippet(console, "Consume events")], api.key)
+    assert consumed == "order.created {'order': 1001}\n"
+    assert api.event(event["id"])["status"] == "delivered"
 
 
-def test_the_key_is_in_the_lines_only_where_one_wants_it(visit: Visit, account: Account) -> None:
-    key = account.key()
-    visit.sign_in(key)
-    visit.go("Connect")
-    for guide in visit.page.get_by_role("tab").all():
+def test_key_appears_in_snippets_only_on_request(tab: ConsoleTab, tenant: Tenant) -> None:
+    key = tenant.create_key()
+    tab.sign_in(key)
+    tab.go("Connect")
+    for guide in tab.page.get_by_role("tab").all():
         guide.click()
-        panel = visit.page.get_by_role("tabpanel", name=guide.inner_text())
+        panel = tab.page.get_by_role("tabpanel", name=guide.inner_text())
         expect(panel.get_by_role("heading").first).to_be_visible()
         expect(panel).not_to_contain_text(key)
-        visit.page.get_by_label("Show my key in these lines").check()
+        tab.page.get_by_label("Show my API key").check()
         expect(panel).to_contain_text(key)
-        visit.page.get_by_label("Show my key in these lines").uncheck()
+        tab.page.get_by_label("Show my API key").uncheck()
         expect(panel).not_to_contain_text(key)

@@ -1,56 +1,57 @@
-"""What goes wrong is said in words, with what an operator needs to find it."""
-
-from collections.abc import Callable
+"""Errors are explained, and can be retried."""
 
 from playwright.sync_api import expect
 
-from tests.browser.console_tab import Visit
-from tests.browser.tenant import Account, admin_of, new_account
-from tests.service import Service
+from tests.browser.console_tab import ConsoleTab
+from tests.browser.tenant import Tenant
+
+UNREACHABLE = "Can’t reach the service"
 
 
-def test_a_service_that_is_away_is_said_in_plain_words(service: Service, new_visit: Callable[[str], Visit]) -> None:
-    admin = admin_of(service)
-    service.start()
-    visit = new_visit(service.url)
-    visit.sign_in(new_account(admin).key())
-    visit.watch.service_may_be_away = True
-    service.stop()
-    visit.go("Events")
-    alert = visit.page.get_by_role("alert").filter(has_text="The service cannot be reached")
-    expect(alert).to_be_visible()
-    service.start()
-    visit.go("Keys")
-    visit.go("Events")
-    expect(visit.table("Events")).to_be_visible()
-    expect(visit.page.get_by_role("alert").filter(has_text="cannot")).to_have_count(0)
+def test_connection_error_is_shown_until_the_service_is_back(console: ConsoleTab) -> None:
+    def disconnect() -> None:
+        console.page.route("**/{me,events?*,keys}", lambda route: route.abort("connectionrefused"))
 
+    console.monitor.allow_connection_errors = True
+    disconnect()
+    console.go("Events")
+    expect(console.alert(UNREACHABLE)).to_be_visible()
+    expect(console.table("Events")).to_contain_text("Retrying")
+    console.page.unroute_all()
+    expect(console.table("Events")).to_contain_text("No events yet")
+    expect(console.alert(UNREACHABLE)).to_have_count(0)
 
-def test_what_could_not_be_loaded_can_be_tried_again(console: Visit) -> None:
-    console.watch.service_may_be_away = True
-    console.page.route("**/keys", lambda route: route.abort("connectionrefused"), times=1)
+    disconnect()
     console.go("Keys")
-    expect(console.page.get_by_role("alert")).to_contain_text("The service cannot be reached")
+    expect(console.alert(UNREACHABLE)).to_be_visible()
+    console.page.unroute_all()
     console.button("Try again").click()
     expect(console.row("API keys", "browser")).to_be_visible()
-    expect(console.page.get_by_role("alert").filter(has_text="cannot")).to_have_count(0)
+    expect(console.alert(UNREACHABLE)).to_have_count(0)
+
+    disconnect()
+    console.page.reload()
+    expect(console.alert(UNREACHABLE)).to_be_visible()
+    console.page.unroute_all()
+    console.button("Try again").click()
+    expect(console.nav).to_be_visible()
 
 
-def test_a_refusal_names_its_request(console: Visit) -> None:
-    console.watch.announce("POST", "/events", 409)
+def test_error_shows_request_id(console: ConsoleTab) -> None:
+    console.monitor.expect_error("POST", "/events", 409)
     console.go("Send")
     console.field("Idempotency key").fill("order-1001")
     console.button("Send event").click()
-    expect(console.page.get_by_role("status").filter(has_text="Stored")).to_be_visible()
+    expect(console.status("Event stored")).to_be_visible()
     console.field("Payload").fill('{"another": "event"}')
-    with console.page.expect_response("**/events") as refused:
+    with console.page.expect_response("**/events") as response:
         console.button("Send event").click()
-    expect(console.page.get_by_role("alert")).to_contain_text(refused.value.headers["x-request-id"])
+    expect(console.page.get_by_role("alert")).to_contain_text(response.value.headers["x-request-id"])
 
 
-def test_a_key_says_what_it_may_not(visit: Visit, account: Account) -> None:
-    visit.sign_in(account.key("inbox:read"))
-    visit.go("Keys")
-    expect(visit.page.get_by_role("main")).to_contain_text("it lacks the scope tenant:manage")
-    expect(visit.page.get_by_role("main")).to_contain_text(f"inbox keys create {account.tenant_id} --scope all")
-    expect(visit.page.get_by_role("button", name="Create key")).to_have_count(0)
+def test_missing_scope_is_explained(tab: ConsoleTab, tenant: Tenant) -> None:
+    tab.sign_in(tenant.create_key("inbox:read"))
+    tab.go("Keys")
+    expect(tab.main).to_contain_text("missing the scope tenant:manage")
+    expect(tab.main).to_contain_text(f"inbox keys create {tenant.tenant_id} --scope all")
+    expect(tab.button("Create key")).to_have_count(0)

@@ -1,26 +1,20 @@
-"""One event in its drawer, when not every look at it works."""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""The drawer with the details of one event."""
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.console_tab import Visit
-from tests.browser.responses import REQUEST_ID, refused
-from tests.browser.tenant import Account
+from tests.browser.console_tab import ConsoleTab
+from tests.browser.responses import REQUEST_ID, failing
+from tests.browser.tenant import ApiClient, Tenant
 
 
-def drawer(console: Visit, account: Account) -> tuple[str, Locator]:
-    """The id of an event, and the drawer in which it is open. It was delivered."""
-    api = account.api()
+def open_delivered_event(console: ConsoleTab, api: ApiClient) -> tuple[str, Locator]:
+    """Returns the event's ID and its drawer."""
     event_id = api.send({"order": 1001}, "order.created")
     api.poll()
-    console.go("Events")
-    console.open_row("Events", "order.created")
-    dialog = console.dialog("Event")
-    expect(dialog.get_by_role("button", name="Replay")).to_be_enabled()
-    return event_id, dialog
+    drawer = console.open_event("order.created")
+    expect(drawer.get_by_role("button", name="Replay")).to_be_enabled()
+    return event_id, drawer
 
 
 @pytest.mark.parametrize(
@@ -31,91 +25,78 @@ def drawer(console: Visit, account: Account) -> tuple[str, Locator]:
         (("events:read", "tenant:manage"), ["Erase"]),
     ],
 )
-def test_only_what_the_key_may_do_is_offered(
-    visit: Visit, account: Account, scopes: tuple[str, ...], buttons: list[str]
+def test_actions_depend_on_the_scopes_of_the_key(
+    tab: ConsoleTab, tenant: Tenant, api: ApiClient, scopes: tuple[str, ...], buttons: list[str]
 ) -> None:
-    api = account.api()
     api.send({"order": 1001}, "order.created")
-    visit.sign_in(account.key(*scopes))
-    expect(visit.heading("Overview")).to_be_visible()
-    visit.go("Inboxes")
-    visit.row("Inboxes", "default").get_by_role("button", name="Peek").click()
-    expect(visit.dialog("Waiting in default")).to_contain_text("1001")
-    visit.page.keyboard.press("Escape")
-    visit.go("Events")
-    visit.open_row("Events", "order.created")
-    dialog = visit.dialog("Event")
-    expect(dialog.get_by_role("button", name="Copy as curl")).to_be_visible()
+    tab.sign_in(tenant.create_key(*scopes))
+    expect(tab.heading("Overview")).to_be_visible()
+    tab.go("Inboxes")
+    tab.row("Inboxes", "default").get_by_role("button", name="Peek").click()
+    expect(tab.dialog("Undelivered in default")).to_contain_text("1001")
+    tab.page.keyboard.press("Escape")
+    drawer = tab.open_event("order.created")
+    expect(drawer.get_by_role("button", name="Copy as curl")).to_be_visible()
     for name in ("Replay", "Erase"):
-        expect(dialog.get_by_role("button", name=name)).to_have_count(1 if name in buttons else 0)
+        expect(drawer.get_by_role("button", name=name)).to_have_count(1 if name in buttons else 0)
     assert len(api.poll("?mode=peek")) == 1
 
 
-@contextmanager
-def failing_looks(console: Visit, dialog: Locator, path: str) -> Iterator[Locator]:
-    """Until the end. What is said of them."""
-    alert = dialog.get_by_role("alert").filter(has_text=REQUEST_ID)
-    with refused(console, "GET", path, 503):
-        yield alert
+def test_replay_succeeds_although_refreshing_fails(console: ConsoleTab, api: ApiClient) -> None:
+    event_id, drawer = open_delivered_event(console, api)
+    alert = drawer.get_by_role("alert").filter(has_text=REQUEST_ID)
+    with failing(console, "GET", f"/events/{event_id}", 503):
+        drawer.get_by_role("button", name="Replay").click()
+        expect(drawer.get_by_role("status")).to_contain_text("Event replayed")
         expect(alert).to_be_visible()
-
-
-def test_a_look_that_failed_is_forgotten_with_the_next_that_works(console: Visit, account: Account) -> None:
-    event_id, dialog = drawer(console, account)
-    with failing_looks(console, dialog, f"/events/{event_id}") as alert:
-        pass
+    assert api.event(event_id)["status"] == "undelivered"
     expect(alert).to_have_count(0)
-    expect(dialog.get_by_role("button", name="Erase")).to_be_visible()
+    expect(drawer.get_by_role("button", name="Erase")).to_be_visible()
 
 
-def test_copies_are_asked_for_until_they_are_known(console: Visit, account: Account) -> None:
-    account.api().call("PUT", "/inboxes/crm", {})
-    account.api().send({}, "order.created")
+def test_failed_request_for_copies_is_retried(console: ConsoleTab, api: ApiClient) -> None:
+    api.request("PUT", "/inboxes/crm", {})
+    api.send({}, "order.created")
     console.go("Events")
     expect(console.page.get_by_label("Inbox")).to_contain_text("crm")
-    with failing_looks(console, console.dialog("Event"), "/inboxes"):
+    drawer = console.dialog("Event")
+    with failing(console, "GET", "/inboxes", 503):
         console.open_row("Events", "order.created")
-    expect(console.dialog("Event")).to_contain_text("Copies in named inboxes")
+        expect(drawer.get_by_role("alert").filter(has_text=REQUEST_ID)).to_be_visible()
+    expect(drawer).to_contain_text("Copies in named inboxes")
 
 
-def test_an_event_that_could_not_be_erased_is_followed_on(console: Visit, account: Account) -> None:
-    event_id, dialog = drawer(console, account)
-    dialog.get_by_role("button", name="Erase").click()
-    asking = console.dialog("Erase it for good?")
-    with refused(console, "DELETE", f"/events/{event_id}", 503):
+def test_event_is_erased_only_after_confirmation(console: ConsoleTab, api: ApiClient) -> None:
+    event_id, drawer = open_delivered_event(console, api)
+    path = f"/events/{event_id}"
+    drawer.get_by_role("button", name="Erase").click()
+    with failing(console, "DELETE", path, 503):
         console.button("Erase event").click()
-        expect(asking.get_by_role("alert")).to_contain_text(REQUEST_ID)
+        expect(console.confirmation.get_by_role("alert")).to_contain_text(REQUEST_ID)
     console.button("Cancel").click()
-    account.api().call("POST", f"/events/{event_id}/replay")
-    expect(dialog).to_contain_text("undelivered")
+    assert api.event(event_id)["status"] == "delivered"
+    # The drawer still refreshes, and notices that another program erases the event.
+    api.request("POST", f"{path}/replay")
+    expect(drawer).to_contain_text("undelivered")
+    console.monitor.expect_error("GET", path, 404)
+    api.request("DELETE", path)
+    title = api.request("GET", path, status=404).json()["title"]
+    expect(drawer.get_by_role("alert").filter(has_text=title)).to_be_visible()
+    expect(drawer.get_by_role("button", name="Erase")).to_have_count(0)
 
 
-def test_a_replay_that_worked_is_no_failure_though_nobody_could_look(console: Visit, account: Account) -> None:
-    event_id, dialog = drawer(console, account)
-    with failing_looks(console, dialog, f"/events/{event_id}"):
-        dialog.get_by_role("button", name="Replay").click()
-        expect(dialog.get_by_role("status")).to_contain_text("Undelivered again")
-    assert account.api().event(event_id)["status"] == "undelivered"
-
-
-def test_the_way_back_from_an_event_that_was_closed(console: Visit, account: Account) -> None:
+def test_drawer_works_with_back_and_with_its_url(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Connect")
-    _, dialog = drawer(console, account)
+    event_id, drawer = open_delivered_event(console, api)
     console.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
+    expect(drawer).to_be_hidden()
     console.page.go_back()
     expect(console.heading("Connect")).to_be_visible()
 
-
-def test_an_event_that_was_opened_by_its_address_is_closed_where_it_is(console: Visit, account: Account) -> None:
-    event_id, dialog = drawer(console, account)
+    console.page.evaluate("hash => { location.hash = hash }", f"#/events?event={event_id}")
+    expect(drawer).to_be_visible()
     console.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    console.go("Connect")
-    console.page.evaluate("address => { location.hash = address }", f"#/events?event={event_id}")
-    expect(dialog).to_be_visible()
-    console.page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
+    expect(drawer).to_be_hidden()
     expect(console.heading("Events")).to_be_visible()
     console.page.go_back()
     expect(console.heading("Connect")).to_be_visible()

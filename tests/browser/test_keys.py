@@ -1,114 +1,106 @@
-"""Keys: made, shown once, rotated and revoked from the console."""
+"""The Keys view."""
 
 from playwright.sync_api import expect
 
-from tests.browser.console_tab import Visit
-from tests.browser.tenant import Account, Api
+from tests.browser.console_tab import ConsoleTab
+from tests.browser.tenant import ApiClient, Tenant
 
 
-def shown(console: Visit) -> str:
-    """The key in the dialog, which is closed then."""
+def save_new_key(console: ConsoleTab) -> str:
+    """Closes the dialog with the new key, and returns the key."""
     dialog = console.dialog("New key")
     expect(dialog).to_contain_text("ibx_")
     key = dialog.get_by_text("ibx_").inner_text().strip()
-    # Nobody can show it again, so that it does not go by mistake.
+    # The key is shown only once, so Esc does not close the dialog.
     for _ in range(2):
         console.page.keyboard.press("Escape")
     expect(dialog).to_be_visible()
-    console.button("I have saved it").click()
+    console.button("I saved the key").click()
     expect(dialog).to_be_hidden()
     return key
 
 
-def create(console: Visit, name: str, *scopes: str) -> str:
+def create_key(console: ConsoleTab, name: str, *scopes: str) -> str:
     form = console.page.get_by_role("region", name="Create a key")
     form.get_by_label("Name").fill(name)
     for scope in ("events:write", "events:read", "inbox:read", "tenant:manage"):
         form.get_by_label(scope).set_checked(scope in scopes)
     form.get_by_role("button", name="Create key").click()
-    return shown(console)
+    return save_new_key(console)
 
 
-def test_a_key_is_shown_once_and_works(console: Visit, account: Account) -> None:
+def test_key_is_created_and_rotated(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Keys")
-    key = create(console, "zapier", "inbox:read")
+    key = create_key(console, "zapier", "inbox:read")
     assert key not in console.page.content()
-    api = Api(account.admin.url, key)
-    assert api.call("GET", "/me").json()["scopes"] == ["inbox:read"]
-    api.call("POST", "/events", {"payload": {}}, status=403)
+    client = ApiClient(api.url, key)
+    assert client.get("/me")["scopes"] == ["inbox:read"]
+    client.request("POST", "/events", {"payload": {}}, status=403)
     row = console.row("API keys", "zapier")
     expect(row).to_contain_text("inbox:read")
     expect(row).to_contain_text("active")
     expect(row.get_by_role("cell", name="never").first).to_be_visible()
     own = console.row("API keys", "browser")
     expect(own).to_contain_text("this key")
-    used = account.api().key_named("browser")["last_used_at"]
+    used = api.key_named("browser")["last_used_at"]
     expect(own.locator(f"time[datetime='{used}']")).to_be_visible()
 
-
-def test_a_key_is_rotated(console: Visit, account: Account) -> None:
-    console.go("Keys")
-    old = create(console, "zapier", "inbox:read")
-    console.row("API keys", "zapier").get_by_role("button", name="Rotate").click()
+    row.get_by_role("button", name="Rotate").click()
     console.confirm("Rotate")
-    new = shown(console)
-    assert new != old
-    for key in (old, new):
-        Api(account.admin.url, key).call("GET", "/me")
-    expect(console.row("API keys", "zapier")).to_have_count(2)
+    new = save_new_key(console)
+    assert new != key
+    for each in (key, new):
+        ApiClient(api.url, each).get("/me")
+    expect(row).to_have_count(2)
 
 
-def test_a_key_is_revoked_after_a_second_word(console: Visit, account: Account) -> None:
+def test_key_is_revoked_only_after_confirmation(console: ConsoleTab, admin: ApiClient) -> None:
     console.go("Keys")
-    # It is not used before: processes remember for a while what they know of a key.
-    key = create(console, "zapier", "inbox:read")
+    # Unused before the revocation: worker processes cache keys.
+    key = create_key(console, "zapier", "inbox:read")
     row = console.row("API keys", "zapier")
     row.get_by_role("button", name="Revoke").click()
-    expect(console.page.get_by_role("dialog")).to_contain_text(f"Revoke zapier (ibx_…{key[-4:]})?")
+    expect(console.confirmation).to_contain_text(f"Revoke zapier (ibx_…{key[-4:]})?")
     console.button("Cancel").click()
     expect(row).to_contain_text("active")
     row.get_by_role("button", name="Revoke").click()
     console.confirm("Revoke")
     expect(row).to_contain_text("revoked")
-    Api(account.admin.url, key).call("GET", "/me", status=401)
+    ApiClient(admin.url, key).request("GET", "/me", status=401)
 
 
-def test_whoever_rotates_the_key_of_the_tab_goes_on_with_the_new_one(visit: Visit, account: Account) -> None:
-    old = account.key(name="own")
-    visit.sign_in(old)
-    visit.go("Keys")
-    visit.row("API keys", "own").get_by_role("button", name="Rotate").click()
-    visit.page.get_by_label("The old key works for").select_option("0")
-    visit.confirm("Rotate")
-    new = shown(visit)
-    Api(account.admin.url, old).call("GET", "/keys", status=401)
-    visit.page.reload()
-    visit.go("Keys")
-    expect(visit.row("API keys", "own").filter(has_text="active")).to_contain_text("this key")
-    assert new in str(visit.page.evaluate("() => Object.values(sessionStorage)"))
-
-
-def test_whoever_revokes_the_key_of_the_tab_is_told_to_sign_in_again(visit: Visit, account: Account) -> None:
-    visit.watch.announce("GET", "/keys", 401)
-    visit.sign_in(account.key(name="own"))
-    visit.go("Keys")
-    visit.row("API keys", "own").get_by_role("button", name="Revoke").click()
-    visit.confirm("Revoke")
-    expect(visit.heading("Sign in")).to_be_visible()
-    expect(visit.page.get_by_role("main")).to_contain_text("revoked")
-
-
-def test_the_old_key_is_not_taken_for_the_one_of_the_tab(visit: Visit, account: Account) -> None:
-    visit.sign_in(account.key(name="own"))
-    visit.go("Keys")
-    visit.row("API keys", "own").get_by_role("button", name="Rotate").click()
-    visit.confirm("Rotate")
-    shown(visit)
-    old = visit.row("API keys", "own").filter(has_not_text="this key")
+def test_rotating_the_key_of_the_tab_switches_to_the_new_one(tab: ConsoleTab, tenant: Tenant) -> None:
+    tab.sign_in(tenant.create_key(name="own"))
+    tab.go("Keys")
+    tab.row("API keys", "own").get_by_role("button", name="Rotate").click()
+    tab.confirm("Rotate")
+    first = save_new_key(tab)
+    assert tab.stored_values() == [first]
+    old = tab.row("API keys", "own").filter(has_not_text="this key")
     expect(old).to_have_count(1)
-    for act in ("Rotate", "Revoke"):
-        old.get_by_role("button", name=act).click()
-        asking = visit.page.get_by_role("dialog").filter(has=visit.button("Cancel"))
-        expect(asking).to_contain_text(f"{act} own")
-        expect(asking).not_to_contain_text("signed in with")
-        visit.button("Cancel").click()
+    for action in ("Rotate", "Revoke"):
+        old.get_by_role("button", name=action).click()
+        expect(tab.confirmation).to_contain_text(f"{action} own")
+        expect(tab.confirmation).not_to_contain_text("signed in with")
+        tab.button("Cancel").click()
+
+    own = tab.row("API keys", "own").filter(has_text="this key")
+    own.get_by_role("button", name="Rotate").click()
+    tab.page.get_by_label("Keep the old key valid for").select_option("0")
+    tab.confirm("Rotate")
+    second = save_new_key(tab)
+    ApiClient(tab.monitor.url, first).request("GET", "/keys", status=401)
+    tab.page.reload()
+    tab.go("Keys")
+    expect(own).to_contain_text("active")
+    assert tab.stored_values() == [second]
+
+
+def test_revoking_the_key_of_the_tab_signs_out(tab: ConsoleTab, tenant: Tenant) -> None:
+    tab.monitor.expect_error("GET", "/keys", 401)
+    tab.sign_in(tenant.create_key(name="own"))
+    tab.go("Keys")
+    tab.row("API keys", "own").get_by_role("button", name="Revoke").click()
+    tab.confirm("Revoke")
+    expect(tab.heading("Sign in")).to_be_visible()
+    expect(tab.main).to_contain_text("revoked")

@@ -1,4 +1,4 @@
-// Hands the service's own description to Swagger UI. The key stays in this tab's memory.
+// Starts Swagger UI. It keeps the API key in memory only.
 window.addEventListener("load", () => {
   SwaggerUIBundle({
     url: "/openapi.json",

@@ -1,55 +1,55 @@
-// Calls the public API. Every call has a time limit, and every refusal becomes a Problem in plain words.
+// HTTP client for the public API. Failed requests throw a Problem with a title and detail for the user.
 
 import { session } from "./session.js";
 
-const LIMIT_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 class Problem extends Error {
-  constructor(title, { detail = "", status = 0, requestId = null, faults = [] } = {}) {
+  constructor(title, { detail = "", status = 0, requestId = null, errors = [] } = {}) {
     super(detail ? `${title}. ${detail}` : title);
-    Object.assign(this, { title, detail, status, requestId, faults });
+    Object.assign(this, { title, detail, status, requestId, errors });
   }
 }
 
-let whenRefused = () => {};
-export function onKeyRefused(listener) {
-  whenRefused = listener;
+let keyRejected = () => {};
+export function onKeyRejected(listener) {
+  keyRejected = listener;
 }
 
-// `body` is JSON as text, so that numbers go out as they were written.
-export async function call(path, { method = "GET", body, signal, key = session.key } = {}) {
+// `body` is JSON text, so that numbers are sent exactly as they were typed.
+export async function request(path, { method = "GET", body, signal, key = session.key } = {}) {
   const headers = { Authorization: `Bearer ${key}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const limit = AbortSignal.timeout(LIMIT_MS);
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   let response, text;
   try {
     response = await fetch(path, {
       method, headers, body, cache: "no-store", credentials: "omit",
-      signal: signal ? AbortSignal.any([signal, limit]) : limit,
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
     text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw unanswered(limit.aborted);
+    throw connectionProblem(timeout.aborted);
   }
   if (response.ok) return { status: response.status, headers: response.headers, text };
-  const problem = problemOf(response, text);
-  if (problem.status === 401 && key === session.key && session.me) whenRefused(problem);
+  const problem = responseProblem(response, text);
+  if (problem.status === 401 && key === session.key && session.me) keyRejected(problem);
   throw problem;
 }
 
-export async function get(path, signal) {
-  return JSON.parse((await call(path, { signal })).text);
+export async function getJson(path, signal) {
+  return JSON.parse((await request(path, { signal })).text);
 }
 
-export async function send(method, path, document, signal) {
+export async function sendJson(method, path, document, signal) {
   const body = document === undefined ? undefined : JSON.stringify(document);
-  const { text, status } = await call(path, { method, body, signal });
+  const { text, status } = await request(path, { method, body, signal });
   return { status, document: text ? JSON.parse(text) : null };
 }
 
-// The path of the next page, out of the header Link.
-export function nextPage(headers) {
+// Returns the path of the next page from the `Link` header, or null.
+export function nextPagePath(headers) {
   return /<([^>]*)>;\s*rel="next"/.exec(headers.get("Link") ?? "")?.[1] ?? null;
 }
 
@@ -58,23 +58,23 @@ export function withQuery(path, parameters) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-function unanswered(tooLate) {
-  return tooLate
-    ? new Problem("No answer in time", { detail: `The service has not answered within ${LIMIT_MS / 1000} seconds.` })
-    : new Problem("The service cannot be reached", { detail: "It may be restarting, or the network is down." });
+function connectionProblem(timedOut) {
+  return timedOut
+    ? new Problem("Request timed out", { detail: `The service did not respond within ${TIMEOUT_MS / 1000} seconds.` })
+    : new Problem("Can’t reach the service", { detail: "It may be restarting, or your network may be down." });
 }
 
-function problemOf(response, text) {
+function responseProblem(response, text) {
   let document = {};
   try {
     document = JSON.parse(text) ?? {};
   } catch {
-    // Something between us and the service has answered in its place.
+    // A proxy responded instead of the service.
   }
-  return new Problem(document.title ?? `The service answered ${response.status}`, {
+  return new Problem(document.title ?? `Request failed with status ${response.status}`, {
     detail: document.detail ?? "",
     status: response.status,
     requestId: document.request_id ?? response.headers.get("X-Request-Id"),
-    faults: document.errors ?? [],
+    errors: document.errors ?? [],
   });
 }

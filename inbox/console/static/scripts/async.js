@@ -1,49 +1,49 @@
-// Does something again and again, while somebody is looking.
+// Repeating, cancelling and limiting asynchronous work.
 
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_BACKOFF_MS = 30_000;
 
-// `act` says how many ms to wait at least, if it wants more than `pauseMs`. One that fails is tried again, ever more slowly.
-export async function repeat(act, pauseMs, signal) {
+// Runs `action` until the signal aborts, and pauses while the tab is hidden. If `action` returns a number, that is the
+// minimum delay until the next run. Failures back off exponentially.
+export async function repeatUntilAborted(action, intervalMs, signal) {
   let failures = 0;
   while (!signal.aborted) {
-    let wanted = 0;
+    let minimumMs = 0;
     try {
-      wanted = (await act()) ?? 0;
+      minimumMs = (await action()) ?? 0;
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
       if (!error.title) throw error;
       failures += 1;
     }
-    await pause(Math.max(wanted, Math.min(pauseMs * 2 ** failures, LONGEST_PAUSE_MS)), signal);
-    await seen(signal);
+    await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), signal);
+    await pageVisible(signal);
   }
 }
 
-export function pause(ms, signal) {
+export function sleep(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
   });
 }
 
-function seen(signal) {
+function pageVisible(signal) {
   return new Promise((resolve) => {
     if (!document.hidden || signal.aborted) return resolve();
-    const look = () => {
+    const check = () => {
       if (document.hidden && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", check);
       resolve();
     };
-    document.addEventListener("visibilitychange", look);
-    signal.addEventListener("abort", look, { once: true });
+    document.addEventListener("visibilitychange", check);
+    signal.addEventListener("abort", check, { once: true });
   });
 }
 
-// Of several looks at the same thing only the latest counts: what came late would show what was.
-
-// Each call lets go of what the one before has asked for, and gives the signal of the next look. All end with `signal`.
-export function latest(signal) {
+// Returns a function that aborts the signal it returned before and returns a new one, so that a late response never
+// overwrites a newer one. All of them abort with `signal`.
+export function supersedingSignals(signal) {
   let last = new AbortController();
   return () => {
     last.abort();
@@ -52,23 +52,21 @@ export function latest(signal) {
   };
 }
 
-// Many calls, a few at a time.
-
-// The first that fails is the last.
-export async function each(items, act, atOnce = 4) {
+// Stops at the first failure.
+export async function mapConcurrently(items, action, maxConcurrent = 4) {
   const results = new Array(items.length);
   let next = 0;
-  const work = async () => {
+  const worker = async () => {
     while (next < items.length) {
-      const place = next++;
+      const index = next++;
       try {
-        results[place] = await act(items[place]);
+        results[index] = await action(items[index]);
       } catch (error) {
         next = items.length;
         throw error;
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, worker));
   return results;
 }

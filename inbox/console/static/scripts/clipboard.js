@@ -1,39 +1,40 @@
-// To the clipboard, also where the page came by plain http from another machine and has no right to the newer way.
+// Copy buttons.
 
 import { el } from "./dom.js";
-import { say } from "./messages.js";
+import { showToast } from "./messages.js";
 
-async function copy(text, holder = document.body) {
+async function copy(text, parent) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyBySelection(text, holder);
+    return copySelection(text, parent);
   }
 }
 
-function copyBySelection(text, holder) {
-  const back = document.activeElement;
-  const area = el("textarea", { class: "unseen", "aria-hidden": "true", readonly: true });
+// Browsers refuse the clipboard API on plain HTTP, except on localhost.
+function copySelection(text, parent) {
+  const focused = document.activeElement;
+  const area = el("textarea", { class: "visually-hidden", "aria-hidden": "true", readonly: true });
   area.value = text;
-  // Within the dialog, if there is one: nothing else can be selected then.
-  holder.append(area);
+  // While a modal dialog is open, only elements inside it can be selected.
+  parent.append(area);
   area.select();
-  const done = document.execCommand("copy");
+  const copied = document.execCommand("copy");
   area.remove();
-  back?.focus();
-  return done;
+  focused?.focus();
+  return copied;
 }
 
-// `describedBy` is the id of what tells it from others of its name.
-export function copyButton(text, { label = "Copy", classes = "button small", describedBy = null, copied = "Copied." } = {}) {
+// `describedBy` is the ID of an element that tells this button apart from others with the same label.
+export function copyButton(text, { label = "Copy", classes = "button small", describedBy = null, message = "Copied" } = {}) {
   return el("button", {
     type: "button",
     class: classes,
     "aria-describedby": describedBy,
     onclick: async ({ currentTarget }) => {
-      const done = await copy(typeof text === "function" ? text() : text, currentTarget.closest("dialog") ?? document.body);
-      say(done ? copied : "The browser does not let this page copy. Select the text and copy it yourself.");
+      const copied = await copy(typeof text === "function" ? text() : text, currentTarget.closest("dialog") ?? document.body);
+      showToast(copied ? message : "Your browser blocked copying. Select the text and copy it manually.");
     },
   }, label);
 }

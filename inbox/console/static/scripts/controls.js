@@ -1,12 +1,12 @@
-// Buttons, fields and the like, the same everywhere.
+// Buttons, form fields, badges and view headers.
 
-import { el, icon, keepFocus, newId } from "./dom.js";
+import { el, icon, newId, restoreFocus } from "./dom.js";
 
 export function button(label, onclick, classes = "", attributes = {}) {
   return el("button", { type: "button", class: `button ${classes}`, onclick, ...attributes }, label);
 }
 
-export function submit(label) {
+export function submitButton(label) {
   return el("button", { type: "submit", class: "button primary" }, label);
 }
 
@@ -14,15 +14,15 @@ export function closeButton(onclick) {
   return el("button", { type: "button", class: "button plain square", "aria-label": "Close", onclick }, icon("close"));
 }
 
-// A label, its control, a hint and a place for what is wrong with it. `fault(text)` fills that, at once aloud if it is urgent.
+// A label with its control, hint and error message. `setError(text)` shows the error, and announces it at once if `urgent`.
 export function field(label, control, hint = null, { urgent = false } = {}) {
   const id = (control.id ||= newId());
-  const hintPart = hint ? el("p", { class: "hint", id: `${id}-hint` }, hint) : null;
-  const faultPart = el("p", { class: "fault", id: `${id}-fault`, ...(urgent ? { role: "alert" } : { "aria-live": "polite" }) });
-  control.setAttribute("aria-describedby", hint ? `${id}-hint ${id}-fault` : `${id}-fault`);
-  const element = el("div", { class: "field" }, el("label", { for: id }, label), control, hintPart, faultPart);
-  element.fault = (text) => {
-    faultPart.textContent = text;
+  const error = el("p", { class: "field-error", id: `${id}-error`, ...(urgent ? { role: "alert" } : { "aria-live": "polite" }) });
+  control.setAttribute("aria-describedby", hint ? `${id}-hint ${id}-error` : `${id}-error`);
+  const element = el("div", { class: "field" },
+    el("label", { for: id }, label), control, hint && el("p", { class: "hint", id: `${id}-hint` }, hint), error);
+  element.setError = (text) => {
+    error.textContent = text;
     if (text) control.setAttribute("aria-invalid", "true");
     else control.removeAttribute("aria-invalid");
   };
@@ -33,28 +33,27 @@ export function input(attributes = {}) {
   return el("input", { type: "text", ...attributes, class: `input ${attributes.class ?? ""}`, autocomplete: "off", spellcheck: "false" });
 }
 
-export function select(options, chosen = "") {
+export function select(options, selected = "") {
   const element = el("select", { class: "input" }, options.map(([value, label]) => el("option", { value }, label)));
-  if (options.some(([value]) => value === chosen)) element.value = chosen;
+  if (options.some(([value]) => value === selected)) element.value = selected;
   return element;
 }
 
-export function check(label, { checked = false, hint = null, ...attributes } = {}) {
+export function checkbox(label, { checked = false, hint = null, ...attributes } = {}) {
   const box = el("input", { type: "checkbox", ...attributes });
   box.checked = checked;
-  const element = el("label", { class: "check" }, box, el("span", {}, label), hint ? el("span", { class: "hint" }, hint) : null);
+  const element = el("label", { class: "check" }, box, el("span", {}, label), hint && el("span", { class: "hint" }, hint));
   element.box = box;
   return element;
 }
 
-// One of a few, of which one is always chosen.
-export function choice(legend, options, chosen, onchange) {
+export function segmentedControl(legend, options, selected, onchange) {
   const name = newId();
   const radios = options.map(([value]) => el("input", { type: "radio", name, value, onchange: () => onchange(value) }));
-  const element = el("fieldset", {}, el("legend", { class: "unseen" }, legend),
-    el("div", { class: "segments" }, options.map(([, label], place) => el("label", {}, radios[place], label))));
-  element.choose = (value) => radios.forEach((radio) => (radio.checked = radio.value === value));
-  element.choose(chosen);
+  const element = el("fieldset", {}, el("legend", { class: "visually-hidden" }, legend),
+    el("div", { class: "segments" }, options.map(([, label], index) => el("label", {}, radios[index], label))));
+  element.select = (value) => radios.forEach((radio) => (radio.checked = radio.value === value));
+  element.select(selected);
   return element;
 }
 
@@ -62,42 +61,40 @@ export function badge(text, kind = "", dot = false) {
   return el("span", { class: `badge ${kind} ${dot ? "dot" : ""}` }, text);
 }
 
-const KINDS = {
+const STATUS_KINDS = {
   undelivered: "info", leased: "warn", delivered: "good", dead: "bad",
   active: "good", expired: "", revoked: "",
   UNVALIDATED: "warn", VALIDATED: "info", REGISTERED: "good", SUSPENDED: "bad", deleted: "",
 };
 
 export function statusBadge(status) {
-  return badge(status, KINDS[status], true);
+  return badge(status, STATUS_KINDS[status], true);
 }
 
 export function form(onsubmit, ...children) {
   return el("form", { class: "form", novalidate: true, onsubmit: (event) => (event.preventDefault(), onsubmit()) }, ...children);
 }
 
-// No second click while the first one is under way. Browsers take the focus from what is disabled, so it is given back.
-export async function busy(control, act) {
+// Prevents a second click while the action runs. Browsers move the focus away from disabled controls, so it is restored.
+export async function disableDuring(control, action) {
   const focused = document.activeElement === control;
   control.disabled = true;
   try {
-    return await act();
+    return await action();
   } finally {
     control.disabled = false;
     if (focused && document.activeElement === document.body) control.focus();
-    if (focused) keepFocus();
+    if (focused) restoreFocus();
   }
 }
 
-export function busyButton(label, act, classes, attributes) {
-  const element = button(label, () => busy(element, act), classes, attributes);
+export function asyncButton(label, action, classes, attributes) {
+  const element = button(label, () => disableDuring(element, action), classes, attributes);
   return element;
 }
 
-// The heading of a view, what it is for, and what can be done with all of it.
-
-export function viewHead(title, words = "", ...actions) {
+export function viewHeader(title, description = "", ...actions) {
   return el("div", { class: "view-head" },
-    el("div", {}, el("h2", { tabindex: -1 }, title), words && el("p", {}, words)),
+    el("div", {}, el("h2", { tabindex: -1 }, title), description && el("p", {}, description)),
     actions.length > 0 && el("div", { class: "line" }, actions));
 }

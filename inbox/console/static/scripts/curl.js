@@ -1,21 +1,21 @@
-// Lines for a shell.
+// Builds curl commands.
 
-import { visible } from "./exact_json.js";
+import { escapeInvisible } from "./exact_json.js";
 
-// One argument of a program may have 128 KiB on Linux.
-const LONGEST_ARGUMENT_BYTES = 100_000;
+// Linux limits one argument of a program to 128 KiB.
+const MAX_ARGUMENT_BYTES = 100_000;
 
-function quoted(text) {
+function quote(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-// Sends this event again. Where the line is pasted, a terminal might obey what cannot be seen in it.
-export function sendLine(origin, eventType, payload, idempotencyKey = "") {
+// Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
+export function sendCommand(origin, eventType, payload, idempotencyKey = "") {
   const type = eventType === null ? "" : `"event_type":${JSON.stringify(eventType)},`;
   const key = idempotencyKey ? `"idempotency_key":${JSON.stringify(idempotencyKey)},` : "";
-  const body = visible(`{${type}${key}"payload":${payload}}`);
-  const head = `curl -sS ${quoted(`${origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
-  return new TextEncoder().encode(body).length < LONGEST_ARGUMENT_BYTES
-    ? `${head} -d ${quoted(body)}`
-    : `${head} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;
+  const body = escapeInvisible(`{${type}${key}"payload":${payload}}`);
+  const command = `curl -sS ${quote(`${origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
+  return new TextEncoder().encode(body).length < MAX_ARGUMENT_BYTES
+    ? `${command} -d ${quote(body)}`
+    : `${command} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;
 }

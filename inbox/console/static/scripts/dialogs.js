@@ -1,15 +1,15 @@
-// Dialogs of the browser: Esc closes them, and focus goes back to where it came from.
+// Modal dialogs and drawers, built on <dialog>: Esc closes them, and the focus returns to the element that opened them.
 
-import { busy, button, closeButton } from "./controls.js";
+import { button, closeButton, disableDuring } from "./controls.js";
 import { el, newId } from "./dom.js";
-import { alertSlot, attempt } from "./messages.js";
-import { isOver } from "./router.js";
+import { alertSlot, runOrReport } from "./messages.js";
+import { isOverlay } from "./router.js";
 
-// `name` is what a screen reader calls it. `fillIn(shut, dialog)` makes what is in it. Resolves when it is closed.
-// One that `stays` is closed by its own buttons only. With `leave` it is closed from outside, and that is how to ask for it.
-export function open(name, classes, fillIn, { onclose, leave, stays = false } = {}) {
+// Opens a dialog. `render(close, dialog)` returns its content. Resolves when the dialog closes.
+// A `locked` dialog closes by its own buttons only. `leave`, if given, is called in place of closing the dialog.
+export function openDialog(name, classes, render, { onclose, leave, locked = false } = {}) {
   const { promise: closed, resolve } = Promise.withResolvers();
-  // Out of the page at once, and not when the browser tells of it: there may be a key in it.
+  // Removes the dialog at once rather than on the `close` event: it may show a key.
   const close = (result) => {
     if (!dialog.isConnected) return;
     dialog.close(result);
@@ -17,91 +17,87 @@ export function open(name, classes, fillIn, { onclose, leave, stays = false } = 
     onclose?.();
     resolve(result);
   };
-  const shut = leave ?? close;
+  const requestClose = leave ?? close;
   const dialog = el("dialog", {
-    class: classes, "aria-label": name, "data-stays": stays,
-    oncancel: (event) => (event.preventDefault(), isHeld() || shut()),
-    // Browsers may close it themselves, without asking.
+    class: classes, "aria-label": name, "data-locked": locked,
+    oncancel: (event) => (event.preventDefault(), isLocked() || requestClose()),
+    // Some browsers close a dialog without a `cancel` event.
     onclose: () => (leave?.(), close(dialog.returnValue)),
   });
-  dialog.append(...[fillIn(shut, dialog)].flat(), el("p", { class: "toast", role: "status" }));
+  dialog.append(...[render(requestClose, dialog)].flat(), el("p", { class: "toast", role: "status" }));
   document.body.append(dialog);
   dialog.showModal();
   return Object.assign(closed, { close });
 }
 
-// Asks before `act`, which may fail: then the dialog says why and stays. True once it was done.
-export async function confirm(question, words, verb, act, { extra = null, harmless = false } = {}) {
-  const closed = open(question, "", (shut, dialog) => {
+// Asks for confirmation, then runs `action`. If it fails, the dialog shows why and stays open. Returns true on success.
+export async function confirmAction(title, paragraphs, verb, action, { extra = null, danger = true } = {}) {
+  const closed = openDialog(title, "", (close, dialog) => {
     const slot = alertSlot();
-    const reasons = el("div", { class: "stack-tight soft", id: newId() }, words.map((each) => el("p", {}, each)));
-    const yes = button(verb, () => busy(yes, () => busy(no, async () => {
-      if (await holding(dialog, () => attempt(slot, act))) shut("done");
-    })), harmless ? "primary" : "danger-solid");
-    const no = button("Cancel", () => shut(), "", { autofocus: true });
-    dialog.setAttribute("aria-describedby", reasons.id);
-    return el("div", { class: "inside" }, el("h3", {}, question), reasons, extra, slot, el("div", { class: "choices" }, no, yes));
+    const description = el("div", { class: "stack-tight soft", id: newId() }, paragraphs.map((each) => el("p", {}, each)));
+    const confirm = button(verb, () => disableDuring(confirm, () => disableDuring(cancel, async () => {
+      if (await whileLocked(dialog, () => runOrReport(slot, action))) close("done");
+    })), danger ? "danger-solid" : "primary");
+    const cancel = button("Cancel", () => close(), "", { autofocus: true });
+    dialog.setAttribute("aria-describedby", description.id);
+    return el("div", { class: "inside" }, el("h3", {}, title), description, extra, slot, el("div", { class: "choices" }, cancel, confirm));
   });
   return (await closed) === "done";
 }
 
-// What is under way cannot be called off: whoever closed the dialog would not hear what has become of it.
-async function holding(dialog, act) {
-  dialog.dataset.stays = "";
+// A request that was sent cannot be cancelled, so the dialog stays open until its outcome is known.
+async function whileLocked(dialog, action) {
+  dialog.dataset.locked = "";
   try {
-    return await act();
+    return await action();
   } finally {
-    delete dialog.dataset.stays;
+    delete dialog.dataset.locked;
   }
 }
 
-// Whether a dialog is open that nothing but its own buttons may close.
-export function isHeld() {
-  return document.querySelector("dialog[open][data-stays]") !== null;
+export function isLocked() {
+  return document.querySelector("dialog[open][data-locked]") !== null;
 }
 
-// Browsers let nobody hold back a second Esc once they have made a cancel of it.
-addEventListener("keydown", (event) => event.key === "Escape" && isHeld() && event.preventDefault());
+// Browsers do not let a page prevent the second `cancel` event in a row, so Esc is stopped earlier.
+addEventListener("keydown", (event) => event.key === "Escape" && isLocked() && event.preventDefault());
 
-export function closeAll() {
+export function closeAllDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
 }
 
-// Drawers, which show one thing beside the list that it is in.
-
-// A head, the parts with its details, and a foot for what can be done.
 export function openDrawer(name, title, parts, options) {
   const head = el("div", {}, el("h3", {}, title));
   const foot = el("div", { class: "drawer-foot" });
-  const opened = open(name, "drawer", (shut) => [
-    el("div", { class: "drawer-head" }, head, closeButton(() => shut())),
+  const opened = openDialog(name, "drawer", (close) => [
+    el("div", { class: "drawer-head" }, head, closeButton(() => close())),
     el("div", { class: "drawer-body", tabindex: 0, role: "group", "aria-label": "Details" }, parts),
     foot,
   ], options);
   return { head, foot, opened };
 }
 
-// The address opens and closes it. `open(id, leave)` opens one, and `leave` is how it is closed by hand: that takes the
-// address back to where it was, or else `forget()` takes the drawer out of it.
-export function addressedDrawer(open, forget, signal) {
-  let end = () => {};
+// Returns a function that shows the drawer for the ID in the URL, and closes it if there is none. `open(id, leave)` opens
+// the drawer. `leave` goes back in the history, or calls `clearUrl` if the page was opened with the drawer in its URL.
+export function routedDrawer(open, clearUrl, signal) {
+  let close = () => {};
   return (id) => {
-    end();
+    close();
     if (!id) return;
     let left = false;
     const leave = () => {
       if (left || signal.aborted) return;
       left = true;
-      // It stays until the address has changed: whoever was quick enough to go elsewhere meanwhile would be led back, too.
-      if (isOver()) {
+      // The drawer closes with the hashchange. Closing it now would let the user navigate before the history has moved.
+      if (isOverlay()) {
         history.back();
         return;
       }
-      forget();
-      end();
+      clearUrl();
+      close();
     };
     const opened = open(id, leave);
-    end = () => {
+    close = () => {
       left = true;
       opened.close();
     };

@@ -1,4 +1,4 @@
-// Builds elements. Whatever comes from the API goes in as text: nothing here reads markup.
+// Creates elements and manages focus. Values from the API are only ever inserted as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -9,15 +9,15 @@ export function el(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...present(children));
+  element.append(...withoutEmpty(children));
   return element;
 }
 
 export function fill(element, ...children) {
-  element.replaceChildren(...present(children));
+  element.replaceChildren(...withoutEmpty(children));
 }
 
-function present(children) {
+function withoutEmpty(children) {
   return children.flat().filter((child) => child !== undefined && child !== null && child !== false);
 }
 
@@ -31,26 +31,24 @@ export function icon(name) {
   return svg;
 }
 
-// Somebody else's words, which may be written from right to left or turn the direction round.
-export function foreign(text, attributes = {}) {
+// Isolates the text, so that right-to-left characters in it do not reorder the text around it.
+export function userText(text, attributes = {}) {
   return el("bdi", attributes, text);
 }
 
-let made = 0;
+let lastId = 0;
 export function newId() {
-  made += 1;
-  return `made-${made}`;
+  lastId += 1;
+  return `id-${lastId}`;
 }
-
-// Where the keyboard is.
 
 export function topmostDialog() {
   return [...document.querySelectorAll("dialog:modal")].at(-1) ?? null;
 }
 
-// What had the focus is gone, so that the next key would begin at the top of the page: it goes on nearby instead.
-export function keepFocus() {
+// If the focused element was removed, moves the focus nearby, so that the next Tab does not start at the top of the page.
+export function restoreFocus() {
   if (document.activeElement !== document.body) return;
-  const near = topmostDialog()?.querySelector(".drawer-body") ?? document.querySelector("main h2");
-  near.focus({ preventScroll: true });
+  const target = topmostDialog()?.querySelector(".drawer-body") ?? document.querySelector("main h2");
+  target.focus({ preventScroll: true });
 }

@@ -1,112 +1,111 @@
-// Reads JSON without changing it: numbers and strings stay the text that they came as.
+// Parses JSON without changing it: numbers and strings keep the text they came as. JavaScript would round large numbers.
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
 const LITERAL = /true|false|null/y;
 
-// As many as the service takes in one body.
-export const DEEPEST = 32;
+// The API's limit for a request body.
+export const MAX_DEPTH = 32;
 
-class NotJson extends Error {
-  constructor(message, text, at) {
-    const before = text.slice(0, at).split("\n");
-    super(`Line ${before.length}, column ${before.at(-1).length + 1}: ${message}`);
+class JsonSyntaxError extends Error {
+  constructor(message, text, position) {
+    const before = text.slice(0, position).split("\n");
+    super(`Line ${before.length}, column ${before.at(-1).length + 1}: ${message}.`);
   }
 }
 
-// {kind: "object", members: [[name as text, value]]}, {kind: "array", items}, or {kind: "string" | "number" | "literal", text}.
-export function parse(text, deepest = 2 * DEEPEST) {
-  const reader = new Reader(text, deepest);
-  const value = reader.value(1);
-  reader.skip(SPACE);
-  if (reader.at < text.length) reader.fail("nothing may follow here");
-  return value;
+// Returns {kind: "object", members: [[name as JSON text, node]]}, {kind: "array", items: [node]}, or
+// {kind: "string" | "number" | "literal", text}.
+export function parseExact(text, maxDepth = 2 * MAX_DEPTH) {
+  const parser = new Parser(text, maxDepth);
+  const node = parser.value(1);
+  parser.match(SPACE);
+  if (parser.position < text.length) parser.fail("unexpected text after the end of the value");
+  return node;
 }
 
-class Reader {
-  constructor(text, deepest) {
-    Object.assign(this, { text, deepest, at: 0 });
+class Parser {
+  constructor(text, maxDepth) {
+    Object.assign(this, { text, maxDepth, position: 0 });
   }
 
-  fail(message, at = this.at) {
-    throw new NotJson(message, this.text, at);
+  fail(message, position = this.position) {
+    throw new JsonSyntaxError(message, this.text, position);
   }
 
-  skip(pattern) {
-    pattern.lastIndex = this.at;
+  match(pattern) {
+    pattern.lastIndex = this.position;
     const found = pattern.exec(this.text)?.[0] ?? null;
-    if (found !== null) this.at += found.length;
+    if (found !== null) this.position += found.length;
     return found;
   }
 
   peek() {
-    this.skip(SPACE);
-    return this.text[this.at];
+    this.match(SPACE);
+    return this.text[this.position];
   }
 
   value(depth) {
     const first = this.peek();
-    if (first === undefined) this.fail("it ends too early");
+    if (first === undefined) this.fail("unexpected end");
     if (first === "{" || first === "[") {
-      if (depth > this.deepest) this.fail(`more than ${this.deepest} levels deep`);
-      this.at += 1;
+      if (depth > this.maxDepth) this.fail(`nested more than ${this.maxDepth} levels deep`);
+      this.position += 1;
       return first === "{" ? { kind: "object", members: this.members(depth) } : { kind: "array", items: this.items(depth) };
     }
     if (first === '"') return { kind: "string", text: this.string() };
-    const literal = this.skip(LITERAL);
+    const literal = this.match(LITERAL);
     if (literal) return { kind: "literal", text: literal };
-    return { kind: "number", text: this.skip(NUMBER) ?? this.fail("a value is missing or misspelt") };
+    return { kind: "number", text: this.match(NUMBER) ?? this.fail("expected a value") };
   }
 
   string() {
-    return this.skip(STRING) ?? this.fail("this text has no end, or a character in it that has to be escaped");
+    return this.match(STRING) ?? this.fail("unterminated string, or a character in it that must be escaped");
   }
 
   members(depth) {
     const members = [];
     const names = new Set();
-    if (this.ended("}")) return members;
+    if (this.skip("}")) return members;
     do {
-      if (this.peek() !== '"') this.fail("a name in double quotes is missing");
-      const begin = this.at;
+      if (this.peek() !== '"') this.fail("expected a name in double quotes");
+      const start = this.position;
       const name = this.string();
-      if (names.has(JSON.parse(name))) this.fail(`the name ${name} comes twice`, begin);
+      if (names.has(JSON.parse(name))) this.fail(`duplicate name ${name}`, start);
       names.add(JSON.parse(name));
-      if (this.peek() !== ":") this.fail("a colon is missing");
-      this.at += 1;
+      if (!this.skip(":")) this.fail("expected a colon");
       members.push([name, this.value(depth + 1)]);
-    } while (this.goesOn("}"));
+    } while (this.hasNext("}"));
     return members;
   }
 
   items(depth) {
     const items = [];
-    if (this.ended("]")) return items;
+    if (this.skip("]")) return items;
     do items.push(this.value(depth + 1));
-    while (this.goesOn("]"));
+    while (this.hasNext("]"));
     return items;
   }
 
-  ended(end) {
-    if (this.peek() !== end) return false;
-    this.at += 1;
+  skip(character) {
+    if (this.peek() !== character) return false;
+    this.position += 1;
     return true;
   }
 
-  goesOn(end) {
-    if (this.ended(end)) return false;
-    if (this.peek() !== ",") this.fail(`a comma or ${end} is missing`);
-    this.at += 1;
+  hasNext(end) {
+    if (this.skip(end)) return false;
+    if (!this.skip(",")) this.fail(`expected a comma or ${end}`);
     return true;
   }
 }
 
-const UNSEEN = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+const INVISIBLE = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-// The same JSON, with escapes for what cannot be seen, or would show the rest in another order than it has.
-export function visible(text) {
-  return text.replace(UNSEEN, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+// Returns the same JSON with escapes for characters that are invisible or change the text direction.
+export function escapeInvisible(text) {
+  return text.replace(INVISIBLE, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function member(object, name) {
@@ -119,9 +118,8 @@ export function compact(node) {
   return node.text;
 }
 
-// For people to read.
 export function pretty(node) {
-  return visible(indented(node, ""));
+  return escapeInvisible(indented(node, ""));
 }
 
 function indented(node, indent) {
@@ -130,6 +128,6 @@ function indented(node, indent) {
     ? node.members.map(([name, value]) => `${deeper}${name}: ${indented(value, deeper)}`)
     : node.items?.map((item) => deeper + indented(item, deeper));
   if (!parts) return node.text;
-  const [begin, end] = node.kind === "object" ? "{}" : "[]";
-  return parts.length ? `${begin}\n${parts.join(",\n")}\n${indent}${end}` : begin + end;
+  const [start, end] = node.kind === "object" ? "{}" : "[]";
+  return parts.length ? `${start}\n${parts.join(",\n")}\n${indent}${end}` : start + end;
 }

@@ -1,57 +1,57 @@
-// Times, spans and amounts as people read them.
+// Formats timestamps, durations and numbers.
 
 import { el } from "./dom.js";
 
-const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-const SHORT = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const TIMESTAMP_FORMATS = {
+  full: new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" }),
+  short: new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+  day: new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" }),
+};
 const HOUR = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-// Days are counted in UTC, and would get another name elsewhere.
-const COUNTED_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+// The API counts per UTC day.
+const UTC_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const COUNT = new Intl.NumberFormat("en-GB");
 
-const FORMS = { full: FULL, short: SHORT, day: DAY };
-
-export function time(iso, form = "full") {
-  return el("time", { datetime: iso, title: iso }, FORMS[form].format(new Date(iso)));
+export function timestamp(iso, format = "full") {
+  return el("time", { datetime: iso, title: iso }, TIMESTAMP_FORMATS[format].format(new Date(iso)));
 }
 
-export function timeOr(iso, otherwise, form) {
-  return iso ? time(iso, form) : el("span", { class: "faint" }, otherwise);
+export function timestampOr(iso, fallback, format) {
+  return iso ? timestamp(iso, format) : el("span", { class: "faint" }, fallback);
 }
 
-export function hourOf(iso) {
+export function formatHour(iso) {
   return HOUR.format(new Date(iso));
 }
 
-export function dayOf(iso) {
-  return COUNTED_DAY.format(new Date(iso));
+export function formatDay(iso) {
+  return UTC_DAY.format(new Date(iso));
 }
 
-export function count(number) {
+export function formatCount(number) {
   return COUNT.format(number);
 }
 
-export function many(number, one, more = `${one}s`) {
-  return `${count(number)} ${number === 1 ? one : more}`;
+export function pluralize(number, one, more = `${one}s`) {
+  return `${formatCount(number)} ${number === 1 ? one : more}`;
 }
 
-const SPANS = [["day", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
+const UNITS = [["day", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
 
-// The two largest units of it: 3 h 12 min.
-export function span(seconds) {
+// Formats a duration in its two largest units, such as "3 h 12 min".
+export function formatDuration(seconds) {
   const parts = [];
   let rest = Math.max(0, Math.round(seconds));
-  for (const [unit, size] of SPANS) {
+  for (const [unit, size] of UNITS) {
     const amount = Math.floor(rest / size);
     rest -= amount * size;
-    if (amount || (unit === "s" && !parts.length)) parts.push(unit === "day" ? many(amount, "day") : `${amount} ${unit}`);
+    if (amount || (unit === "s" && !parts.length)) parts.push(unit === "day" ? pluralize(amount, "day") : `${amount} ${unit}`);
     else if (parts.length) break;
   }
   return parts.slice(0, 2).join(" ");
 }
 
-export function bytes(amount) {
+export function formatBytes(amount) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let power = 0;
   while (amount >= 1000 && power < units.length - 1) {

@@ -1,57 +1,53 @@
-// The tenant's inboxes.
+// Lists inboxes and loads their statistics.
 
-import { get, withQuery } from "./api.js";
-import { each } from "./async.js";
+import { getJson, withQuery } from "./api.js";
+import { mapConcurrently } from "./async.js";
 import { badge } from "./controls.js";
 import { el } from "./dom.js";
 
-export const DEFAULT = "default";
+export const DEFAULT_INBOX = "default";
+export const WINDOWS = [["24h", "24 hours"], ["7d", "7 days"], ["30d", "30 days"]];
 
-// `default` comes first.
-export async function allInboxes(signal) {
-  const [first, named] = await Promise.all([get(`/inboxes/${DEFAULT}`, signal), get("/inboxes", signal)]);
+// Returns all inboxes, `default` first.
+export async function listInboxes(signal) {
+  const [first, named] = await Promise.all([getJson(`/inboxes/${DEFAULT_INBOX}`, signal), getJson("/inboxes", signal)]);
   return [first, ...named];
 }
 
-// Only `default` can be off, and only it says whether it is.
+// Only `default` can be turned off.
 export function isOff(inbox) {
   return inbox.enabled === false;
 }
 
-export function marked(inbox, name) {
+export function inboxLabel(inbox, name) {
   return isOff(inbox) ? el("span", { class: "line" }, name, " ", badge("off")) : name;
 }
 
-// What GET /stats says of inboxes.
-
-export const WINDOWS = [["24h", "24 hours"], ["7d", "7 days"], ["30d", "30 days"]];
-
-export function statsOf(inbox, window, signal) {
-  return get(withQuery("/stats", { inbox, window }), signal);
+export function getStats(inbox, window, signal) {
+  return getJson(withQuery("/stats", { inbox, window }), signal);
 }
 
-// Of several, as they come: `of(inbox)` is what is known by now, if anything.
-export function figures(window) {
-  const known = new Map();
+// Keeps the latest statistics of several inboxes. `get(inbox)` returns them, or null if they are not loaded yet.
+export function statsCache(window) {
+  const cache = new Map();
 
-  // `told()` is called after each answer. Who was asked longest ago comes first, so that what a rate limit has cut short
-  // goes on with the next round.
-  async function refresh(inboxes, signal, told) {
-    const asked = [...known.keys()];
-    await each(inboxes.toSorted((one, other) => asked.indexOf(one) - asked.indexOf(other)), async (inbox) => {
-      const stats = await statsOrNone(inbox, window, signal);
-      known.delete(inbox);
-      known.set(inbox, stats);
-      told();
+  // Calls `onupdate` after each response. The least recently loaded inboxes come first, so that a round that was cut
+  // short by a rate limit continues with the next one.
+  async function refresh(inboxes, signal, onupdate) {
+    const loaded = [...cache.keys()];
+    await mapConcurrently(inboxes.toSorted((one, other) => loaded.indexOf(one) - loaded.indexOf(other)), async (inbox) => {
+      const stats = await getStatsIfExists(inbox, window, signal);
+      cache.delete(inbox);
+      cache.set(inbox, stats);
+      onupdate();
     });
   }
-  return { of: (inbox) => known.get(inbox) ?? null, refresh };
+  return { get: (inbox) => cache.get(inbox) ?? null, refresh };
 }
 
-// None of one that was deleted meanwhile.
-async function statsOrNone(inbox, window, signal) {
+async function getStatsIfExists(inbox, window, signal) {
   try {
-    return await statsOf(inbox, window, signal);
+    return await getStats(inbox, window, signal);
   } catch (problem) {
     if (problem.status === 404) return null;
     throw problem;

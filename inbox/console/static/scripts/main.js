@@ -1,113 +1,112 @@
-// Starts the console: who is signed in, and which view the address asks for.
+// Entry point: signs in, and shows the view that the URL names.
 
-import { call, onKeyRefused } from "./api.js";
-import { button, viewHead } from "./controls.js";
-import { closeAll, isHeld } from "./dialogs.js";
-import { el, fill, foreign, icon } from "./dom.js";
-import { address, parse } from "./router.js";
+import { onKeyRejected, request } from "./api.js";
+import { button, viewHeader } from "./controls.js";
+import { closeAllDialogs, isLocked } from "./dialogs.js";
+import { el, fill, icon, userText } from "./dom.js";
+import { hashFor, parseHash } from "./router.js";
 import { session } from "./session.js";
 import { VIEWS } from "./views/index.js";
-import { openNoAnswer, openSignIn } from "./views/sign_in.js";
+import { openConnectionError, openSignIn } from "./views/sign_in.js";
 
 const PRODUCT = "Polling Inbox";
+const REJECTED = "Your API key was revoked or has expired. Sign in with another key.";
 const main = document.getElementById("main");
 const account = document.getElementById("account");
 const side = document.getElementById("side");
-let current = { name: null, update: null, leave: new AbortController() };
+let current = { name: null, update: null, controller: new AbortController() };
 
-function leave() {
-  current.leave.abort();
-  closeAll();
-  current = { name: null, update: null, leave: new AbortController() };
+function closeView() {
+  current.controller.abort();
+  closeAllDialogs();
+  current = { name: null, update: null, controller: new AbortController() };
 }
 
 function signIn(reason = "") {
-  leave();
+  closeView();
   session.end();
-  showFrame([], signOut);
+  showFrame([]);
   document.title = `Sign in · ${PRODUCT}`;
   openSignIn(main, reason, (key, me) => {
-    session.begin(key, me);
+    session.start(key, me);
     enter();
     main.focus();
   });
 }
 
-// Whoever comes next begins at the beginning.
 function signOut() {
   history.replaceState(null, "", location.pathname);
-  signIn("You have signed out.");
+  signIn("You signed out.");
 }
 
 function enter() {
-  showFrame(VIEWS.filter((view) => !view.hidden?.()), signOut);
-  show();
+  showFrame(VIEWS.filter((view) => !view.hidden?.()));
+  showView();
 }
 
-function show({ oldURL } = {}) {
+function showView({ oldURL } = {}) {
   if (!session.me) return;
-  // What is in the dialog would be lost: the address comes back to it.
-  if (isHeld()) return history.pushState(null, "", oldURL);
-  const route = parse(location.hash);
+  // The content of a locked dialog would be lost, so the navigation is undone.
+  if (isLocked()) return history.pushState(null, "", oldURL);
+  const route = parseHash(location.hash);
   const view = VIEWS.find((each) => each.name === route.name && !each.hidden?.());
-  if (!view) return location.replace(address(firstView().name));
+  if (!view) return location.replace(hashFor(firstView().name));
   if (current.name === view.name) return current.update?.(route.query);
-  const arriving = current.name !== null;
-  leave();
+  const isNavigation = current.name !== null;
+  closeView();
   current.name = view.name;
   document.title = `${view.title} · ${PRODUCT}`;
   markCurrent(view.name);
   openView(view, route.query);
   scrollTo(0, 0);
-  if (arriving) main.querySelector("h2").focus();
+  if (isNavigation) main.querySelector("h2").focus();
 }
 
 function openView(view, query) {
   const root = el("div", { class: "view" });
   fill(main, root);
-  if (session.may(...view.scopes)) {
-    current.update = view.open(root, { query, signal: current.leave.signal })?.update;
+  if (session.hasScope(...view.scopes)) {
+    current.update = view.open(root, { query, signal: current.controller.signal })?.update;
     return;
   }
-  root.append(viewHead(view.title), el("div", { class: "notice warn" },
-    el("p", {}, "This key may not do that: it lacks the scope ", el("code", {}, view.scopes[0]), "."),
+  root.append(viewHeader(view.title), el("div", { class: "notice warn" },
+    el("p", {}, "Your key is missing the scope ", el("code", {}, view.scopes[0]), "."),
     el("p", {}, "Sign in with a key that has it. ", ...(view.scopes[0] === "admin"
-      ? ["An operator creates one with ", el("code", {}, "inbox keys create system --scope admin"), "."]
-      : ["A key with ", el("code", {}, "tenant:manage"), " creates others under Keys, and an operator with ",
+      ? ["An operator can create one with ", el("code", {}, "inbox keys create system --scope admin"), "."]
+      : ["Create one under Keys with a key that has ", el("code", {}, "tenant:manage"), ", or ask an operator to run ",
         el("code", {}, `inbox keys create ${session.me.tenant_id} --scope all`), "."]))));
 }
 
-// Whatever shows more than lines to paste.
+// Returns the first view the key may open. Connect, which every key may open, comes last.
 function firstView() {
-  const open = VIEWS.filter((view) => !view.hidden?.() && session.may(...view.scopes));
+  const open = VIEWS.filter((view) => !view.hidden?.() && session.hasScope(...view.scopes));
   return open.find((view) => view.name !== "connect") ?? open[0];
 }
 
-// With the key that the tab has kept, which is forgotten only if the service refuses it. True if that is open now.
+// Signs in with the key of this tab, and returns true on success. Only a rejection by the service removes the key.
 async function resume() {
-  const { signal } = current.leave;
+  const { signal } = current.controller;
   try {
-    const { text } = await call("/me", { signal });
-    session.begin(session.key, JSON.parse(text));
+    const { text } = await request("/me", { signal });
+    session.start(session.key, JSON.parse(text));
   } catch (problem) {
     if (signal.aborted) return false;
-    if (problem.status === 401) signIn("The key of this tab is no longer valid: it was revoked, or has expired. Sign in with another one.");
+    if (problem.status === 401) signIn(REJECTED);
     else if (problem.status === 403) signIn(problem.message);
-    else openNoAnswer(main, problem, async () => (await resume()) && main.focus(), signOut);
+    else openConnectionError(main, problem, async () => (await resume()) && main.focus(), signOut);
     return false;
   }
   enter();
   return true;
 }
 
-// What surrounds every view: the bar with the tenant, and the navigation.
-function showFrame(views, signOut) {
+function showFrame(views) {
   fill(account,
-    session.me && foreign(session.me.tenant_name, { class: "tenant", title: `Tenant ${session.me.tenant_id}` }),
+    session.me && userText(session.me.tenant_name, { class: "tenant", title: `Tenant ID: ${session.me.tenant_id}` }),
     el("a", { class: "button plain small docs", href: "/docs" }, "API docs"),
     session.me && button("Sign out", signOut, "small"));
   fill(side, views.length > 0 && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, views.map((view) =>
-    el("li", {}, el("a", { href: address(view.name), "data-view": view.name }, icon(view.name), view.title))))));
+    el("li", {}, el("a", { href: hashFor(view.name), "data-view": view.name }, icon(view.name), view.title))))));
 }
 
 function markCurrent(name) {
@@ -123,8 +122,8 @@ document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-addEventListener("hashchange", show);
-onKeyRefused(() => signIn("The service no longer takes this key: it was revoked, or has expired. Sign in with another one."));
+addEventListener("hashchange", showView);
+onKeyRejected(() => signIn(REJECTED));
 
 if (session.key) resume();
 else signIn();

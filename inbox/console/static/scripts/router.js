@@ -1,28 +1,28 @@
-// What the address says: #/events?status=dead is the view `events` with its filters. So reload and back work.
+// Hash routes: #/events?status=dead is the view `events` with its filters, so that reload and Back work.
 
-const OVER = "over";
+const OVERLAY = "over";
 
-export function parse(hash) {
-  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
-  return { name: path, query: Object.fromEntries(new URLSearchParams(query)) };
+export function parseHash(hash) {
+  const [name, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  return { name, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-export function address(name, query = {}) {
+export function hashFor(name, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value);
   return given.length ? `#/${name}?${new URLSearchParams(given)}` : `#/${name}`;
 }
 
-// Something over what is shown, for which there is an entry in the history. The way back closes it.
-export function goOver(name, query) {
-  location.hash = address(name, query);
-  history.replaceState(OVER, "");
+// Adds a history entry for something shown over the view, such as a drawer. Back closes it.
+export function openOverlay(name, query) {
+  location.hash = hashFor(name, query);
+  history.replaceState(OVERLAY, "");
 }
 
-export function isOver() {
-  return history.state === OVER;
+export function isOverlay() {
+  return history.state === OVERLAY;
 }
 
-// Without an entry in the history, and without telling the view: it knows already.
-export function note(name, query) {
-  history.replaceState(null, "", address(name, query));
+// Changes the URL without a history entry or a hashchange event.
+export function replaceHash(name, query) {
+  history.replaceState(null, "", hashFor(name, query));
 }

@@ -1,24 +1,24 @@
-// Who is signed in. The key lives in this tab's sessionStorage and is sent to this service only.
+// The API key of this tab and the principal it belongs to. The key is kept in sessionStorage.
 
-const KEY = "inbox-key";
+const STORAGE_KEY = "inbox-key";
 
 export const session = {
-  key: sessionStorage.getItem(KEY),
+  key: sessionStorage.getItem(STORAGE_KEY),
   me: null,
-  // What was typed in the view Send, so that a look at another one does not lose it.
+  // Unsent input of the Send view.
   draft: null,
 
-  begin(key, me) {
-    sessionStorage.setItem(KEY, key);
+  start(key, me) {
+    sessionStorage.setItem(STORAGE_KEY, key);
     Object.assign(session, { key, me });
   },
 
   end() {
-    sessionStorage.removeItem(KEY);
+    sessionStorage.removeItem(STORAGE_KEY);
     Object.assign(session, { key: null, me: null, draft: null });
   },
 
-  may(...scopes) {
-    return scopes.some((scope) => session.me?.scopes.includes(scope));
+  hasScope(...anyOf) {
+    return anyOf.some((scope) => session.me?.scopes.includes(scope));
   },
 };

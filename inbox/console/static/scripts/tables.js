@@ -1,77 +1,74 @@
-// Tables that keep their meaning when they are shown as cards on a phone.
+// Tables, which become lists of cards on a phone.
 
 import { button } from "./controls.js";
-import { el, keepFocus } from "./dom.js";
-import { attempt } from "./messages.js";
+import { el, restoreFocus } from "./dom.js";
+import { runOrReport } from "./messages.js";
 
-// `show(rows)` brings it up to date. `columns` are {label, kind}: `number` stands right, `lead` needs no label on a card, `actions` has buttons.
+// `show(rows)` updates the table. `columns` are {label, kind}: `number` aligns right, `lead` has no label on a card, and
+// `actions` holds buttons. Explicit roles keep the table's semantics where CSS changes `display`.
 export function table(caption, columns, { cards = true, captionShown = false, classes = "" } = {}) {
   const body = el("tbody", { role: "rowgroup" });
   const head = el("tr", { role: "row" }, columns.map(({ label, kind }) =>
-    el("th", { scope: "col", role: "columnheader", class: kind }, kind === "actions" ? el("span", { class: "unseen" }, label) : label)));
+    el("th", { scope: "col", role: "columnheader", class: kind }, kind === "actions" ? el("span", { class: "visually-hidden" }, label) : label)));
   const element = el("table", { class: `list ${cards ? "cards" : ""} ${classes}`, role: "table" },
-    el("caption", { class: captionShown ? null : "unseen" }, caption),
+    el("caption", { class: captionShown ? null : "visually-hidden" }, caption),
     el("thead", { role: "rowgroup" }, head), body);
-  const box = el("div", cards ? { class: "table-box" } : { class: "table-box", tabindex: 0, role: "group", "aria-label": `${caption}, scrolls` }, element);
+  const scrolls = cards ? {} : { tabindex: 0, role: "group", "aria-label": `${caption} (scrollable)` };
   return {
-    box,
-    show: (rows, ...otherwise) => refill(body, rows.length ? rows : [none(columns, otherwise)]),
+    box: el("div", { class: "table-box", ...scrolls }, element),
+    show: (rows, ...emptyText) => updateRows(body, rows.length ? rows : [emptyRow(columns, emptyText)]),
     row: (key, cells, attributes) => row(columns, key, cells, attributes),
   };
 }
 
 function row(columns, key, cells, attributes = {}) {
-  return el("tr", { role: "row", "data-key": key, ...attributes }, cells.map((cell, place) => {
-    const { label, kind = "" } = columns[place];
+  return el("tr", { role: "row", "data-key": key, ...attributes }, cells.map((cell, index) => {
+    const { label, kind = "" } = columns[index];
     const shared = { class: cell === "" ? `${kind} vacant` : kind, "data-label": label };
     const content = kind === "actions" ? el("div", {}, cell) : cell;
-    return place === 0
+    return index === 0
       ? el("th", { scope: "row", role: "rowheader", ...shared }, content)
       : el("td", { role: "cell", ...shared }, content);
   }));
 }
 
-// For a row that is a way to something, wherever it is clicked; not for whoever marks text in it to copy it.
-export function opening(open) {
+function emptyRow(columns, text) {
+  return el("tr", { role: "row", class: "none", "data-key": "" }, el("td", { role: "cell", class: "empty", colspan: columns.length }, text));
+}
+
+// Attributes for a row that opens something when clicked, unless the click selects text.
+export function openOnClick(open) {
   return { "data-opens": "", onclick: ({ target }) => target.closest("button") || !getSelection().isCollapsed || open() };
 }
 
-function none(columns, words) {
-  return el("tr", { role: "row", class: "none", "data-key": "" }, el("td", { role: "cell", class: "empty", colspan: columns.length }, words));
-}
-
-// Brings rows up to date in place: what has not changed is not touched, so that focus and selections stay where they are.
-
-// Every row has a `data-key` of its own. Those in `rows` take the place of those that are there.
-export function refill(body, rows) {
+// Replaces only the cells that changed, so that focus and text selection survive. Rows are matched by `data-key`.
+function updateRows(body, rows) {
   const focused = body.contains(document.activeElement);
-  const wanted = new Map(rows.map((row) => [row.dataset.key, row]));
-  const there = new Map();
-  for (const row of [...body.children]) {
-    if (wanted.has(row.dataset.key)) there.set(row.dataset.key, row);
-    else row.remove();
+  const wanted = new Map(rows.map((each) => [each.dataset.key, each]));
+  const existing = new Map();
+  for (const each of [...body.children]) {
+    if (wanted.has(each.dataset.key)) existing.set(each.dataset.key, each);
+    else each.remove();
   }
-  let place = body.firstElementChild;
-  for (const [key, row] of wanted) {
-    const old = there.get(key);
-    if (old) update(old, row);
-    if (old && old === place) place = place.nextElementSibling;
-    else body.insertBefore(old ?? row, place);
+  let position = body.firstElementChild;
+  for (const [key, each] of wanted) {
+    const old = existing.get(key);
+    if (old) updateCells(old, each);
+    if (old && old === position) position = position.nextElementSibling;
+    else body.insertBefore(old ?? each, position);
   }
-  if (focused) keepFocus();
+  if (focused) restoreFocus();
 }
 
-function update(old, row) {
-  [...row.children].forEach((cell, place) => {
-    if (!old.children[place].isEqualNode(cell)) old.children[place].replaceWith(cell);
+function updateCells(old, updated) {
+  [...updated.children].forEach((cell, index) => {
+    if (!old.children[index].isEqualNode(cell)) old.children[index].replaceWith(cell);
   });
 }
 
-// What a table is filled with, or a way to try again.
-
-// `look(until)` fills the rows; what came in its way is shown in the slot. Whose turn it is says `turn`, of latest.js.
-export async function load(rows, slot, turn, look) {
-  const until = turn();
-  if ((await attempt(slot, () => look(until))) || until.aborted) return;
-  rows.show([], button("Try again", () => load(rows, slot, turn, look)));
+// Runs `load(signal)`, which fills the table. If it fails, shows the problem and a button to try again.
+export async function loadTable(rows, slot, nextSignal, load) {
+  const current = nextSignal();
+  if ((await runOrReport(slot, () => load(current))) || current.aborted) return;
+  rows.show([], button("Try again", () => loadTable(rows, slot, nextSignal, load)));
 }

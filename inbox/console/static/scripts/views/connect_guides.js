@@ -1,6 +1,6 @@
-// What to paste where. docs/how-to/recipes has the same at length, each tried.
+// Snippets per client. docs/how-to/recipes explains each in full.
 
-import { call } from "../api.js";
+import { request } from "../api.js";
 
 const KEY_IN_SHELL = "$INBOX_API_KEY";
 const KEY_IN_FORM = "YOUR_KEY";
@@ -11,75 +11,75 @@ const EVENT = '{"event_type": "order.created", "payload": {"order": 1001}}';
 
 const curl = {
   name: "curl",
-  words: "For a shell.",
+  description: "Run these in a shell.",
   environment: true,
   parts: ({ url, key }) => [
     { title: "Send an event", text: `curl -sS ${url}/events ${bearer(key)} ${JSON_BODY} -d '${EVENT}'` },
-    { title: "Poll", note: "Hands out up to 100 events and marks them delivered: each comes once.", text: `curl -sS ${url}/inbox ${bearer(key)}` },
+    { title: "Poll", note: "Returns up to 100 events and marks them delivered. Each event is returned once.", text: `curl -sS ${url}/inbox ${bearer(key)}` },
     {
-      title: "Poll and lose nothing",
-      note: "Leases events, waits up to 20 seconds for the first, and acknowledges them once they are handled. What is not acknowledged in time comes again. Needs jq.",
+      title: "Poll with leases",
+      note: "Waits up to 20 seconds for events, leases them, and acknowledges them after processing. Events that are not acknowledged are delivered again when their lease expires. Requires jq.",
       text: `curl -sS '${url}/inbox?mode=lease&wait=20' ${bearer(key)} >events.json\n`
         + "jq -c '.[] | [.event_type, .payload]' events.json\n"
         + `jq -c 'if length > 0 then {receipts: map(.receipt)} else empty end' events.json | while read -r receipts; do\n  curl -sS ${url}/inbox/ack ${bearer(key)} ${JSON_BODY} -d "$receipts"\ndone`,
     },
-    { title: "Look at what waits", note: "Changes nothing.", text: `curl -sS '${url}/inbox?mode=peek' ${bearer(key)}` },
+    { title: "Peek", note: "Returns undelivered events without changing them.", text: `curl -sS '${url}/inbox?mode=peek' ${bearer(key)}` },
   ],
 };
 
 const zapier = {
   name: "Zapier",
-  words: "Webhooks by Zapier, trigger Retrieve Poll (a paid plan). It remembers which events it has seen, so it gets an address that changes nothing. Zapier has to reach this service by https.",
+  description: "Use the Retrieve Poll trigger of Webhooks by Zapier (paid plans). Zapier remembers which events it has seen, so it polls an endpoint that changes nothing. Zapier must be able to reach this service over HTTPS.",
   parts: ({ url, key }) => [
-    { title: "URL", note: "Add &event_type=order.created for one type only.", text: `${url}/events?limit=100` },
-    { title: "Basic Auth", note: "The key as user name, anything as password. Where one field asks for both, they are written like this.", text: `${key ?? KEY_IN_FORM}|x` },
-    { title: "Deduplication Key", note: "Key stays empty: the answer is an array.", text: "id" },
+    { title: "URL", note: "To poll a single event type, append &event_type=order.created.", text: `${url}/events?limit=100` },
+    { title: "Basic Auth", note: "User name: your API key. Password: any text. If there is a single field, separate them with | as shown.", text: `${key ?? KEY_IN_FORM}|x` },
+    { title: "Deduplication Key", note: "Leave Key empty: the response is an array.", text: "id" },
   ],
 };
 
 const make = {
   name: "Make",
-  words: "A scenario of four modules on a schedule: HTTP (Make a request), Iterator over its Data, your own modules, and HTTP once more to acknowledge. What fails on the way comes again when its lease is over.",
+  description: "Build a scheduled scenario with four steps: HTTP (Make a request), an Iterator over its Data, your own modules, and a second HTTP module that acknowledges. If a run fails, its events are delivered again when their lease expires.",
   parts: ({ url, key }) => [
-    { title: "1. HTTP: URL", note: "Method GET, Parse response: yes.", text: `${url}/inbox?mode=lease&limit=50&lease_seconds=3600` },
-    { title: "1. HTTP: header X-API-Key", note: "Authentication type API key. The same credentials in module 4.", text: key ?? KEY_IN_FORM },
-    { title: "4. HTTP: URL", note: "Method POST, after your own modules.", text: `${url}/inbox/ack` },
-    { title: "4. HTTP: JSON body", note: "2 is the Iterator.", text: '{"receipts": ["{{2.receipt}}"]}' },
+    { title: "1. HTTP: URL", note: "Method: GET. Parse response: Yes.", text: `${url}/inbox?mode=lease&limit=50&lease_seconds=3600` },
+    { title: "1. HTTP: header X-API-Key", note: "Authentication type: API key. Use the same credentials in module 4.", text: key ?? KEY_IN_FORM },
+    { title: "4. HTTP: URL", note: "Method: POST. Place it after your own modules.", text: `${url}/inbox/ack` },
+    { title: "4. HTTP: JSON body", note: "2 is the number of the Iterator module.", text: '{"receipts": ["{{2.receipt}}"]}' },
   ],
 };
 
 const n8n = {
   name: "n8n",
-  words: "A workflow that leases events every minute, hands them to your own nodes, and acknowledges them at its end.",
+  description: "This workflow leases events every minute, passes them to your nodes, and acknowledges them at the end.",
   parts: async ({ url, key, signal }) => [
-    { title: "Workflow", note: "Save it as n8n.json and choose Import from File in the menu of a new workflow.", text: await workflow(url, signal) },
-    { title: "Bearer token", note: "In Poll make a credential of the kind Bearer Auth, and choose it in Acknowledge too. n8n keeps it; it is not in the workflow.", text: key ?? KEY_IN_FORM },
+    { title: "Workflow", note: "Save it as n8n.json, then choose Import from File in the menu of a new workflow.", text: await workflow(url, signal) },
+    { title: "Bearer token", note: "In the Poll node, create a Bearer Auth credential, and select it in the Acknowledge node too. n8n stores it outside the workflow.", text: key ?? KEY_IN_FORM },
   ],
 };
 
-// The recipe's own file, with this address in it.
+// The workflow of docs/how-to/recipes, with this service's URL.
 async function workflow(url, signal) {
-  return (await call("/console/n8n.json", { signal })).text.replace("http://127.0.0.1:8080", url);
+  return (await request("/console/n8n.json", { signal })).text.replace("http://127.0.0.1:8080", url);
 }
 
 const python = {
   name: "Python",
-  words: "With requests: pip install requests.",
+  description: "Requires the requests package: pip install requests.",
   environment: true,
   parts: ({ url, key }) => [
-    { title: "Send", text: `${preamble(url, key)}
+    { title: "Send an event", text: `${setup(url, key)}
 event = {"event_type": "order.created", "payload": {"order": 1001}}
-# The same key again stores nothing twice, so that a retry is harmless.
-answer = session.post(f"{url}/events", json=event, headers={"Idempotency-Key": "order-1001"}, timeout=30)
-answer.raise_for_status()
-print("stored as", answer.json()["id"])
+# With an idempotency key, a retry does not store the event twice.
+response = session.post(f"{url}/events", json=event, headers={"Idempotency-Key": "order-1001"}, timeout=30)
+response.raise_for_status()
+print("stored as", response.json()["id"])
 ` },
-    { title: "Consume", note: "Acknowledges what it has handled. What it has not comes again when its lease is over.", text: `${preamble(url, key)}
+    { title: "Consume events", note: "Acknowledges events after processing them. Other events are delivered again when their lease expires.", text: `${setup(url, key)}
 poll = session.get(f"{url}/inbox", params={"mode": "lease", "limit": 50, "wait": 20}, timeout=60)
 poll.raise_for_status()
 receipts = []
 for event in poll.json():
-    print(event["event_type"], event["payload"])  # your work
+    print(event["event_type"], event["payload"])  # your code here
     receipts.append(event["receipt"])
 if receipts:
     session.post(f"{url}/inbox/ack", json={"receipts": receipts}, timeout=30).raise_for_status()
@@ -87,7 +87,7 @@ if receipts:
   ],
 };
 
-function preamble(url, key) {
+function setup(url, key) {
   return `${key ? "" : "import os\n\n"}import requests
 
 url = "${url}"

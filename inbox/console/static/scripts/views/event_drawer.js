@@ -1,155 +1,151 @@
-// One event with all that is known of it, and what can be done with it.
+// Details of one event, with its payload, history, copies and actions.
 
-import { call, get, nextPage, send, withQuery } from "../api.js";
-import { each, latest, repeat } from "../async.js";
+import { getJson, nextPagePath, request, sendJson, withQuery } from "../api.js";
+import { mapConcurrently, repeatUntilAborted, supersedingSignals } from "../async.js";
 import { copyButton } from "../clipboard.js";
-import { busyButton, button, statusBadge } from "../controls.js";
-import { sendLine } from "../curl.js";
-import { confirm, openDrawer } from "../dialogs.js";
-import { el, fill, keepFocus } from "../dom.js";
-import { compact, member, parse } from "../exact_json.js";
-import { many, time } from "../format.js";
-import { alertSlot, attempt, say, showProblem } from "../messages.js";
+import { asyncButton, button, statusBadge } from "../controls.js";
+import { sendCommand } from "../curl.js";
+import { confirmAction, openDrawer } from "../dialogs.js";
+import { el, fill, restoreFocus } from "../dom.js";
+import { compact, member, parseExact } from "../exact_json.js";
+import { pluralize, timestamp } from "../format.js";
+import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
 import { session } from "../session.js";
-import { shownType } from "./event_types.js";
+import { eventTypeLabel } from "./event_types.js";
 import { payloadSection } from "./payload.js";
 
 const REFRESH_MS = 2000;
+// A batch of 500 events shares one millisecond.
+const MAX_COPY_PAGES = 5;
 
-export function openEvent(id, inbox, { changed, leave }) {
+export function openEvent(id, inbox, { onchange, leave }) {
   const closing = new AbortController();
-  const turn = latest(closing.signal);
-  const lookSlot = alertSlot();
-  const actSlot = alertSlot();
+  const nextSignal = supersedingSignals(closing.signal);
+  const loadSlot = alertSlot();
+  const actionSlot = alertSlot();
   const facts = el("div", { class: "stack" });
   const payload = el("div", {});
   const copies = el("div", { class: "slot" });
   const path = `/events/${encodeURIComponent(id)}`;
-  const { head, foot, opened } = openDrawer("Event", "Event", [lookSlot, actSlot, facts, payload, copies], {
+  const { head, foot, opened } = openDrawer("Event", "Event", [loadSlot, actionSlot, facts, payload, copies], {
     onclose: () => closing.abort(), leave,
   });
-  let event, exact;
+  let event, exactPayload;
   let shown = "";
 
-  // It keeps the focus when there is nothing to replay, so that it is not disabled then.
-  const replay = busyButton("Replay", async () => {
+  // Uses aria-disabled rather than disabled, so that the button keeps the focus after a replay.
+  const replay = asyncButton("Replay", async () => {
     if (replay.ariaDisabled === "true") return;
-    if (!(await attempt(actSlot, () => send("POST", withQuery(`${path}/replay`, { inbox }), undefined, closing.signal)))) return;
+    if (!(await runOrReport(actionSlot, () => sendJson("POST", withQuery(`${path}/replay`, { inbox }), undefined, closing.signal)))) return;
     replay.ariaDisabled = "true";
-    changed();
-    say("Undelivered again: the next poll gets it.");
-    follow();
+    onchange();
+    showToast("Event replayed. The next poll delivers it again.");
+    refreshRepeatedly();
   }, "primary", { title: "Makes a delivered or dead event undelivered again" });
-  const curl = copyButton(() => sendLine(location.origin, event.event_type, compact(exact)), {
-    label: "Copy as curl", classes: "button", copied: "Copied: a line that sends it anew, with your key in $INBOX_API_KEY.",
+  const curl = copyButton(() => sendCommand(location.origin, event.event_type, compact(exactPayload)), {
+    label: "Copy as curl", classes: "button", message: "Copied a command that sends this event again. Set INBOX_API_KEY before you run it.",
   });
   const erase = button("Erase", async () => {
-    const words = ["It is removed from every inbox, with its payload. This cannot be undone."];
-    if (!(await confirm("Erase it for good?", words, "Erase event", eraseIt))) return;
+    const text = ["This permanently deletes the event and its payload from all inboxes. You can’t undo this."];
+    if (!(await confirmAction("Erase this event?", text, "Erase event", eraseEvent))) return;
     leave();
     await opened;
-    changed();
-    say("Erased.");
+    onchange();
+    showToast("Event erased.");
   }, "danger push");
 
-  async function eraseIt() {
-    // A look meanwhile would find nothing.
-    turn();
+  async function eraseEvent() {
+    // Stops refreshing, which would report that the event no longer exists.
+    nextSignal();
     try {
-      await send("DELETE", path, undefined, closing.signal);
+      await sendJson("DELETE", path, undefined, closing.signal);
     } catch (problem) {
-      follow();
+      refreshRepeatedly();
       throw problem;
     }
   }
 
-  async function load(until) {
-    const { text } = await call(withQuery(path, { inbox }), { signal: until });
+  async function load(current) {
+    const { text } = await request(withQuery(path, { inbox }), { signal: current });
     if (text === shown) return;
     event = JSON.parse(text);
-    exact = member(parse(text), "payload");
-    fill(head, el("h3", {}, shownType(event.event_type)),
-      el("div", { class: "line" }, statusBadge(event.status), inbox && el("span", { class: "faint small" }, `in the inbox ${inbox}`)));
-    fill(facts, historyOf(event));
-    if (!payload.childNodes.length) fill(payload, payloadSection(exact));
+    exactPayload = member(parseExact(text), "payload");
+    fill(head, el("h3", {}, eventTypeLabel(event.event_type)),
+      el("div", { class: "line" }, statusBadge(event.status), inbox && el("span", { class: "faint small" }, `in inbox ${inbox}`)));
+    fill(facts, factsAndHistory(event));
+    if (!payload.childNodes.length) fill(payload, payloadSection(exactPayload));
     replay.ariaDisabled = String(!["delivered", "dead"].includes(event.status));
-    if (!foot.childNodes.length) fill(foot, session.may("inbox:read") && replay, curl, session.may("tenant:manage") && erase);
-    fill(copies, await copiesOf(event, until));
-    // Not before: the copies may have to be asked for again.
+    if (!foot.childNodes.length) fill(foot, session.hasScope("inbox:read") && replay, curl, session.hasScope("tenant:manage") && erase);
+    fill(copies, await copiesSection(event, current));
+    // Set last, so that a failed request for the copies is repeated.
     shown = text;
   }
 
-  async function look(until) {
+  async function refresh(current) {
     try {
-      await load(until);
-      fill(lookSlot);
+      await load(current);
+      fill(loadSlot);
     } catch (problem) {
-      if (until.aborted) return;
-      showProblem(lookSlot, problem);
+      if (current.aborted) return;
+      showProblem(loadSlot, problem);
       if (problem.status !== 404) throw problem;
-      turn();
+      nextSignal();
       fill(foot);
-      keepFocus();
+      restoreFocus();
     }
   }
 
-  // It may be polled, leased or erased elsewhere while one looks at it.
-  function follow() {
-    const until = turn();
-    repeat(() => look(until), REFRESH_MS, until);
+  function refreshRepeatedly() {
+    const current = nextSignal();
+    repeatUntilAborted(() => refresh(current), REFRESH_MS, current);
   }
 
-  follow();
+  refreshRepeatedly();
   return opened;
 }
 
-// What has become of an event, here and in the named inboxes that have a copy of it.
-
-// So many events may have come in within its millisecond: 500 are a batch.
-const MOST_PAGES = 5;
-
-export function historyOf(event) {
+function factsAndHistory(event) {
   return el("div", { class: "stack" },
     el("dl", { class: "facts" },
-      el("dt", {}, "Id"), el("dd", { class: "mono" }, event.id),
-      el("dt", {}, "Received"), el("dd", {}, time(event.created_at)),
+      el("dt", {}, "ID"), el("dd", { class: "mono" }, event.id),
+      el("dt", {}, "Received"), el("dd", {}, timestamp(event.created_at)),
       el("dt", {}, "Deliveries"), el("dd", {}, String(event.deliveries))),
     el("section", { class: "stack-tight", "aria-label": "History" }, el("h4", {}, "History"),
-      el("ol", { class: "timeline" }, steps(event).map(([words, at]) => el("li", {}, el("span", {}, words), at ? time(at) : null)))));
+      el("ol", { class: "timeline" }, history(event).map(([text, at]) => el("li", {}, el("span", {}, text), at && timestamp(at))))));
 }
 
-function steps(event) {
-  const handedOut = event.deliveries > 0 && [`Handed out ${many(event.deliveries, "time")}`, null];
+function history(event) {
+  const deliveries = event.deliveries > 0 && [`Delivered or leased ${pluralize(event.deliveries, "time")}`];
   const now = {
-    undelivered: ["Waits for a poll", null],
+    undelivered: ["Waiting for a poll"],
     leased: ["Leased until", event.lease_expires_at],
-    delivered: event.delivered_at ? ["Delivered", event.delivered_at] : ["Not handed out: the inbox default was off", null],
-    dead: ["Dead: its leases ran out or failed too often", null],
+    delivered: event.delivered_at ? ["Delivered", event.delivered_at] : ["Not delivered here: the default inbox was off"],
+    dead: ["Dead: too many leases expired or failed"],
   }[event.status];
-  return [["Received", event.created_at], handedOut, now].filter(Boolean);
+  return [["Received", event.created_at], deliveries, now].filter(Boolean);
 }
 
-// Found by its time in each inbox that was there when it came, and takes its type: asking for a copy by id is an error where there is none.
-export async function copiesOf(event, signal) {
-  const inboxes = (await get("/inboxes", signal)).filter((inbox) => inbox.created_at <= event.created_at);
-  const found = await each(inboxes, (inbox) => copyIn(inbox.name, event, signal));
-  const copies = inboxes.map((inbox, place) => [inbox.name, found[place]]).filter(([, copy]) => copy);
+// Searches each inbox by the event's timestamp. Getting a copy by ID would log a 404 for each inbox that has none.
+async function copiesSection(event, signal) {
+  const inboxes = (await getJson("/inboxes", signal)).filter((inbox) => inbox.created_at <= event.created_at);
+  const found = await mapConcurrently(inboxes, (inbox) => findCopy(inbox.name, event, signal));
+  const copies = inboxes.map((inbox, index) => [inbox.name, found[index]]).filter(([, copy]) => copy);
   return copies.length > 0 && el("section", { class: "stack-tight", "aria-label": "Copies" },
     el("h4", {}, "Copies in named inboxes"),
     el("ul", { class: "stack-tight" }, copies.map(([name, copy]) =>
       el("li", { class: "line apart" }, el("span", {}, name),
-        el("span", { class: "line" }, el("span", { class: "faint small" }, many(copy.deliveries, "delivery", "deliveries")), statusBadge(copy.status))))));
+        el("span", { class: "line" }, el("span", { class: "faint small" }, pluralize(copy.deliveries, "delivery", "deliveries")), statusBadge(copy.status))))));
 }
 
-async function copyIn(inbox, event, signal) {
+async function findCopy(inbox, event, signal) {
   let path = withQuery("/events", {
     inbox, event_type: event.event_type, since: event.timestamp, until: event.timestamp + 1, limit: 100,
   });
-  for (let page = 0; page < MOST_PAGES && path; page += 1) {
-    const { text, headers } = await call(path, { signal });
+  for (let page = 0; page < MAX_COPY_PAGES && path; page += 1) {
+    const { text, headers } = await request(path, { signal });
     const copy = JSON.parse(text).find((each) => each.id === event.id);
     if (copy) return copy;
-    path = nextPage(headers);
+    path = nextPagePath(headers);
   }
   return null;
 }

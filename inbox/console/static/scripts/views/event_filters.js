@@ -1,15 +1,15 @@
-// Which events are wanted. The address keeps it, so that a reload shows the same.
+// Filters of the Events view. They are kept in the URL.
 
 import { field, input, select } from "../controls.js";
 import { el } from "../dom.js";
-import { EVENT_TYPE } from "./event_types.js";
+import { eventTypeError } from "./event_types.js";
 
 const STATUSES = ["undelivered", "leased", "delivered", "dead"];
-const TYPING_MS = 300;
+const DEBOUNCE_MS = 300;
 const PHONE = matchMedia("(max-width: 47.99rem)");
 
-export function eventFilters(query, changed, signal) {
-  const status = select([["", "any"], ...STATUSES.map((each) => [each, each])]);
+export function eventFilters(initial, onchange, signal) {
+  const status = select([["", "Any"], ...STATUSES.map((each) => [each, each])]);
   const type = input({ placeholder: "order.created" });
   const since = input({ type: "datetime-local" });
   const until = input({ type: "datetime-local" });
@@ -18,69 +18,69 @@ export function eventFilters(query, changed, signal) {
   const times = [field("Since", since), field("Until", until)];
   for (const each of times) each.classList.add("wide");
   let timer;
-  const forget = () => clearTimeout(timer);
-  const isRight = () => {
-    const right = type.value.trim() === "" || EVENT_TYPE.test(type.value.trim());
-    typeField.fault(right ? "" : "Letters, digits and . _ : / - only.");
-    return right;
+  const cancelTimer = () => clearTimeout(timer);
+  const validate = () => {
+    const error = eventTypeError(type.value);
+    typeField.setError(error);
+    return !error;
   };
   type.addEventListener("input", () => {
-    forget();
-    isRight();
-    timer = setTimeout(changed, TYPING_MS);
+    cancelTimer();
+    validate();
+    timer = setTimeout(onchange, DEBOUNCE_MS);
   });
-  signal.addEventListener("abort", forget);
-  for (const control of [status, since, until, inbox]) control.addEventListener("change", changed);
+  signal.addEventListener("abort", cancelTimer);
+  for (const control of [status, since, until, inbox]) control.addEventListener("change", onchange);
 
-  function take(wanted) {
+  function setValues(wanted) {
     status.value = STATUSES.includes(wanted.status) ? wanted.status : "";
     type.value = wanted.type ?? "";
     since.value = wanted.since ?? "";
     until.value = wanted.until ?? "";
-    keep(inbox, wanted.inbox);
-    forget();
-    isRight();
+    addOption(inbox, wanted.inbox);
+    cancelTimer();
+    validate();
   }
-  take(query);
+  setValues(initial);
 
-  const address = () => ({ status: status.value, type: type.value.trim(), since: since.value, until: until.value, inbox: inbox.value });
-  const any = () => Object.entries(address()).some(([name, value]) => name !== "inbox" && value !== "");
+  const query = () => ({ status: status.value, type: type.value.trim(), since: since.value, until: until.value, inbox: inbox.value });
+  const hasAny = () => Object.entries(query()).some(([name, value]) => name !== "inbox" && value !== "");
   return {
-    element: foldable([field("Status", status), typeField, ...times, field("Inbox", inbox)], any(), signal),
-    address,
-    any,
-    isRight,
-    // What the address asks for. True where that is something else than before.
-    take: (wanted) => {
-      const before = JSON.stringify(address());
-      take(wanted);
-      return JSON.stringify(address()) !== before;
+    element: collapsible([field("Status", status), typeField, ...times, field("Inbox", inbox)], hasAny(), signal),
+    query,
+    hasAny,
+    validate,
+    // Takes the values of a URL. Returns true if they changed.
+    apply: (wanted) => {
+      const before = JSON.stringify(query());
+      setValues(wanted);
+      return JSON.stringify(query()) !== before;
     },
     parameters: () => ({
       status: status.value,
       event_type: type.value.trim(),
-      since: moment(since.value),
-      until: moment(until.value),
+      since: utcTimestamp(since.value),
+      until: utcTimestamp(until.value),
       inbox: inbox.value,
     }),
-    offer: (inboxes) => inboxes.forEach(({ name }) => keep(inbox, name, inbox.value)),
+    addInboxes: (inboxes) => inboxes.forEach(({ name }) => addOption(inbox, name, inbox.value)),
   };
 }
 
-// Folded away on a phone, where they would take the whole screen.
-function foldable(fields, unfolded, signal) {
+// Collapsed on phones, where the filters would fill the screen.
+function collapsible(fields, isOpen, signal) {
   const details = el("details", { class: "card foldable" }, el("summary", {}, "Filters"), el("div", { class: "filters" }, fields));
-  details.open = unfolded || !PHONE.matches;
+  details.open = isOpen || !PHONE.matches;
   PHONE.addEventListener("change", () => (details.open = details.open || !PHONE.matches), { signal });
   return details;
 }
 
-function keep(options, name, chosen = name) {
-  if (name && ![...options.options].some((each) => each.value === name)) options.append(el("option", { value: name }, name));
-  options.value = chosen ?? "";
+function addOption(control, name, selected = name) {
+  if (name && ![...control.options].some((each) => each.value === name)) control.append(el("option", { value: name }, name));
+  control.value = selected ?? "";
 }
 
-function moment(local) {
+function utcTimestamp(local) {
   const date = new Date(local);
   return Number.isNaN(date.getTime()) ? "" : date.toISOString();
 }

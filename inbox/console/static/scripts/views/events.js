@@ -1,177 +1,171 @@
-// Every event, newest first, as it comes in.
+// Live list of events, newest first.
 
-import { call, get, nextPage, withQuery } from "../api.js";
-import { latest, repeat } from "../async.js";
-import { button, check, statusBadge, viewHead } from "../controls.js";
-import { addressedDrawer } from "../dialogs.js";
-import { el, fill, keepFocus } from "../dom.js";
-import { count, time } from "../format.js";
-import { alertSlot, attempt, showProblem } from "../messages.js";
-import { address, goOver, note } from "../router.js";
+import { getJson, nextPagePath, request, withQuery } from "../api.js";
+import { repeatUntilAborted, supersedingSignals } from "../async.js";
+import { button, checkbox, statusBadge, viewHeader } from "../controls.js";
+import { routedDrawer } from "../dialogs.js";
+import { el, fill, restoreFocus } from "../dom.js";
+import { formatCount, timestamp } from "../format.js";
+import { alertSlot, runOrReport, showProblem } from "../messages.js";
+import { hashFor, openOverlay, replaceHash } from "../router.js";
 import { session } from "../session.js";
-import { opening, table } from "../tables.js";
+import { openOnClick, table } from "../tables.js";
 import { openEvent } from "./event_drawer.js";
 import { eventFilters } from "./event_filters.js";
-import { shownType } from "./event_types.js";
+import { eventTypeLabel } from "./event_types.js";
 
 const REFRESH_MS = 2000;
-// With payloads of a megabyte a second's pause is added for each.
+// Adds a second to the interval per megabyte of payloads.
 const MS_PER_CHARACTER = 0.001;
+const PAGE = 25;
+const MAX_SHOWN = 500;
 
 export function openEvents(root, { query, signal }) {
-  const turn = latest(signal);
+  const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
   const moreSlot = alertSlot();
-  const filters = eventFilters(query, changeFilters, signal);
-  const follow = check("Follow", { checked: true });
-  const rows = eventTable((id) => goOver("events", { ...filters.address(), event: id }));
+  const filters = eventFilters(query, applyFilters, signal);
+  const follow = checkbox("Live updates", { checked: true });
+  const rows = eventTable((id) => openOverlay("events", { ...filters.query(), event: id }));
   const more = button("Load more", loadMore, "", { hidden: true });
-  const enough = el("p", { hidden: true }, `Only the newest ${count(MOST_SHOWN)} are shown: narrow the filters to see others.`);
-  let events, asked, shown;
+  const limitNote = el("p", { hidden: true }, `Showing the newest ${formatCount(MAX_SHOWN)} events. Narrow the filters to find older ones.`);
+  let events, requested, shown;
 
   root.append(
-    viewHead("Events", "Every event of the last weeks, whatever has become of it. Looking changes nothing.", follow),
-    filters.element, slot, rows.box, moreSlot, el("div", { class: "more" }, more, enough));
+    viewHeader("Events", "All stored events, delivered or not. Viewing events doesn’t change them.", follow),
+    filters.element, slot, rows.box, moreSlot, el("div", { class: "more" }, more, limitNote));
 
-  function changeFilters() {
-    note("events", filters.address());
+  function applyFilters() {
+    replaceHash("events", filters.query());
     reload();
   }
 
   function reload() {
     events = [];
-    asked = PAGE;
+    requested = PAGE;
     shown = 0;
-    more.hidden = enough.hidden = true;
+    more.hidden = limitNote.hidden = true;
     fill(moreSlot);
-    if (!filters.isRight()) {
-      turn();
-      rows.show([], false, "No event can have this type. Types are compared as a whole, without *.");
+    if (!filters.validate()) {
+      nextSignal();
+      rows.show([], false, "Not a valid event type. The filter matches whole types and doesn’t support *.");
       return;
     }
-    rows.show([], false, "Loading …");
-    look();
+    rows.show([], false, "Loading…");
+    refreshRepeatedly();
   }
 
   function loadMore() {
-    asked = shown + PAGE;
-    look();
+    requested = shown + PAGE;
+    refreshRepeatedly();
   }
 
-  // Until it has worked once, and then as long as one follows.
-  function look() {
-    const until = turn();
-    let due = true;
-    repeat(async () => {
-      if (!due && !follow.box.checked) return 0;
-      const size = await refresh(until);
-      due = false;
+  // Without live updates, refreshes until the first success only.
+  function refreshRepeatedly() {
+    const current = nextSignal();
+    let isLoaded = false;
+    repeatUntilAborted(async () => {
+      if (isLoaded && !follow.box.checked) return 0;
+      const size = await refresh(current);
+      isLoaded = true;
       return size * MS_PER_CHARACTER;
-    }, REFRESH_MS, until);
+    }, REFRESH_MS, current);
   }
 
-  // All that is shown is asked for at once: so it is what there is, however far back one looks.
-  async function refresh(until) {
+  // Requests all rows that are shown, so that older rows do not go stale.
+  async function refresh(current) {
     try {
-      const found = await newest(parameters(), asked, until);
+      const found = await loadNewest(parameters(), requested, current);
       events = found.events;
-      shown = asked;
+      shown = requested;
       show(found.more);
       for (const each of [slot, moreSlot]) fill(each);
       return found.size;
     } catch (problem) {
-      if (!until.aborted) showProblem(shown && asked > shown ? moreSlot : slot, problem);
-      if (!until.aborted && !shown) rows.show([], false, "Nothing could be loaded. It is tried again.");
+      if (!current.aborted) showProblem(shown && requested > shown ? moreSlot : slot, problem);
+      if (!current.aborted && !shown) rows.show([], false, "Couldn’t load events. Retrying…");
       throw problem;
     }
   }
 
-  // Where one does not follow, what has come in meanwhile does not push out the oldest.
+  // Without live updates, "Load more" must not add events that arrived meanwhile.
   function parameters() {
-    const newer = follow.box.checked ? undefined : events[0];
-    return newer ? { ...filters.parameters(), until: newer.timestamp + 1 } : filters.parameters();
+    const newest = follow.box.checked ? undefined : events[0];
+    return newest ? { ...filters.parameters(), until: newest.timestamp + 1 } : filters.parameters();
   }
 
-  function show(thereIsMore) {
-    rows.show(events, true, thereIsMore ? "None of the newest matches: load more to look further back." : wordsForNone());
-    more.hidden = !thereIsMore || shown >= MOST_SHOWN;
+  function show(hasMore) {
+    rows.show(events, true, hasMore ? "No matches among the newest events. Load more to search older ones." : emptyText());
+    more.hidden = !hasMore || shown >= MAX_SHOWN;
     if (more.hidden && document.activeElement === more) {
       more.blur();
-      keepFocus();
+      restoreFocus();
     }
-    enough.hidden = !thereIsMore || shown < MOST_SHOWN;
+    limitNote.hidden = !hasMore || shown < MAX_SHOWN;
   }
 
-  function wordsForNone() {
-    return filters.any() ? "No event matches these filters." : emptyWords();
+  function emptyText() {
+    return filters.hasAny() ? "No events match these filters." : noEvents();
   }
 
-  const drawer = addressedDrawer(
-    (id, leave) => openEvent(id, filters.parameters().inbox, { changed: look, leave }),
-    () => note("events", filters.address()), signal);
+  const showDrawer = routedDrawer(
+    (id, leave) => openEvent(id, filters.parameters().inbox, { onchange: refreshRepeatedly, leave }),
+    () => replaceHash("events", filters.query()), signal);
 
   reload();
-  drawer(query.event);
-  offerInboxes();
-  async function offerInboxes() {
-    await attempt(slot, async () => filters.offer(await get("/inboxes", signal)));
-  }
+  showDrawer(query.event);
+  runOrReport(slot, async () => filters.addInboxes(await getJson("/inboxes", signal)));
   return {
-    update: (wanted) => {
-      if (filters.take(wanted)) reload();
-      drawer(wanted.event);
+    update: (updated) => {
+      if (filters.apply(updated)) reload();
+      showDrawer(updated.event);
     },
   };
 }
 
-function emptyWords() {
+function noEvents() {
   return el("span", {}, "No events yet. ",
-    session.may("events:write") ? [el("a", { href: address("send") }, "Send one"), ", or "] : [],
-    el("a", { href: address("connect") }, "connect a system"), ": it appears here by itself.");
+    session.hasScope("events:write") ? [el("a", { href: hashFor("send") }, "Send an event"), " or "] : [],
+    el("a", { href: hashFor("connect") }, "connect a system"), ". New events appear here automatically.");
 }
 
-// The newest events, without their payloads.
-
-export const PAGE = 25;
-export const MOST_SHOWN = 500;
-
-// `amount` of them, in one answer if it can be. Large payloads, and filters that match little, make answers short: no more
-// are asked for than there are pages in the amount.
-export async function newest(parameters, amount, signal) {
+// Loads up to `limit` events without their payloads. The API returns short pages if payloads are large or filters match
+// little, so the number of requests is limited.
+async function loadNewest(parameters, limit, signal) {
   const events = [];
-  let path = withQuery("/events", { ...parameters, limit: amount });
+  let path = withQuery("/events", { ...parameters, limit });
   let size = 0;
-  for (let answers = 0; path && events.length < amount && answers < amount / PAGE; answers += 1) {
-    const { text, headers } = await call(path, { signal });
+  for (let requests = 0; path && events.length < limit && requests < limit / PAGE; requests += 1) {
+    const { text, headers } = await request(path, { signal });
     events.push(...JSON.parse(text).map(({ payload: _, ...event }) => event));
     size += text.length;
-    path = nextPage(headers);
+    path = nextPagePath(headers);
   }
-  return { events: events.slice(0, amount), more: path !== null || events.length > amount, size };
+  return { events: events.slice(0, limit), more: path !== null || events.length > limit, size };
 }
-
-// Events as rows. New ones are marked for a moment.
 
 const COLUMNS = [
   { label: "Time", kind: "at nowrap" }, { label: "Type", kind: "type" }, { label: "Status", kind: "status" },
-  { label: "Deliveries", kind: "times number" }, { label: "Id", kind: "id" },
+  { label: "Deliveries", kind: "times number" }, { label: "ID", kind: "id" },
 ];
 
-export function eventTable(open) {
+// New rows are highlighted.
+function eventTable(open) {
   const events = table("Events", COLUMNS, { classes: "events" });
   let seen = null;
 
   function row(event) {
-    const opens = (label, classes) =>
+    const opener = (label, classes) =>
       el("button", { type: "button", class: `link-button ${classes}`, onclick: () => open(event.id) }, label);
     return events.row(event.id, [
-      time(event.created_at, "short"), opens(shownType(event.event_type), ""), statusBadge(event.status), count(event.deliveries), opens(event.id, "mono small"),
-    ], { class: seen && !seen.has(event.id) ? "fresh" : null, ...opening(() => open(event.id)) });
+      timestamp(event.created_at, "short"), opener(eventTypeLabel(event.event_type), ""), statusBadge(event.status),
+      formatCount(event.deliveries), opener(event.id, "mono small"),
+    ], { class: seen && !seen.has(event.id) ? "fresh" : null, ...openOnClick(() => open(event.id)) });
   }
 
-  function show(all, loaded, ...otherwise) {
-    events.show(all.map(row), ...otherwise);
-    seen = loaded ? new Set(all.map((event) => event.id)) : null;
+  function show(all, isLoaded, ...emptyText) {
+    events.show(all.map(row), ...emptyText);
+    seen = isLoaded ? new Set(all.map((event) => event.id)) : null;
   }
   return { box: events.box, show };
 }

@@ -1,179 +1,182 @@
-// The inboxes: what each takes, and what waits in it.
+// Inboxes: list, peek, create, delete, and turn the default inbox on and off.
 
-import { call, send } from "../api.js";
-import { latest, pause, repeat } from "../async.js";
-import { busy, button, closeButton, field, form, input, submit, viewHead } from "../controls.js";
-import { confirm, open } from "../dialogs.js";
+import { request, sendJson } from "../api.js";
+import { repeatUntilAborted, sleep, supersedingSignals } from "../async.js";
+import { button, closeButton, disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
+import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
-import { member, parse, pretty } from "../exact_json.js";
-import { count, span, time, timeOr } from "../format.js";
-import { DEFAULT, allInboxes, figures, isOff, marked } from "../inbox_stats.js";
-import { alertSlot, attempt, say, showProblem } from "../messages.js";
+import { member, parseExact, pretty } from "../exact_json.js";
+import { formatCount, formatDuration, timestamp, timestampOr } from "../format.js";
+import { DEFAULT_INBOX, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
+import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
 import { session } from "../session.js";
 import { table } from "../tables.js";
-import { shownType } from "./event_types.js";
+import { eventTypeLabel } from "./event_types.js";
 
 const REFRESH_MS = 10_000;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const PATTERN = /^[A-Za-z0-9._:/*-]{1,128}$/;
-const SWITCHED = {
-  on: ["From now on the inbox default gets every event. Events that were sent while it was off stay as they are."],
-  off: ["From now on events only go to named inboxes that take them. Polls of default get no new events.",
-    "Every event can still be looked up under Events, and replayed."],
+const MAX_PATTERNS = 50;
+const SWITCH_TEXT = {
+  on: ["New events will go to the default inbox again. Events sent while it was off stay as they are."],
+  off: ["New events will go to matching named inboxes only. Polls of the default inbox return no new events.",
+    "You can still find all events under Events, and replay them."],
 };
-// Very many copies take longer than one call, which then asks to be repeated.
-const DELETE_TRIES = 20;
+// Deleting an inbox with very many events takes several requests.
+const MAX_DELETE_ATTEMPTS = 20;
 const DELETE_PAUSE_MS = 1000;
+const PEEK_LIMIT = 20;
+const MAX_PEEK_CHARACTERS = 2000;
 
 const COLUMNS = [
-  { label: "Inbox", kind: "lead" }, { label: "Event types" }, { label: "Waiting", kind: "number" },
-  { label: "Oldest waiting", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "What to do", kind: "actions" },
+  { label: "Inbox", kind: "lead" }, { label: "Event types" }, { label: "Undelivered", kind: "number" },
+  { label: "Oldest undelivered", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "Actions", kind: "actions" },
 ];
 
 export function openInboxes(root, { signal }) {
-  const turn = latest(signal);
+  const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
   const rows = table("Inboxes", COLUMNS);
-  const stats = figures("24h");
-  const reads = session.may("events:read", "inbox:read");
+  const stats = statsCache("24h");
+  const canRead = session.hasScope("events:read", "inbox:read");
   let names = new Set();
   root.append(
-    viewHead("Inboxes", "While it is on, the inbox default gets every event. A named inbox has its own copy of the events that it takes, so that each consumer can have one, and polls it at GET /inbox/NAME."),
-    slot, rows.box, session.may("tenant:manage") ? creation((name) => names.has(name), follow, signal) : managersOnly());
-  rows.show([], "Loading …");
+    viewHeader("Inboxes", "The default inbox receives every event. Create a named inbox per consumer to give each its own copy of the events, and poll it at GET /inbox/NAME."),
+    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refreshRepeatedly, signal) : readOnlyNotice());
+  rows.show([], "Loading…");
 
-  function follow() {
-    const until = turn();
-    repeat(() => refresh(until), REFRESH_MS, until);
+  function refreshRepeatedly() {
+    const current = nextSignal();
+    repeatUntilAborted(() => refresh(current), REFRESH_MS, current);
   }
 
-  async function refresh(until) {
+  async function refresh(current) {
     try {
-      const inboxes = await allInboxes(until);
+      const inboxes = await listInboxes(current);
       names = new Set(inboxes.map((inbox) => inbox.name));
       const show = () => rows.show(inboxes.map(row));
       show();
-      if (reads) await stats.refresh([...names], until, show);
+      if (canRead) await stats.refresh([...names], current, show);
       fill(slot);
     } catch (problem) {
-      if (!until.aborted) showProblem(slot, problem);
+      if (!current.aborted) showProblem(slot, problem);
       throw problem;
     }
   }
 
   function row(inbox) {
     const { name, event_types: types, created_at: created } = inbox;
-    const takes = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "everything";
-    const known = stats.of(name);
+    const patterns = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "all";
+    const known = stats.get(name);
     const age = known?.oldest_undelivered_age_seconds ?? null;
     return rows.row(name, [
-      marked(inbox, name), isOff(inbox) ? "nothing" : takes, known ? count(known.undelivered) : "–", age === null ? "–" : span(age),
-      timeOr(name === DEFAULT ? null : created, "always there", "day"),
-      [reads && button("Peek", () => openPeek(name), "small"), session.may("tenant:manage") && change(inbox)],
+      inboxLabel(inbox, name), isOff(inbox) ? "none" : patterns,
+      known ? formatCount(known.undelivered) : "–", age === null ? "–" : formatDuration(age),
+      timestampOr(name === DEFAULT_INBOX ? null : created, "built-in", "day"),
+      [canRead && button("Peek", () => openPeek(name), "small"), session.hasScope("tenant:manage") && changeButton(inbox)],
     ]);
   }
 
-  function change(inbox) {
-    if (inbox.name !== DEFAULT) return button("Delete", () => remove(inbox.name), "small danger");
-    return isOff(inbox) ? button("Turn on", () => turnDefault("on"), "small") : button("Turn off", () => turnDefault("off"), "small");
+  function changeButton(inbox) {
+    if (inbox.name !== DEFAULT_INBOX) return button("Delete", () => confirmDelete(inbox.name), "small danger");
+    return isOff(inbox) ? button("Turn on", () => confirmSwitch("on"), "small") : button("Turn off", () => confirmSwitch("off"), "small");
   }
 
-  async function turnDefault(onOrOff) {
-    const save = () => send("PUT", `/inboxes/${DEFAULT}`, { enabled: onOrOff === "on" }, signal);
-    if (!(await confirm(`Turn default ${onOrOff}?`, SWITCHED[onOrOff], `Turn ${onOrOff}`, save, { harmless: true }))) return;
-    say(`The inbox default is ${onOrOff}.`);
-    follow();
+  async function confirmSwitch(onOrOff) {
+    const save = () => sendJson("PUT", `/inboxes/${DEFAULT_INBOX}`, { enabled: onOrOff === "on" }, signal);
+    if (!(await confirmAction(`Turn ${onOrOff} the default inbox?`, SWITCH_TEXT[onOrOff], `Turn ${onOrOff}`, save, { danger: false }))) return;
+    showToast(`The default inbox is ${onOrOff}.`);
+    refreshRepeatedly();
   }
 
-  async function remove(name) {
-    const words = [`The inbox ${name} goes with all its copies of events. Consumers that poll it will be refused. This cannot be undone.`,
-      "The events themselves stay in the inbox default."];
-    if (!(await confirm(`Delete ${name}?`, words, "Delete inbox", () => deleteWhole(name)))) return;
-    say(`The inbox ${name} is deleted.`);
-    follow();
+  async function confirmDelete(name) {
+    const text = [`This deletes the inbox ${name} and its copies of events. Consumers that poll it will get errors. You can’t undo this.`,
+      "The original events stay in the default inbox."];
+    if (!(await confirmAction(`Delete ${name}?`, text, "Delete inbox", () => deleteInbox(name)))) return;
+    showToast(`Inbox ${name} deleted.`);
+    refreshRepeatedly();
   }
 
-  async function deleteWhole(name) {
-    for (let tries = 1; ; tries += 1) {
+  async function deleteInbox(name) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
-        return await send("DELETE", `/inboxes/${name}`, undefined, signal);
+        return await sendJson("DELETE", `/inboxes/${name}`, undefined, signal);
       } catch (problem) {
-        if (problem.status !== 503 || tries === DELETE_TRIES) throw problem;
-        await pause(DELETE_PAUSE_MS, signal);
+        if (problem.status !== 503 || attempt === MAX_DELETE_ATTEMPTS) throw problem;
+        await sleep(DELETE_PAUSE_MS, signal);
       }
     }
   }
 
-  follow();
+  refreshRepeatedly();
 }
 
-function creation(isThere, made, signal) {
+function inboxForm(exists, onsave, signal) {
   const slot = alertSlot();
   const name = input({ class: "code", placeholder: "crm" });
   const types = el("textarea", { class: "input code", rows: 3, spellcheck: "false", placeholder: "order.*, invoice.paid" });
-  const nameField = field("Name", name, "1 to 63 of a–z, 0–9 and -, such as the name of the consumer.");
-  const typesField = field("Event types", types, "One per line, or with commas or spaces between. * stands for any characters. Empty means everything.");
-  const make = submit("Create inbox");
+  const nameField = field("Name", name, "Lowercase letters, digits and hyphens, up to 63 characters. For example, the consumer’s name.");
+  const typesField = field("Event types", types, "Separate with commas, spaces or new lines. * matches any characters. Leave empty for all events.");
+  const submit = submitButton("Create inbox");
 
   const entry = form(() => {
     const patterns = types.value.split(/[\s,]+/).filter(Boolean);
-    const wrong = patterns.find((each) => !PATTERN.test(each));
-    nameField.fault(NAME.test(name.value.trim()) ? "" : "Has to be 1 to 63 of a–z, 0–9 and -, the first no hyphen.");
-    typesField.fault(wrong ? `${wrong} is no pattern: letters, digits and . _ : / - * only.` : patterns.length > 50 ? "At most 50." : "");
-    if (entry.querySelector("[aria-invalid]")) return entry.querySelector("[aria-invalid]").focus();
+    const invalid = patterns.find((each) => !PATTERN.test(each));
+    nameField.setError(NAME.test(name.value.trim()) ? "" : "Use 1 to 63 lowercase letters, digits and hyphens. The first character can’t be a hyphen.");
+    typesField.setError(invalid ? `${invalid} isn’t a valid pattern. Use letters, digits and . _ : / - * only.`
+      : patterns.length > MAX_PATTERNS ? `Use up to ${MAX_PATTERNS} patterns.` : "");
+    const firstInvalid = entry.querySelector("[aria-invalid]");
+    if (firstInvalid) return firstInvalid.focus();
     const wanted = name.value.trim();
-    const save = () => send("PUT", `/inboxes/${wanted}`, patterns.length ? { event_types: patterns } : {}, signal);
-    return busy(make, async () => {
-      if (!(await (isThere(wanted) ? confirmChange(wanted, patterns, save) : attempt(slot, save)))) return;
-      say(`The inbox ${wanted} gets what is sent from now on.`);
+    const save = () => sendJson("PUT", `/inboxes/${wanted}`, patterns.length ? { event_types: patterns } : {}, signal);
+    return disableDuring(submit, async () => {
+      if (!(await (exists(wanted) ? confirmChange(wanted, patterns, save) : runOrReport(slot, save)))) return;
+      showToast(`Inbox ${wanted} saved. It receives matching events from now on.`);
       name.value = types.value = "";
-      made();
+      onsave();
     });
-  }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, make));
+  }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, submit));
   return el("section", { class: "card stack", "aria-labelledby": "create-inbox" },
     el("h3", { id: "create-inbox" }, "Create an inbox"), entry);
 }
 
 function confirmChange(name, patterns, save) {
-  const words = [`There is an inbox ${name} already. From now on it takes ${patterns.join(", ") || "everything"}, and nothing else.`,
-    "What is in it stays."];
-  return confirm(`Change ${name}?`, words, "Change inbox", save, { harmless: true });
+  const text = [`The inbox ${name} already exists. From now on it will receive ${patterns.length ? `only ${patterns.join(", ")}` : "all events"}.`,
+    "Events already in it stay."];
+  return confirmAction(`Change ${name}?`, text, "Change inbox", save, { danger: false });
 }
 
-function managersOnly() {
-  return el("p", { class: "notice" }, "Creating and deleting inboxes needs a key with the scope ", el("code", {}, "tenant:manage"), ".");
+function readOnlyNotice() {
+  return el("p", { class: "notice" }, "To create or delete inboxes, sign in with a key that has the scope ", el("code", {}, "tenant:manage"), ".");
 }
 
-// What waits in an inbox, the oldest first. Nobody is kept from getting it.
-
-const SHOWN = 20;
-const LONGEST = 2000;
-
-export function openPeek(inbox) {
-  const leave = new AbortController();
+function openPeek(inbox) {
+  const closing = new AbortController();
   const slot = alertSlot();
-  const list = el("div", {}, el("p", { class: "faint" }, "Loading …"));
-  open(`Waiting in ${inbox}`, "wide", (shut) => el("div", { class: "inside" },
-    el("div", { class: "line apart" }, el("h3", {}, `Waiting in ${inbox}`), closeButton(() => shut())),
-    el("p", { class: "faint" }, "The order in which polls get them. Looking takes nothing."),
-    slot, list), { onclose: () => leave.abort() });
+  const list = el("div", {}, el("p", { class: "faint" }, "Loading…"));
+  const title = `Undelivered in ${inbox}`;
+  openDialog(title, "wide", (close) => el("div", { class: "inside" },
+    el("div", { class: "line apart" }, el("h3", {}, title), closeButton(() => close())),
+    el("p", { class: "faint" }, "In the order polls return them. Peeking doesn’t deliver events."),
+    slot, list), { onclose: () => closing.abort() });
 
-  attempt(slot, async () => {
-    const { text, headers } = await call(`/inbox/${inbox}?mode=peek&limit=${SHOWN}`, { signal: leave.signal });
+  runOrReport(slot, async () => {
+    const { text, headers } = await request(`/inbox/${inbox}?mode=peek&limit=${PEEK_LIMIT}`, { signal: closing.signal });
     const events = JSON.parse(text);
-    const exact = parse(text).items.map((event) => pretty(member(event, "payload")));
-    const more = headers.get("Inbox-More") === "true" || events.length === SHOWN;
+    const payloads = parseExact(text).items.map((event) => pretty(member(event, "payload")));
+    const hasMore = headers.get("Inbox-More") === "true" || events.length === PEEK_LIMIT;
     fill(list,
-      events.length === 0 && el("p", {}, "Nothing waits. An event that is sent now would appear here until it is polled."),
-      el("ol", { class: "waiting" }, events.map((event, place) => peekRow(event, exact[place]))),
-      more && el("p", { class: "faint small" }, `The oldest ${events.length} are shown.`));
+      events.length === 0 && el("p", {}, "No undelivered events."),
+      el("ol", { class: "waiting" }, events.map((event, index) => peekRow(event, payloads[index]))),
+      hasMore && el("p", { class: "faint small" }, `Showing the oldest ${events.length} events.`));
   });
 }
 
 function peekRow(event, payload) {
   return el("li", {},
     el("div", { class: "line apart" },
-      el("strong", {}, shownType(event.event_type)),
-      el("span", { class: "faint small" }, time(event.created_at, "short"))),
-    el("pre", { tabindex: 0, role: "group", "aria-label": "Payload" }, payload.length > LONGEST ? `${payload.slice(0, LONGEST)}…` : payload));
+      el("strong", {}, eventTypeLabel(event.event_type)),
+      el("span", { class: "faint small" }, timestamp(event.created_at, "short"))),
+    el("pre", { tabindex: 0, role: "group", "aria-label": "Payload" },
+      payload.length > MAX_PEEK_CHARACTERS ? `${payload.slice(0, MAX_PEEK_CHARACTERS)}…` : payload));
 }

@@ -1,4 +1,4 @@
-// Every view: its name in the address and its title, the scopes of which one opens it, and when it is not shown at all.
+// All views: name in the URL, title, and the scopes of which a key needs one.
 
 import { session } from "../session.js";
 import { openConnect } from "./connect.js";
@@ -18,5 +18,5 @@ export const VIEWS = [
   { name: "send", title: "Send", scopes: ["events:write"], open: openSend },
   { name: "keys", title: "Keys", scopes: ["tenant:manage"], open: openKeys },
   { name: "connect", title: "Connect", scopes: ANY, open: openConnect },
-  { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants, hidden: () => !session.may("admin") },
+  { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants, hidden: () => !session.hasScope("admin") },
 ];

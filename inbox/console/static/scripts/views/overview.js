@@ -1,119 +1,115 @@
-// How much comes in and goes out, and what waits.
+// Overview: tiles, chart and tables with the tenant's statistics.
 
-import { get } from "../api.js";
-import { latest, repeat } from "../async.js";
-import { choice, viewHead } from "../controls.js";
+import { getJson } from "../api.js";
+import { repeatUntilAborted, supersedingSignals } from "../async.js";
+import { segmentedControl, viewHeader } from "../controls.js";
 import { el, fill, icon } from "../dom.js";
-import { bytes, count, span, time } from "../format.js";
-import { DEFAULT, WINDOWS, allInboxes, figures, isOff, marked, statsOf } from "../inbox_stats.js";
+import { formatBytes, formatCount, formatDuration, timestamp } from "../format.js";
+import { DEFAULT_INBOX, WINDOWS, getStats, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, showProblem } from "../messages.js";
-import { address, note } from "../router.js";
+import { hashFor, replaceHash } from "../router.js";
 import { session } from "../session.js";
 import { table } from "../tables.js";
-import { shownType } from "./event_types.js";
-import { plotCard } from "./overview_chart.js";
+import { eventTypeLabel } from "./event_types.js";
+import { chartCard } from "./overview_chart.js";
 
 const REFRESH_MS = 4000;
-// The other inboxes are asked one by one, so less often.
-const ROUNDS_BETWEEN_INBOXES = 4;
+// Named inboxes take one request each, so they are refreshed less often.
+const ROUNDS_PER_INBOX_REFRESH = 4;
+const MAX_TYPES = 50;
 
 export function openOverview(root, { query, signal }) {
-  let window = windowOf(query);
-  const turn = latest(signal);
+  let window = windowFrom(query);
+  const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
-  const greeting = el("div", { class: "slot" });
+  const welcomeSlot = el("div", { class: "slot" });
   const offNotice = el("div", { class: "slot" });
-  const parts = { tiles: tiles(), plot: plotCard(signal), types: byType(), inboxes: byInbox() };
-  const windows = choice("Window", WINDOWS, window, (chosen) => {
-    note("overview", { window: chosen });
-    look(chosen);
+  const parts = { tiles: tiles(), chart: chartCard(signal), types: typeTable() };
+  const inboxes = inboxTable();
+  const windows = segmentedControl("Time range", WINDOWS, window, (selected) => {
+    replaceHash("overview", { window: selected });
+    load(selected);
   });
   root.append(
-    viewHead("Overview", "What came in, what was handed out, and what still waits.", windows),
-    slot, greeting, offNotice, parts.tiles.element, parts.plot.element, parts.types.element, parts.inboxes.element);
+    viewHeader("Overview", "Events received, delivered and waiting.", windows),
+    slot, welcomeSlot, offNotice, parts.tiles.element, parts.chart.element, parts.types.element, inboxes.element);
 
-  function look(chosen) {
-    window = chosen;
-    follow();
-  }
-
-  function follow() {
-    const until = turn();
-    const others = figures(window);
+  function load(selected) {
+    window = selected;
+    const current = nextSignal();
+    const cache = statsCache(window);
     let round = 0;
-    repeat(async () => {
-      await refresh(round % ROUNDS_BETWEEN_INBOXES === 0 ? others : null, until);
+    repeatUntilAborted(async () => {
+      await refresh(round % ROUNDS_PER_INBOX_REFRESH === 0 ? cache : null, current);
       round += 1;
-    }, REFRESH_MS, until);
+    }, REFRESH_MS, current);
   }
 
-  async function refresh(others, until) {
+  async function refresh(cache, current) {
     try {
-      const stats = await statsOf(DEFAULT, window, until);
-      for (const part of [parts.tiles, parts.plot, parts.types]) part.show(stats);
-      await greet(stats, until);
-      if (others) await refreshInboxes(stats, others, until);
+      const stats = await getStats(DEFAULT_INBOX, window, current);
+      for (const part of Object.values(parts)) part.show(stats);
+      await showWelcome(stats, current);
+      if (cache) await refreshInboxes(stats, cache, current);
       fill(slot);
     } catch (problem) {
-      if (!until.aborted) showProblem(slot, problem);
+      if (!current.aborted) showProblem(slot, problem);
       throw problem;
     }
   }
 
-  async function refreshInboxes(stats, others, until) {
-    const [byDefault, ...named] = await allInboxes(until);
-    fill(offNotice, isOff(byDefault) && defaultIsOff());
-    const show = () => parts.inboxes.show([[byDefault, stats], ...named.map((inbox) => [inbox, others.of(inbox.name)])]);
+  async function refreshInboxes(stats, cache, current) {
+    const [defaultInbox, ...named] = await listInboxes(current);
+    fill(offNotice, isOff(defaultInbox) && defaultIsOff());
+    const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
     show();
-    await others.refresh(named.map((inbox) => inbox.name), until, show);
+    await cache.refresh(named.map((inbox) => inbox.name), current, show);
   }
 
-  async function greet(stats, until) {
-    const quiet = stats.undelivered === 0 && stats.totals.received === 0;
-    const isNew = quiet && (await get("/events?limit=1", until)).length === 0;
-    if (isNew && !greeting.childNodes.length) greeting.append(welcome());
-    if (!isNew) fill(greeting);
+  async function showWelcome(stats, current) {
+    const isQuiet = stats.undelivered === 0 && stats.totals.received === 0;
+    const isNew = isQuiet && (await getJson("/events?limit=1", current)).length === 0;
+    if (isNew && !welcomeSlot.childNodes.length) welcomeSlot.append(welcome());
+    if (!isNew) fill(welcomeSlot);
   }
 
-  follow();
+  load(window);
   return {
-    update: (wanted) => {
-      windows.choose(windowOf(wanted));
-      look(windowOf(wanted));
+    update: (updated) => {
+      windows.select(windowFrom(updated));
+      load(windowFrom(updated));
     },
   };
 }
 
 function defaultIsOff() {
   return el("p", { class: "notice" },
-    "The inbox default is off, so events only go to named inboxes. The figures below are those of default; the table By inbox has those of each inbox.");
+    "The default inbox is off, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
 }
 
-function windowOf({ window }) {
+function windowFrom({ window }) {
   return WINDOWS.some(([value]) => value === window) ? window : WINDOWS[0][0];
 }
 
-// The four figures at the top.
-
-export function tiles() {
-  const waiting = tile("Undelivered now");
-  const oldest = tile("Oldest waiting");
+function tiles() {
+  const waiting = tile("Undelivered");
+  const oldest = tile("Oldest undelivered");
   const received = tile("Received");
   const delivered = tile("Delivered");
   const element = el("dl", { class: "tiles" }, [waiting, oldest, received, delivered].map((each) => each.element));
 
   function show({ undelivered, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
-    const within = `in ${new Map(WINDOWS).get(window)}`;
-    waiting.show(count(undelivered), "in the inbox default");
-    oldest.show(since ? span(age) : "–", since ? ["since ", time(since, "short")] : "nothing waits there");
-    received.show(count(totals.received), `${within}, ${bytes(totals.bytes)}`);
-    delivered.show(count(totals.delivered), [within, totals.dead > 0 && dead(totals.dead)]);
+    const range = `in the last ${new Map(WINDOWS).get(window)}`;
+    waiting.show(formatCount(undelivered), "now, in the default inbox");
+    oldest.show(since ? formatDuration(age) : "–", since ? ["since ", timestamp(since, "short")] : "no undelivered events");
+    received.show(formatCount(totals.received), `${range}, ${formatBytes(totals.bytes)}`);
+    delivered.show(formatCount(totals.delivered), [range, totals.dead > 0 && deadLink(totals.dead)]);
   }
   return { element, show };
 }
 
-function dead(amount) {
-  return [", ", el("a", { href: address("events", { status: "dead" }) }, `${count(amount)} dead`)];
+function deadLink(amount) {
+  return [", ", el("a", { href: hashFor("events", { status: "dead" }) }, `${formatCount(amount)} dead`)];
 }
 
 function tile(name) {
@@ -121,18 +117,14 @@ function tile(name) {
   const aside = el("dd", { class: "aside" });
   return {
     element: el("div", { class: "card tile" }, el("dt", {}, name), figure, aside),
-    show(amount, ...words) {
+    show(amount, ...details) {
       if (figure.textContent !== amount) figure.textContent = amount;
-      fill(aside, words.flat(2));
+      fill(aside, details.flat(2));
     },
   };
 }
 
-// What came in, by type and by inbox.
-
-const MOST_TYPES = 50;
-
-export function byType() {
+function typeTable() {
   const types = table("By event type", [
     { label: "Type" },
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Leased", kind: "number" },
@@ -140,57 +132,59 @@ export function byType() {
   ], { cards: false, captionShown: true });
 
   function show({ event_types: all }) {
-    types.show(all.slice(0, MOST_TYPES).map((each) => types.row(`type ${each.event_type}`, [
+    types.show(all.slice(0, MAX_TYPES).map((each) => types.row(`type ${each.event_type}`, [
       typeCell(each.event_type),
-      ...[each.received, each.delivered, each.leased, each.dead, each.replayed].map(count),
-      bytes(each.bytes),
-    ])), "Nothing has happened in this time.");
+      ...[each.received, each.delivered, each.leased, each.dead, each.replayed].map(formatCount),
+      formatBytes(each.bytes),
+    ])), "No activity in this time range.");
   }
   return { element: types.box, show };
 }
 
 function typeCell(type) {
-  if (type === "*") return el("span", { class: "faint" }, "all further types");
-  return type === null ? shownType(type) : el("a", { href: address("events", { type }) }, shownType(type));
+  if (type === "*") return el("span", { class: "faint" }, "all other types");
+  return type === null ? eventTypeLabel(type) : el("a", { href: hashFor("events", { type }) }, eventTypeLabel(type));
 }
 
-export function byInbox() {
+function inboxTable() {
   const inboxes = table("By inbox", [
     { label: "Inbox" },
-    { label: "Undelivered", kind: "number" }, { label: "Oldest waiting", kind: "number nowrap" },
+    { label: "Undelivered", kind: "number" }, { label: "Oldest undelivered", kind: "number nowrap" },
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
   ], { cards: false, captionShown: true });
 
-  // Each with its stats, or null where they are not known.
+  // Takes pairs of an inbox and its statistics, or null while they load.
   function show(all) {
     inboxes.show(all.map(([inbox, stats]) => inboxes.row(inbox.name, [
-      marked(inbox, el("a", { href: address("events", { inbox: inbox.name === DEFAULT ? "" : inbox.name }) }, inbox.name)), ...cells(stats),
+      inboxLabel(inbox, el("a", { href: hashFor("events", { inbox: inbox.name === DEFAULT_INBOX ? "" : inbox.name }) }, inbox.name)),
+      ...inboxFigures(stats),
     ])));
   }
   return { element: inboxes.box, show };
 }
 
-function cells(stats) {
+function inboxFigures(stats) {
   if (stats === null) return Array(5).fill("–");
   const { undelivered, oldest_undelivered_age_seconds: age, totals } = stats;
-  return [count(undelivered), age === null ? "–" : span(age), count(totals.received), count(totals.delivered), count(totals.dead)];
+  return [
+    formatCount(undelivered), age === null ? "–" : formatDuration(age),
+    ...[totals.received, totals.delivered, totals.dead].map(formatCount),
+  ];
 }
 
-// What a newcomer sees in place of figures: what this is for, and where to begin.
-
 const STEPS = [
-  ["system", "Systems send events", "A shop, a form, a webhook: whatever happens is sent with POST /events, and is on disk once it is answered."],
-  ["inboxes", "They wait in your inbox", "In order, each exactly as it was sent, until somebody asks for them. Nothing here takes them away."],
-  ["consumer", "Consumers poll them", "Zapier, Make, n8n or a script of yours asks GET /inbox, and each event is handed out once."],
+  ["system", "Send events", "Your systems send events to POST /events. Once the service responds, the event is stored."],
+  ["inboxes", "They wait in your inbox", "Events wait in order, exactly as they were sent, until a consumer polls them."],
+  ["consumer", "Poll them", "Zapier, Make, n8n or your own program polls GET /inbox and receives each event once."],
 ];
 
-export function welcome() {
+function welcome() {
   return el("section", { class: "card welcome", "aria-labelledby": "welcome" },
-    el("div", {}, el("h3", { id: "welcome" }, "Nothing has come in yet. This is how it works"),
-      el("p", { class: "faint" }, "Three steps, and you can try all of them from here.")),
-    el("ol", { class: "journey" }, STEPS.map(([picture, title, words]) =>
-      el("li", {}, el("span", { class: "badge-icon" }, icon(picture)), el("h4", {}, title), el("p", {}, words)))),
+    el("div", {}, el("h3", { id: "welcome" }, "No events yet. Here’s how it works"),
+      el("p", { class: "faint" }, "You can try all three steps from this console.")),
+    el("ol", { class: "journey" }, STEPS.map(([picture, title, text]) =>
+      el("li", {}, el("span", { class: "badge-icon" }, icon(picture)), el("h4", {}, title), el("p", {}, text)))),
     el("div", { class: "line" },
-      session.may("events:write") && el("a", { class: "button primary", href: address("send") }, "Send a first event"),
-      el("a", { class: "button", href: address("connect") }, "Connect a system")));
+      session.hasScope("events:write") && el("a", { class: "button primary", href: hashFor("send") }, "Send your first event"),
+      el("a", { class: "button", href: hashFor("connect") }, "Connect a system")));
 }
