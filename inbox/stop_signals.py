@@ -1,30 +1,27 @@
-"""How a command is told to stop, and from when on that comes too late."""
+"""Signals that stop a command: Ctrl-C, SIGTERM and the hang-up of its terminal."""
 
 import signal
 from types import FrameType
 
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def stop_as_at_ctrl_c() -> None:
-    """A command that is told to end, or whose terminal has gone, removes what is unfinished."""
-    for each in _STOPS:
-        # As nohup asks for it.
+def interrupt_on_stop_signals() -> None:
+    """Raises KeyboardInterrupt at the first stop signal, so that the command removes what is unfinished."""
+    for each in _SIGNALS:
+        # nohup sets SIGHUP to be ignored.
         if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _stop)
+            signal.signal(each, _interrupt)
 
 
-def too_late_to_stop() -> set[int]:
-    """Whoever says stop from here on is not heard: for the last steps of a command, and all that it does after them.
-
-    Which signals were not heard before.
-    """
-    # Not by another handler: Python takes them away before a process ends, and what is done would end by a signal.
-    return signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+def block_stop_signals() -> set[int]:
+    """Blocks stop signals for the rest of the process. Returns the signals that were blocked before."""
+    # A handler would not do: Python removes handlers before a process ends, and the signal would end it.
+    return signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
-    # A terminal that goes says so twice, by its shell and by itself, and the second would interrupt the tidying up.
-    # Python may call this for it all the same, where both came before it had called it for the first.
-    if number not in too_late_to_stop():
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    # A terminal that closes sends two signals, and the second would interrupt the clean-up. Python may still call this
+    # for the second if both came before it called this for the first.
+    if number not in block_stop_signals():
         raise KeyboardInterrupt

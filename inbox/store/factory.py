@@ -58,23 +58,23 @@ def open_target(settings: Settings) -> TargetStore:
 
 
 def back_up(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> None:
-    """Copies the embedded store, while it is in use. `on_progress` hears how much of how much is done."""
+    """Copies the embedded store, while it is in use. Calls `on_progress` with how much is done, and the total."""
     from inbox.store.sqlite import backup
 
     backup.back_up(_embedded(settings), file, on_progress)
 
 
 def restore(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> tuple[Path, Path | None]:
-    """Puts such a file in the place of the embedded store. Where that is, and where what was there is kept."""
-    from inbox.store.sqlite import restore
+    """Replaces the embedded store by a backup. Returns its path, and where the previous database is kept."""
+    from inbox.store.sqlite import backup
 
     path = _embedded(settings)
-    return path.absolute(), restore.restore(path, file, on_progress)
+    return path.absolute(), backup.restore(path, file, on_progress)
 
 
 def _embedded(settings: Settings) -> Path:
     if settings.sqlite_path is None:
-        raise NotAllowed("This is for SQLite. On DynamoDB, point-in-time recovery and AWS Backup do it.")
+        raise NotAllowed("This command is for SQLite. On DynamoDB, use point-in-time recovery and AWS Backup.")
     return settings.sqlite_path
 
 

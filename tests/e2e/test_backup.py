@@ -18,7 +18,7 @@ from tests.service import INBOX, Service, until
 
 @contextmanager
 def sending(client: Client) -> Iterator[list[str]]:
-    """The ids of what was answered with 201, by four senders that never pause."""
+    """Yields the IDs of accepted events, while four senders send without a pause."""
     accepted: list[str] = []
     stopping = threading.Event()
 
@@ -38,8 +38,8 @@ def sending(client: Client) -> Iterator[list[str]]:
 
 
 def wait_for_more(accepted: list[str]) -> None:
-    so_many = len(accepted)
-    until(lambda: len(accepted) > so_many + 50)
+    before = len(accepted)
+    until(lambda: len(accepted) > before + 50)
 
 
 def event_ids(database: Path) -> set[str]:
@@ -52,7 +52,7 @@ def files(service: Service) -> set[str]:
     return {each.name for each in service.folder.iterdir()}
 
 
-def test_a_backup_of_a_busy_service_has_all_that_was_accepted_before(service: Service) -> None:
+def test_backup_of_a_busy_service_has_every_event_accepted_before(service: Service) -> None:
     client = Client(service, service.create_key("acme"))
     service.start()
     with sending(client) as accepted:
@@ -65,7 +65,7 @@ def test_a_backup_of_a_busy_service_has_all_that_was_accepted_before(service: Se
     assert {name for name in files(service) if "backup" in name} == {f"backup-{number}.db" for number in range(3)}
 
 
-def test_a_restore_brings_a_polled_event_back(service: Service) -> None:
+def test_restore_brings_a_polled_event_back(service: Service) -> None:
     client = Client(service, service.create_key("acme"))
     service.start()
     first = client.send({"n": 1})
@@ -75,7 +75,7 @@ def test_a_restore_brings_a_polled_event_back(service: Service) -> None:
 
     refused = service.run("restore", "backup.db")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "inbox.db is in use: stop the service" in refused.stderr
+    assert "inbox.db is in use. Stop the service" in refused.stderr
     assert [event["id"] for event in client.get("/inbox")] == [second]
 
     service.stop()
@@ -89,7 +89,7 @@ def test_a_restore_brings_a_polled_event_back(service: Service) -> None:
     assert client.get("/inbox") == []
 
 
-def test_after_a_crash_the_old_log_does_not_meet_the_restored_file(service: Service) -> None:
+def test_restore_after_a_crash_keeps_the_old_log_away(service: Service) -> None:
     client = Client(service, service.create_key("acme"))
     service.start()
     first = client.send({"n": 1})
@@ -108,18 +108,18 @@ def test_after_a_crash_the_old_log_does_not_meet_the_restored_file(service: Serv
     assert event_ids(kept) == {first, second}
 
 
-def test_a_restore_says_in_full_where_it_was_and_what_became_of_the_rest(service: Service) -> None:
+def test_restore_prints_where_both_databases_are(service: Service) -> None:
     service.run("init")
     service.run("backup", "backup.db")
     restored = service.run("restore", "backup.db", INBOX_STORE="sqlite:///new/inbox.db")
     assert restored.returncode == 0
-    assert restored.stderr == f"{service.folder}/new/inbox.db is restored.\nNothing was there before.\n"
+    assert restored.stderr == f"{service.folder}/new/inbox.db is restored.\nThere was no database before.\n"
     again = service.run("restore", "backup.db", INBOX_STORE="sqlite:///new/inbox.db")
     (kept,) = (service.folder / "new").glob("inbox.db.before-restore-*")
-    assert again.stderr == f"{service.folder}/new/inbox.db is restored.\nWhat was there is kept as {kept}.\n"
+    assert again.stderr == f"{service.folder}/new/inbox.db is restored.\nThe previous database is kept as {kept}.\n"
 
 
-def test_a_file_in_use_is_no_backup(service: Service) -> None:
+def test_file_in_use_is_not_restored(service: Service) -> None:
     service.start()
     refused = service.run("restore", "inbox.db", INBOX_STORE=f"sqlite:///{service.folder}/other.db")
     assert refused.returncode == 1
@@ -128,42 +128,43 @@ def test_a_file_in_use_is_no_backup(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (("backup",), 2, "FILE"),
         (("backup", "-"), 2, "path of a new file"),
         (("backup", "."), 2, "path of a new file"),
         (("backup", "new/"), 2, "path of a new file"),
         (("backup", "inbox.db"), 1, "store itself"),
-        (("backup", "log"), 1, "is there already"),
-        (("backup", "no/such.db"), 1, "There is no folder no."),
+        (("backup", "log"), 1, "already exists"),
+        (("backup", "no/such.db"), 1, "The folder no cannot be written: No such file"),
         (("restore",), 2, "FILE"),
-        (("restore", "missing.db"), 2, "file that is there"),
-        (("restore", "."), 2, "file that is there"),
+        (("restore", "missing.db"), 2, "does not exist"),
+        (("restore", "."), 2, "is a directory"),
         (("restore", "inbox.db"), 1, "store itself"),
         (("restore", "log"), 1, "not a database"),
     ],
 )
-def test_what_makes_no_sense_is_refused(service: Service, arguments: tuple[str, ...], status: int, said: str) -> None:
+def test_wrong_paths_change_nothing(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
     service.run("init")
     service.log.write_text("some words\n" * 100)
     before = files(service)
     refused = service.run(*arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
-    assert said in refused.stderr
+    assert message in refused.stderr
     assert files(service) == before
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_dynamodb_is_refused_in_one_line(service: Service, command: str) -> None:
+def test_commands_are_refused_on_dynamodb(service: Service, command: str) -> None:
     service.log.touch()
     file = {"backup": "backup.db", "restore": "log"}[command]
     refused = service.run(command, file, INBOX_STORE="dynamodb://")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "error: This is for SQLite. On DynamoDB, point-in-time recovery and AWS Backup do it.\n"
+    message = "This command is for SQLite. On DynamoDB, use point-in-time recovery and AWS Backup."
+    assert refused.stderr == f"error: {message}\n"
 
 
-def test_a_terminal_shows_how_far_it_is(service: Service) -> None:
+def test_terminal_shows_progress(service: Service) -> None:
     service.run("init")
     ours, theirs = pty.openpty()
     subprocess.run(
@@ -181,11 +182,11 @@ def test_a_terminal_shows_how_far_it_is(service: Service) -> None:
     assert "100%" in shown
 
 
-def test_who_is_told_to_stop_leaves_nothing(service: Service) -> None:
+def test_stopped_backup_leaves_nothing(service: Service) -> None:
     service.run("init")
     before = files(service)
     with closing(apsw.Connection(f"{service.folder}/inbox.db")) as connection:
-        # It has to wait for this, and is stopped meanwhile.
+        # The backups wait for this lock.
         connection.pragma("locking_mode", "exclusive")
         connection.execute("BEGIN EXCLUSIVE")
         stopped = {
@@ -204,10 +205,12 @@ def test_who_is_told_to_stop_leaves_nothing(service: Service) -> None:
     assert files(service) == before
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize(("command", "sign"), [("backup", "new.db"), ("restore", "inbox.db.before-restore-*")])
-def test_who_is_told_to_stop_when_it_is_done_says_so(
-    service: Service, command: str, sign: str, stop: signal.Signals
+@pytest.mark.parametrize(
+    ("command", "result", "stop"),
+    [("backup", "new.db", signal.SIGINT), ("restore", "inbox.db.before-restore-*", signal.SIGTERM)],
+)
+def test_command_stopped_when_it_is_done_reports_success(
+    service: Service, command: str, result: str, stop: signal.Signals
 ) -> None:
     service.run("init")
     service.run("backup", "old.db")
@@ -220,11 +223,10 @@ def test_who_is_told_to_stop_when_it_is_done_says_so(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while not list(service.folder.glob(sign)):
-            # It may have been done and over since we looked.
-            assert process.poll() is None or list(service.folder.glob(sign))
+        while not list(service.folder.glob(result)):
+            assert process.poll() is None or list(service.folder.glob(result))
         process.send_signal(stop)
-        said, told = process.communicate(timeout=30)
+        output, messages = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert said + told.partition("\n")[0] in ("new.db\n", f"{service.folder}/inbox.db is restored.")
+    assert output + messages.partition("\n")[0] in ("new.db\n", f"{service.folder}/inbox.db is restored.")
     assert not list(service.folder.glob("partial-*"))

@@ -9,7 +9,7 @@ from tests.service import INBOX, Service
 
 
 def on_disk(service: Service, disk: SmallDisk, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """One command, from where the disk is seen."""
+    """Runs a command in the namespace that has the disk."""
     return subprocess.run(
         [*disk.inside, INBOX, *arguments],
         env=service.environment | variables,
@@ -20,7 +20,7 @@ def on_disk(service: Service, disk: SmallDisk, *arguments: str, **variables: str
     )
 
 
-def test_a_full_disk_is_said_so_and_left_as_it_was(service: Service, disk: SmallDisk) -> None:
+def test_full_disk_is_reported_and_left_unchanged(service: Service, disk: SmallDisk) -> None:
     client = Client(service, service.create_key("acme"))
     service.start()
     client.send({"text": "x" * 100_000})
@@ -39,7 +39,7 @@ def test_a_full_disk_is_said_so_and_left_as_it_was(service: Service, disk: Small
     client.send({"n": 1})
 
 
-def test_a_folder_that_cannot_be_written_is_named(service: Service, disk: SmallDisk) -> None:
+def test_folder_that_cannot_be_written_is_named(service: Service, disk: SmallDisk) -> None:
     service.run("init")
     disk.lock()
     failed = on_disk(service, disk, "backup", f"{service.folder}/disk/backup.db")
@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_written_is_named(service: Service, disk: SmallD
     assert failed.stderr == f"error: The folder {service.folder}/disk cannot be written: Read-only file system.\n"
 
 
-def test_a_backup_on_a_disk_that_cannot_be_written_is_restored(service: Service, disk: SmallDisk) -> None:
+def test_backup_on_a_read_only_disk_is_restored(service: Service, disk: SmallDisk) -> None:
     service.run("tenants", "create", "acme")
     service.run("backup", "backup.db")
     shutil.copy(service.folder / "backup.db", disk.seen)

@@ -1,4 +1,4 @@
-"""The embedded store, for what only it owns."""
+"""Fixtures for the embedded store and for metrics."""
 
 import signal
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ def metrics_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 @pytest.fixture(autouse=True)
-def stops_are_heard_again() -> Iterator[None]:
-    """A command that hears none any more is about to end, and a test run is not."""
+def unblock_stop_signals() -> Iterator[None]:
+    """A command blocks them until its process ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     while pending := signal.sigpending() - before:

@@ -1,15 +1,17 @@
 """Databases as a backup, a crash or an earlier release leaves them."""
 
+import os
 import shutil
+import stat
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
-from inbox.store.sqlite.backup import back_up
 from inbox.store.sqlite.migrations import _run, _scripts
 
 NOW_MS = 1_732_140_249_123
@@ -32,7 +34,7 @@ def ask(path: Path, sql: str) -> Any:
 
 
 def make_older(path: Path, version: int) -> None:
-    """As an earlier release left it."""
+    """Creates a database with the schema of an earlier release."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.pragma("journal_mode", "wal")
         _run(connection, _scripts()[:version])
@@ -44,18 +46,31 @@ def damage(path: Path) -> None:
     path.write_bytes(healthy[:20_480] + b"\xa5" * 4_096 + healthy[24_576:])
 
 
-def back_up_50(path: Path, store: SQLiteStore, folder: Path) -> Path:
-    """A backup of 50 events. There have come 7 more since, and the store is closed."""
-    folder.mkdir()
-    put(store, 50)
-    back_up(path, folder / "inbox-1.db", ignore)
-    put(store, 7)
-    store.close()
-    return folder / "inbox-1.db"
-
-
 def files_in(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def note_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Returns a list of the renames, links and syncs that follow."""
+    steps: list[str] = []
+    rename, link, sync = Path.rename, os.link, os.fsync
+
+    def note_rename(old: Path, new: Path) -> Path:
+        steps.append(f"rename {old.name}")
+        return rename(old, new)
+
+    def note_link(old: Path, new: Path) -> None:
+        steps.append(f"link {old.name}")
+        link(old, new)
+
+    def note_sync(descriptor: int) -> None:
+        steps.append("sync folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "sync file")
+        sync(descriptor)
+
+    monkeypatch.setattr(Path, "rename", note_rename)
+    monkeypatch.setattr(os, "link", note_link)
+    monkeypatch.setattr(os, "fsync", note_sync)
+    return steps
 
 
 def crashed(path: Path, aside: Path) -> None:

@@ -1,5 +1,8 @@
 """A copy of a database that is in use. `inbox.store.sqlite.backup`."""
 
+import errno
+import os
+import signal
 import stat
 from pathlib import Path
 
@@ -9,54 +12,51 @@ import pytest
 from inbox.errors import BackupFailed
 from inbox.store.sqlite import SQLiteStore, backup
 from inbox.store.sqlite.backup import back_up
-from tests.unit.databases import ask, damage, ignore, make_older, put
+from tests.unit.databases import EVENTS, ask, damage, files_in, ignore, make_older, note_steps, put
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """In a folder of its own, to see what is left there."""
+    """In a folder of its own, to see what else is left there."""
     folder = tmp_path / "backups"
     folder.mkdir()
     return folder / "inbox-1.db"
 
 
-def test_a_backup_is_one_file_that_holds_everything_and_is_nobody_elses(
-    store: SQLiteStore, path: Path, file: Path
-) -> None:
+def test_backup_is_one_file_with_all_events(store: SQLiteStore, path: Path, file: Path) -> None:
     put(store)
-    seen: list[tuple[int, int]] = []
-    back_up(path, file, lambda done, total: seen.append((done, total)))
-    assert seen
-    assert seen[-1][0] == seen[-1][1]
-    assert list(file.parent.iterdir()) == [file]
+    progress: list[tuple[int, int]] = []
+    back_up(path, file, lambda done, total: progress.append((done, total)))
+    assert progress
+    assert progress[-1][0] == progress[-1][1]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert ask(file, "PRAGMA journal_mode") == "delete"
     assert ask(file, "PRAGMA integrity_check") == "ok"
-    assert ask(file, "SELECT count(*) FROM events") == 50
+    assert ask(file, EVENTS) == 50
     assert list(file.parent.iterdir()) == [file]
     put(store)
 
 
-def test_a_backup_ends_however_much_is_written_meanwhile(
+def test_backup_ends_under_constant_writes(
     store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store)
-    monkeypatch.setattr(backup, "_PAGES_A_STEP", 1)
+    monkeypatch.setattr(backup, "_PAGES_PER_STEP", 1)
     steps: list[int] = []
 
     def write(done: int, _total: int) -> None:
-        assert done == len(steps) + 1, "It has begun anew."
+        assert done == len(steps) + 1, "It has started over."
         steps.append(done)
         put(store, 1)
 
     back_up(path, file, write)
     assert len(steps) > 20
-    assert ask(file, "SELECT count(*) FROM events") == 50
+    assert ask(file, EVENTS) == 50
     assert ask(file, "PRAGMA integrity_check") == "ok"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, apsw.FullError, OSError])
-def test_a_backup_that_ends_early_leaves_nothing(
+def test_backup_that_ends_early_leaves_nothing(
     store: SQLiteStore, path: Path, file: Path, error: type[BaseException]
 ) -> None:
     put(store)
@@ -71,33 +71,45 @@ def test_a_backup_that_ends_early_leaves_nothing(
     assert list(file.parent.iterdir()) == []
 
 
-def test_nothing_is_overwritten(store: SQLiteStore, path: Path, file: Path) -> None:
-    file.write_text("mine")
-    with pytest.raises(BackupFailed, match="is there already"):
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_backup_overwrites_nothing_and_joins_no_companion(
+    store: SQLiteStore, path: Path, file: Path, suffix: str
+) -> None:
+    put(store)
+    existing = Path(f"{file}{suffix}")
+    # It appears while the backup is under way.
+    with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
+        back_up(path, file, lambda _done, _total: existing.write_text("mine") and None)
+    assert files_in(file.parent) == {existing.name: b"mine"}
+    existing.unlink()
+    for target in ("nowhere", existing.name):
+        existing.symlink_to(target)
+        with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
+            back_up(path, file, ignore)
+        assert list(file.parent.iterdir()) == [existing]
+        existing.unlink()
+
+
+def test_backup_does_not_overwrite_a_file_created_at_the_last_moment(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store)
+    monkeypatch.setattr(backup, "_refuse_existing", lambda file: file.write_text("mine"))
+    with pytest.raises(BackupFailed, match="File exists"):
         back_up(path, file, ignore)
-    file.unlink()
-    file.symlink_to("nowhere")
-    with pytest.raises(BackupFailed, match="is there already"):
-        back_up(path, file, ignore)
-    file.unlink()
-    with pytest.raises(BackupFailed, match="is there already"):
-        back_up(path, file, lambda _done, _total: file.write_text("mine") and None)
-    assert file.read_text() == "mine"
-    assert list(file.parent.iterdir()) == [file]
-    store.check()
+    assert files_in(file.parent) == {file.name: b"mine"}
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
-def test_the_store_is_not_backed_up_onto_itself(store: SQLiteStore, path: Path, suffix: str) -> None:
+def test_store_is_not_backed_up_onto_itself(store: SQLiteStore, path: Path, suffix: str) -> None:
     store.close()
-    detour = path.parent / "sub" / ".." / f"{path.name}{suffix}"
     (path.parent / "sub").mkdir()
     with pytest.raises(BackupFailed, match="store itself"):
-        back_up(path, detour, ignore)
+        back_up(path, path.parent / "sub" / ".." / f"{path.name}{suffix}", ignore)
     assert SQLiteStore(path, 3).tenants.all() == []
 
 
-def test_a_damaged_store_makes_no_backup(store: SQLiteStore, path: Path, file: Path) -> None:
+def test_damaged_store_is_not_backed_up(store: SQLiteStore, path: Path, file: Path) -> None:
     put(store)
     store.close()
     damage(path)
@@ -106,7 +118,7 @@ def test_a_damaged_store_makes_no_backup(store: SQLiteStore, path: Path, file: P
     assert list(file.parent.iterdir()) == []
 
 
-def test_what_is_no_store_makes_no_backup(path: Path, file: Path) -> None:
+def test_what_is_no_store_is_not_backed_up(path: Path, file: Path) -> None:
     with pytest.raises(BackupFailed, match="No such file"):
         back_up(path, file, ignore)
     path.touch()
@@ -119,17 +131,80 @@ def test_what_is_no_store_makes_no_backup(path: Path, file: Path) -> None:
     ask(path, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
     with pytest.raises(BackupFailed, match="not a database of Polling Inbox"):
         back_up(path, file, ignore)
+    path.unlink()
+    path.symlink_to(path)
+    with pytest.raises(BackupFailed, match="symbolic links"):
+        back_up(path, file, ignore)
     assert list(file.parent.iterdir()) == []
 
 
-def test_the_store_of_an_earlier_release_is_backed_up_as_it_is(path: Path, file: Path) -> None:
+def test_store_of_an_earlier_release_is_backed_up_unchanged(path: Path, file: Path) -> None:
     make_older(path, 3)
     back_up(path, file, ignore)
     assert ask(file, "PRAGMA user_version") == ask(path, "PRAGMA user_version") == 3
 
 
-def test_a_folder_that_is_not_there_is_said_so(store: SQLiteStore, path: Path, file: Path) -> None:
+def test_backup_is_synced_before_and_after_it_gets_its_name(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(store)
-    file.parent.rmdir()
-    with pytest.raises(BackupFailed, match="There is no folder"):
+    steps = note_steps(monkeypatch)
+    back_up(path, file, ignore)
+    assert steps == ["sync folder", "sync file", "link copy.db", "sync folder"]
+
+
+def test_folder_that_cannot_be_synced_gets_no_backup(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "no sync")
+
+    put(store)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(BackupFailed, match=r"^The backup of .* failed: .*no sync"):
         back_up(path, file, ignore)
+    assert list(file.parent.iterdir()) == []
+
+
+def test_backup_needs_no_hard_links(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_old: Path, _new: Path) -> None:
+        raise PermissionError(errno.EPERM, "no links")
+
+    put(store)
+    monkeypatch.setattr(os, "link", refuse)
+    back_up(path, file, ignore)
+    assert list(file.parent.iterdir()) == [file]
+    assert ask(file, EVENTS) == 50
+
+
+def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def interrupt(old: Path, new: Path) -> None:
+        link(old, new)
+        signal.raise_signal(signal.SIGINT)
+
+    put(store)
+    monkeypatch.setattr(os, "link", interrupt)
+    back_up(path, file, ignore)
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_stop_signal_while_the_work_folder_is_made_leaves_none(
+    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def interrupt(folder: str, mode: int) -> None:
+        mkdir(folder, mode)
+        signal.raise_signal(signal.SIGINT)
+
+    put(store)
+    monkeypatch.setattr(os, "mkdir", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        back_up(path, file, ignore)
+    assert list(file.parent.iterdir()) == []

@@ -1,38 +1,24 @@
-"""A file that is taken away, replaced or damaged while it is in use."""
+"""A database file that is moved, replaced, damaged or missing. `inbox.store.sqlite.files` and `.database`."""
 
-import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize
+from inbox.domain.events import DEFAULT_INBOX, Order, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore
+from tests.unit import databases
+from tests.unit.databases import EVENTS, NOW_MS, ask, crashed
 
-NOW = 1_732_140_249_123
-LATER = NOW // 1000 + 3600
 MAX_DELIVERIES = 3
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "inbox.db"
-
-
-@pytest.fixture
-def store(path: Path) -> SQLiteStore:
-    return SQLiteStore(path, MAX_DELIVERIES)
-
-
-def put(store: SQLiteStore) -> None:
-    event = NewEvent(str(uuid.uuid4()), None, b'{"a":"' + b"x" * 2000 + b'"}')
-    store.events.put("acme", [event], NOW, LATER)
+put = partial(databases.put, count=1)
 
 
 def count(store: SQLiteStore) -> int:
-    return len(store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, PageSize(500, 10_000_000), NOW).events)
+    return len(store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, PageSize(500, 10_000_000), NOW_MS).events)
 
 
 CALLS = pytest.mark.parametrize("call", [put, count, SQLiteStore.check])
@@ -40,7 +26,7 @@ Call = Callable[[SQLiteStore], object]
 
 
 @CALLS
-def test_a_file_that_is_taken_away_is_missed_at_once(store: SQLiteStore, path: Path, call: Call) -> None:
+def test_moved_file_is_noticed_at_once(store: SQLiteStore, path: Path, call: Call) -> None:
     put(store)
     count(store)
     path.rename(path.with_suffix(".away"))
@@ -53,7 +39,7 @@ def test_a_file_that_is_taken_away_is_missed_at_once(store: SQLiteStore, path: P
     store.close()
 
 
-def test_another_file_in_its_place_is_used_from_then_on(store: SQLiteStore, path: Path, tmp_path: Path) -> None:
+def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, path: Path, tmp_path: Path) -> None:
     put(store)
     assert count(store) == 1
     other = SQLiteStore(tmp_path / "other.db", MAX_DELIVERIES)
@@ -73,7 +59,7 @@ def test_another_file_in_its_place_is_used_from_then_on(store: SQLiteStore, path
 
 
 @CALLS
-def test_a_store_that_was_made_is_not_made_again(path: Path, call: Call) -> None:
+def test_missing_store_is_not_created_while_it_is_in_use(path: Path, call: Call) -> None:
     store = SQLiteStore(path, MAX_DELIVERIES, made=True)
     with pytest.raises(StoreUnavailable, match="CantOpenError"):
         call(store)
@@ -96,7 +82,7 @@ def test_a_store_that_was_made_is_not_made_again(path: Path, call: Call) -> None
     store.close()
 
 
-def test_an_empty_file_in_its_place_does_not_cost_the_log(store: SQLiteStore, path: Path) -> None:
+def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteStore, path: Path) -> None:
     put(store)
     path.rename(path.with_suffix(".away"))
     path.touch()
@@ -110,9 +96,9 @@ def test_an_empty_file_in_its_place_does_not_cost_the_log(store: SQLiteStore, pa
     store.close()
 
 
-@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("is_empty", [True, False])
 @pytest.mark.parametrize("has_log", [True, False])
-def test_no_file_is_made_beside_what_belongs_to_another(path: Path, is_there: bool, has_log: bool) -> None:
+def test_store_is_not_created_beside_the_companions_of_another(path: Path, is_empty: bool, has_log: bool) -> None:
     first = SQLiteStore(path, MAX_DELIVERIES)
     put(first)
     if not has_log:
@@ -122,22 +108,22 @@ def test_no_file_is_made_beside_what_belongs_to_another(path: Path, is_there: bo
         assert count(first) == 1
         assert Path(f"{path}-wal").stat().st_size == 0
     path.rename(path.with_suffix(".away"))
-    if is_there:
+    if is_empty:
         path.touch()
     with pytest.raises(StoreUnavailable, match="missing or empty"):
         SQLiteStore(path, MAX_DELIVERIES)
-    assert path.exists() == is_there
+    assert path.exists() == is_empty
     path.with_suffix(".away").rename(path)
     assert count(first) == 1
     first.close()
 
 
-def test_a_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
+def test_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
     for _ in range(50):
         put(store)
     store.close()
     healthy = path.read_bytes()
-    # All but the first page, which tells what kind of file it is.
+    # All but the first page, which identifies the file as a database.
     path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
     damaged = SQLiteStore(path, MAX_DELIVERIES, made=True)
     for call in (put, count):
@@ -150,6 +136,43 @@ def test_a_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
     sound.close()
 
 
-def test_a_path_that_no_file_can_have_is_unavailable(tmp_path: Path) -> None:
+def test_name_that_is_too_long_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="OSError"):
         SQLiteStore(tmp_path / f"{'x' * 300}.db", MAX_DELIVERIES)
+
+
+def test_store_is_not_created_behind_a_link_beside_the_companions_of_another(path: Path, tmp_path: Path) -> None:
+    crashed(path, tmp_path / "aside")
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    aside = path.rename(path.with_suffix(".away"))
+    with pytest.raises(StoreUnavailable, match=r"inbox.db-wal beside it may hold events"):
+        SQLiteStore(link, MAX_DELIVERIES)
+    aside.rename(path)
+    SQLiteStore(link, MAX_DELIVERIES).close()
+    assert ask(path, EVENTS) == 3
+
+
+def test_store_is_not_created_while_a_restore_replaces_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed(path, tmp_path / "aside")
+    touch = Path.touch
+
+    def put_aside_first(file: Path, mode: int) -> None:
+        touch(Path(f"{path}-shm"))
+        path.rename(path.with_suffix(".away"))
+        touch(file, mode)
+
+    log = Path(f"{path}-wal").read_bytes()
+    monkeypatch.setattr(Path, "touch", put_aside_first)
+    with pytest.raises(StoreUnavailable, match="is missing or empty"):
+        SQLiteStore(path, MAX_DELIVERIES)
+    assert Path(f"{path}-wal").read_bytes() == log
+
+
+def test_store_that_another_process_is_creating_is_opened(path: Path) -> None:
+    path.touch()
+    Path(f"{path}-journal").touch()
+    SQLiteStore(path, MAX_DELIVERIES).close()
+    assert ask(path, EVENTS) == 0

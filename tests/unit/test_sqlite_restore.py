@@ -1,25 +1,55 @@
-"""A backup in the place of the database. `inbox.store.sqlite.restore`."""
+"""A backup in the place of the database. `inbox.store.sqlite.backup`."""
 
+import fcntl
 import os
+import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from inbox.errors import BackupFailed
+from inbox.errors import BackupFailed, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore
+from inbox.store.sqlite.backup import back_up, restore
 from inbox.store.sqlite.migrations import _scripts
-from inbox.store.sqlite.restore import restore
-from tests.unit.databases import EVENTS, ask, back_up_50, damage, files_in, ignore, make_older, put
+from tests.unit.databases import (
+    EVENTS,
+    ask,
+    crashed,
+    damage,
+    files_in,
+    ignore,
+    make_older,
+    note_steps,
+    put,
+    stop_in_a_transaction,
+)
 
 
 @pytest.fixture
 def file(tmp_path: Path, store: SQLiteStore, path: Path) -> Path:
-    """A backup of 50 events. There have come 7 more since, and the store is closed."""
-    return back_up_50(path, store, tmp_path / "backups")
+    """A backup of 50 events. The store got 7 more since, and is closed."""
+    (tmp_path / "backups").mkdir()
+    file = tmp_path / "backups" / "inbox-1.db"
+    put(store, 50)
+    back_up(path, file, ignore)
+    put(store, 7)
+    store.close()
+    return file
 
 
-def test_what_was_there_is_kept_beside_what_is_restored(file: Path, path: Path) -> None:
+@pytest.fixture
+def crashed_store(file: Path, path: Path, tmp_path: Path) -> Path:
+    """In place of the store: one that a crash left with 3 events, some of them in its log."""
+    assert file.exists()
+    path.unlink()
+    crashed(path, tmp_path / "aside")
+    return path
+
+
+def test_previous_database_is_kept(file: Path, path: Path) -> None:
     backup = file.read_bytes()
     kept = restore(path, file, ignore)
     assert kept is not None
@@ -33,15 +63,12 @@ def test_what_was_there_is_kept_beside_what_is_restored(file: Path, path: Path) 
     store.close()
     assert {each.name for each in path.parent.iterdir()} == {"backups", "inbox.db", kept.name}
 
-
-def test_a_restore_is_taken_back_by_restoring_what_was_kept(file: Path, path: Path) -> None:
-    kept = restore(path, file, ignore)
-    assert kept is not None
+    # Restoring it undoes the restore.
     restore(path, kept, ignore)
     assert ask(path, EVENTS) == ask(kept, EVENTS) == 57
 
 
-def test_there_need_not_be_a_store_before(file: Path, tmp_path: Path) -> None:
+def test_restore_creates_a_missing_store_and_its_folders(file: Path, tmp_path: Path) -> None:
     new = tmp_path / "another" / "machine" / "inbox.db"
     assert restore(new, file, ignore) is None
     assert ask(new, EVENTS) == 50
@@ -76,18 +103,19 @@ def make_newer(file: Path) -> None:
         (make_newer, "newer release"),
     ],
 )
-def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
+def test_file_that_is_no_whole_backup_changes_nothing(
     file: Path, path: Path, spoil: Callable[[Path], None], message: str
 ) -> None:
     spoil(file)
     before = files_in(path.parent) | files_in(file.parent)
-    with pytest.raises(BackupFailed, match=message):
-        restore(path, file, ignore)
+    for target in (path, path.parent / "another" / "machine" / "inbox.db"):
+        with pytest.raises(BackupFailed, match=message):
+            restore(target, file, ignore)
     assert files_in(path.parent) | files_in(file.parent) == before
     assert len(list(path.parent.iterdir())) == 2
 
 
-def test_the_store_is_not_restored_from_itself(file: Path, path: Path) -> None:
+def test_store_is_not_restored_from_itself(file: Path, path: Path) -> None:
     link = file.with_name("link")
     link.hardlink_to(path)
     for itself in (path, link):
@@ -95,19 +123,18 @@ def test_the_store_is_not_restored_from_itself(file: Path, path: Path) -> None:
             restore(path, itself, ignore)
 
 
-def test_ctrl_c_changes_nothing(file: Path, path: Path) -> None:
-    before = files_in(path.parent)
-
+def test_interrupted_restore_changes_nothing(file: Path, path: Path) -> None:
     def interrupt(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
+    before = files_in(path.parent)
     with pytest.raises(KeyboardInterrupt):
         restore(path, file, interrupt)
     assert files_in(path.parent) == before
     assert len(list(path.parent.iterdir())) == 2
 
 
-def test_the_backup_of_an_earlier_release_is_brought_up_to_date(file: Path, path: Path) -> None:
+def test_backup_of_an_earlier_release_is_migrated(file: Path, path: Path) -> None:
     file.unlink()
     make_older(file, 2)
     restore(path, file, ignore)
@@ -115,7 +142,7 @@ def test_the_backup_of_an_earlier_release_is_brought_up_to_date(file: Path, path
     assert ask(file, "PRAGMA user_version") == 2
 
 
-def test_a_damaged_store_gives_way_and_is_kept(file: Path, path: Path) -> None:
+def test_damaged_store_is_replaced_and_kept(file: Path, path: Path) -> None:
     path.write_bytes(b"This is not a database. " * 100)
     kept = restore(path, file, ignore)
     assert kept is not None
@@ -123,24 +150,171 @@ def test_a_damaged_store_gives_way_and_is_kept(file: Path, path: Path) -> None:
     assert ask(path, EVENTS) == 50
 
 
-def test_the_administrator_restores_for_whom_the_store_belongs_to(
-    file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given: list[tuple[str, int, int]] = []
+def test_restore_by_root_keeps_the_owner(file: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: list[tuple[str, int, int]] = []
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(os, "chown", lambda file, uid, gid: given.append((Path(file).name, uid, gid)))
+    monkeypatch.setattr(os, "chown", lambda file, uid, gid: changed.append((Path(file).name, uid, gid)))
     owner = path.stat().st_uid, path.stat().st_gid
     restore(path, file, ignore)
-    assert given == [("copy.db", *owner), ("inbox.db-shm", *owner)]
+    assert changed == [("inbox.db-shm", *owner), ("copy.db", *owner)]
 
-    given.clear()
-    new = path.parent / "made" / "anew"
-    restore(new / "inbox.db", file, ignore)
-    assert given == [("made", *owner), ("anew", *owner), ("copy.db", *owner)]
+    changed.clear()
+    restore(path.parent / "made" / "anew" / "inbox.db", file, ignore)
+    assert changed == [("made", *owner), ("anew", *owner), ("copy.db", *owner)]
 
 
-def test_who_may_read_the_store_may_read_what_is_restored(file: Path, path: Path) -> None:
+def test_restore_keeps_the_mode(file: Path, path: Path) -> None:
     path.chmod(0o660)
     kept = restore(path, file, ignore)
     assert kept is not None
     assert {each.stat().st_mode & 0o777 for each in (path, kept, Path(f"{path}-shm"))} == {0o660}
+
+
+def fail_to_rename(monkeypatch: pytest.MonkeyPatch, after: int, failures: int, error: BaseException) -> None:
+    rename, calls = Path.rename, []
+
+    def fail(old: Path, new: Path) -> Path:
+        calls.append(old)
+        if after < len(calls) <= after + failures:
+            raise error
+        return rename(old, new)
+
+    monkeypatch.setattr(Path, "rename", fail)
+
+
+@pytest.mark.parametrize("renames", range(3))
+def test_step_that_fails_puts_everything_back(
+    file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files_in(crashed_store.parent)
+    fail_to_rename(monkeypatch, renames, 1, OSError("no more names"))
+    with pytest.raises(BackupFailed, match=r"The restore of .* failed: no more names"):
+        restore(crashed_store, file, ignore)
+    assert files_in(crashed_store.parent) == before
+
+
+@pytest.mark.parametrize("renames", range(4))
+def test_crash_between_the_steps_loses_nothing_and_starts_no_empty_store(
+    file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = crashed_store
+    with monkeypatch.context() as patch:
+        # Nothing is put back either.
+        fail_to_rename(patch, renames, 1_000, KeyboardInterrupt())
+        if renames < 3:
+            with pytest.raises(KeyboardInterrupt):
+                restore(path, file, ignore)
+        else:
+            restore(path, file, ignore)
+    if renames in (1, 2):
+        with pytest.raises(StoreUnavailable, match="missing or empty"):
+            SQLiteStore(path, 3)
+        (kept,) = (each for each in path.parent.glob("*.before-restore-*") if not each.name.endswith("-wal"))
+        kept.rename(path)
+        for log in path.parent.glob("*.before-restore-*-wal"):
+            log.rename(f"{path}-wal")
+    SQLiteStore(path, 3).close()
+    assert ask(path, EVENTS) == (50 if renames == 3 else 3)
+
+
+def test_power_cut_does_not_leave_the_new_file_with_the_old_log(
+    file: Path, crashed_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = note_steps(monkeypatch)
+    kept = restore(crashed_store, file, ignore)
+    renames = ["rename inbox.db", "rename inbox.db-wal", "sync folder", "rename copy.db"]
+    assert steps == ["sync folder", "sync file", *renames, "sync folder"]
+    assert kept is not None
+    assert ask(kept, EVENTS) == 3
+
+
+def test_stop_signal_between_the_steps_does_not_undo_a_restore(
+    file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def interrupt(old: Path, new: Path) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        return rename(old, new)
+
+    monkeypatch.setattr(Path, "rename", interrupt)
+    restore(path, file, ignore)
+    assert ask(path, EVENTS) == 50
+
+
+def test_read_only_shm_that_a_crash_left_is_replaced(file: Path, crashed_store: Path) -> None:
+    left = Path(f"{crashed_store}-shm")
+    left.write_bytes(bytes(32_768))
+    left.chmod(0o400)
+    restore(crashed_store, file, ignore)
+    assert (left.stat().st_size, left.stat().st_mode & 0o777) == (0, 0o600)
+
+
+def test_one_of_two_restores_at_the_same_time_is_refused(
+    file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.lockf
+
+    def lock_too_late(opened: Any, *how: int) -> None:
+        if Path(opened.name) == path:
+            monkeypatch.setattr(fcntl, "lockf", lock)
+            restore(path, file, ignore)
+        lock(opened, *how)
+
+    monkeypatch.setattr(fcntl, "lockf", lock_too_late)
+    with pytest.raises(BackupFailed, match=r"inbox\.db is in use"):
+        restore(path, file, ignore)
+    assert len(list(path.parent.glob("*.before-restore-*Z"))) == 1
+    assert ask(path, EVENTS) == 50
+
+
+def test_log_of_another_database_is_left_out(store: SQLiteStore, path: Path, tmp_path: Path) -> None:
+    put(store, 3)
+    log = tmp_path / "early-wal"
+    shutil.copy(f"{path}-wal", log)
+    put(store, 40)
+    file = tmp_path / "x.db"
+    back_up(path, file, ignore)
+    store.close()
+    log.rename(f"{file}-wal")
+    restore(path, file, ignore)
+    assert ask(path, EVENTS) == 43
+
+
+def test_copy_made_by_hand_is_restored_with_its_log(file: Path, path: Path, tmp_path: Path) -> None:
+    file.unlink()
+    crashed(file, tmp_path / "aside")
+    before = files_in(file.parent)
+    assert set(before) == {file.name, f"{file.name}-wal"}
+    restore(path, file, ignore)
+    assert ask(path, EVENTS) == 3
+    assert files_in(file.parent) == before
+
+
+def test_copy_made_by_hand_is_restored_without_uncommitted_changes(file: Path, path: Path, tmp_path: Path) -> None:
+    stop_in_a_transaction(file, tmp_path / "aside")
+    before = files_in(file.parent)
+    assert set(before) == {file.name, f"{file.name}-journal"}
+    restore(path, file, ignore)
+    assert ask(path, EVENTS) == 50
+    assert files_in(file.parent) == before
+
+
+def test_previous_database_is_kept_with_its_journal(file: Path, path: Path, tmp_path: Path) -> None:
+    stop_in_a_transaction(path, tmp_path / "aside")
+    kept = restore(path, file, ignore)
+    assert kept is not None
+    assert not Path(f"{path}-journal").exists()
+    assert ask(path, EVENTS) == 50
+    assert ask(kept, EVENTS) == 57
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_companions_without_a_database_are_not_passed_over(file: Path, path: Path, suffix: str) -> None:
+    path.rename(path.with_suffix(".away"))
+    Path(f"{path}{suffix}").write_bytes(b"events")
+    with pytest.raises(StoreUnavailable, match=f"inbox.db{suffix} beside it may hold events"):
+        restore(path, file, ignore)
+    with pytest.raises(StoreUnavailable, match="may hold events"):
+        SQLiteStore(path, 3)
+    assert not path.exists()

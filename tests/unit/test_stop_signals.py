@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from inbox.stop_signals import stop_as_at_ctrl_c, too_late_to_stop
+from inbox.stop_signals import block_stop_signals, interrupt_on_stop_signals
 
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
-# All of them at once, before Python hears of any, and each once more while it tidies up.
-IN_A_ROW = """
+# All signals at once before Python handles the first, and all again during the clean-up.
+AT_ONCE = """
 import os, signal
-from inbox.stop_signals import stop_as_at_ctrl_c
+from inbox.stop_signals import interrupt_on_stop_signals
 stops = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-stop_as_at_ctrl_c()
+interrupt_on_stop_signals()
 signal.pthread_sigmask(signal.SIG_BLOCK, stops)
 for each in stops:
     signal.raise_signal(each)
@@ -25,18 +25,18 @@ try:
 except KeyboardInterrupt:
     for each in stops:
         os.kill(os.getpid(), each)
-    print("tidy")
+    print("clean")
 """
-LATE = """
+AT_EXIT = """
 import signal
-from inbox.stop_signals import stop_as_at_ctrl_c, too_late_to_stop
-class AtTheVeryEnd:
-    def __del__(self, stop=signal.SIGTERM, tell=signal.raise_signal):
-        tell(stop)
-stop_as_at_ctrl_c()
-too_late_to_stop()
+from inbox.stop_signals import interrupt_on_stop_signals, block_stop_signals
+class RaisesSignal:
+    def __del__(self, number=signal.SIGTERM, raise_signal=signal.raise_signal):
+        raise_signal(number)
+interrupt_on_stop_signals()
+block_stop_signals()
 signal.raise_signal(signal.SIGINT)
-signal.last = AtTheVeryEnd()
+signal.last = RaisesSignal()
 """
 
 
@@ -54,8 +54,8 @@ def run(program: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_the_first_signal_stops_and_those_after_it_let_it_tidy_up(stop: signal.Signals) -> None:
-    stop_as_at_ctrl_c()
+def test_only_the_first_signal_interrupts(stop: signal.Signals) -> None:
+    interrupt_on_stop_signals()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(stop)
     for each in STOPS:
@@ -63,24 +63,24 @@ def test_the_first_signal_stops_and_those_after_it_let_it_tidy_up(stop: signal.S
     assert signal.sigpending() == set(STOPS)
 
 
-def test_signals_at_one_moment_are_one_stop() -> None:
-    assert run(IN_A_ROW) == (0, "tidy\n", "")
+def test_signals_at_the_same_time_interrupt_once() -> None:
+    assert run(AT_ONCE) == (0, "clean\n", "")
 
 
-def test_who_was_started_with_nohup_goes_on_without_a_terminal() -> None:
+def test_hangup_stays_ignored_under_nohup() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    stop_as_at_ctrl_c()
+    interrupt_on_stop_signals()
     signal.raise_signal(signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_a_stop_after_the_last_step_comes_too_late(stop: signal.Signals) -> None:
-    stop_as_at_ctrl_c()
-    too_late_to_stop()
+def test_blocked_signal_does_not_interrupt(stop: signal.Signals) -> None:
+    interrupt_on_stop_signals()
+    block_stop_signals()
     signal.raise_signal(stop)
     assert signal.sigpending() == {stop}
 
 
-def test_what_is_done_ends_well_whoever_says_stop_at_its_very_end() -> None:
-    assert run(LATE) == (0, "", "")
+def test_blocked_signal_does_not_end_a_process_at_exit() -> None:
+    assert run(AT_EXIT) == (0, "", "")

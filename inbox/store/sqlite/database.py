@@ -14,9 +14,9 @@ import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.shared_integer import SharedInteger
-from inbox.store.sqlite.companions import refuse_to_replace
 from inbox.store.sqlite.disk_room import DiskRoom
 from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
+from inbox.store.sqlite.files import real_path, refuse_empty, refuse_leftovers
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
 
@@ -32,8 +32,8 @@ class Database:
     """Connects on first use, and anew after a connection broke. One that crosses a fork corrupts the file."""
 
     def __init__(self, path: Path, needed_disk_bytes: SharedInteger | None = None) -> None:
-        self._path = path
-        self._room = DiskRoom(path, needed_disk_bytes or SharedInteger())
+        self._path = real_path(path)
+        self._room = DiskRoom(self._path, needed_disk_bytes or SharedInteger())
         self._open_mutex = threading.Lock()
         self._open: set[apsw.Connection] = set()
         self._idle_readers: deque[apsw.Connection] = deque()
@@ -45,12 +45,12 @@ class Database:
         With `upgrade` it also migrates a file of an earlier release, which otherwise is a StoreUnavailable.
         """
         try:
-            refuse_to_replace(self._path)
+            refuse_leftovers(self._path)
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
             self._path.touch(mode=0o600)
-            # Once more: a restore may just have put the file aside, and this is an empty one in its place.
-            refuse_to_replace(self._path)
+            # Again: a restore may just have moved the file, so that this is a new one.
+            refuse_leftovers(self._path)
             with closing(self._connection()) as connection:
                 if not upgrade:
                     check_not_older(connection)
@@ -172,16 +172,6 @@ def _probe(connection: apsw.Connection) -> int:
     connection.pragma("user_version", connection.pragma("user_version"))
     unused: int = connection.pragma("freelist_count") * connection.pragma("page_size")
     return unused
-
-
-def refuse_empty(path: Path) -> None:
-    # SQLite takes the log beside an empty file for a leftover and deletes it, with all that was accepted.
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise apsw.CantOpenError(error.strerror) from error
-    if size == 0:
-        raise apsw.NotADBError("the file is empty")
 
 
 class _WaitForLock:

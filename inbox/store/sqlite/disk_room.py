@@ -16,7 +16,7 @@ import apsw
 
 from inbox.errors import StoreFull
 from inbox.store.shared_integer import SharedInteger
-from inbox.store.sqlite.companions import LOG, behind_links, beside
+from inbox.store.sqlite.files import WAL, beside
 
 _CHUNK_BYTES = 262_144
 # Without a limit the log keeps the largest size it ever had: one batch that does not fit would take all the room left.
@@ -27,7 +27,7 @@ class DiskRoom:
     """`needed_bytes` is the size of the largest write that failed for lack of room, 0 once there is room for it."""
 
     def __init__(self, path: Path, needed_bytes: SharedInteger) -> None:
-        self._file = behind_links(path)
+        self._file = path
         self._needed_bytes = needed_bytes
         self._growth_bytes = 0
 
@@ -81,7 +81,7 @@ class DiskRoom:
         needed = self._needed_bytes.value
         if not needed:
             return
-        log = beside(self._file, LOG)
+        log = beside(self._file, WAL)
         log_bytes = log.stat().st_size if log.exists() else 0
         # A write needs its size in the file and once more in the log.
         missing = max(0, needed - unused_bytes) + max(0, needed - log_bytes)
