@@ -81,6 +81,12 @@ def test_a_peek_turns_round(acme: Caller) -> None:
         ("order=newest", "/order"),
         ("mode=peek&order=random", "/order"),
         ("limt=5", "/limt"),
+        ("MODE=consume", "/MODE"),
+        ("mode=peek&mode=consume", "/mode"),
+        ("mode=consume%00", "/mode"),
+        ("mode=%ff", "/mode"),
+        ("mode=consume;limit=1", "/mode"),
+        ("limit=1%26mode=peek", "/limit"),
     ],
 )
 def test_bad_parameters_are_refused_before_any_event_is_touched(acme: Caller, query: str, pointer: str) -> None:

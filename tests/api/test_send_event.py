@@ -171,7 +171,11 @@ def test_what_is_not_json_here_is_refused(acme: Caller, body: bytes) -> None:
 
 @pytest.mark.parametrize(
     "content_type",
-    [None, "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"],
+    [
+        *(None, "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"),
+        *("text/json", "application/jsonx", "application/json\xa0", "*/*", "multipart/form-data; boundary=x"),
+        *("application/json, text/plain", "text/plain, application/json", "text/plain; application/json"),
+    ],
 )
 def test_another_media_type_is_refused(acme: Caller, content_type: str | None) -> None:
     answer = acme.post("/events", data=b'{"payload": {}}', content_type=content_type)

@@ -33,25 +33,6 @@ def test_no_header_chooses_the_method(target: Target, victim: Tenant, header: st
 
 
 @pytest.mark.parametrize("path", POLLS)
-def test_a_prefetch_takes_nothing(target: Target, victim: Tenant, path: str) -> None:
-    event = victim.send()
-    for header in (
-        "Purpose: prefetch",
-        "purpose: PREVIEW",
-        "X-Purpose: preview",
-        "X-moz: prefetch",
-        "Sec-Purpose: prefetch",
-        "Sec-Purpose: prefetch;prerender",
-        "Sec-Purpose: prefetch;anonymous-client-ip",
-    ):
-        answer = target.ask("GET", path, header, victim.authorization)
-        assert is_problem(answer, 403, "prefetch-refused"), header
-    twice = target.ask("GET", path, "Purpose: none", "Purpose: prefetch", victim.authorization)
-    assert is_problem(twice, 403, "prefetch-refused")
-    assert victim.events() == [(event, "undelivered", 0)]
-
-
-@pytest.mark.parametrize("path", POLLS)
 def test_a_poll_with_a_body_takes_nothing(target: Target, victim: Tenant, path: str) -> None:
     event = victim.send()
     for body in ("{}", '{"mode": "peek"}', "x" * 10_000):
@@ -63,26 +44,3 @@ def test_a_poll_with_a_body_takes_nothing(target: Target, victim: Tenant, path: 
     assert victim.events() == [(event, "undelivered", 0)]
     # Some clients say it although there is none.
     assert target.ask("GET", path, "Content-Length: 0", "Content-Type: text/plain", victim.authorization).status == 200
-
-
-def test_bad_parameters_take_nothing(target: Target, victim: Tenant) -> None:
-    event = victim.send()
-    for query in (
-        "limt=5",
-        "limit=5&limit=5",
-        "mode=peek&mode=consume",
-        "MODE=consume",
-        "mode[]=consume",
-        "mode=consume%00",
-        "limit=%D9%A3",
-        "%00=1",
-        "=1",
-        "%ff=1",
-        "mode=%ff",
-        "mode=consume;limit=1",
-        "limit=1%26mode=peek",
-    ):
-        answer = target.ask("GET", f"/inbox?{query}", victim.authorization)
-        assert is_problem(answer, 422, "invalid-request"), query
-        assert answer.json()["errors"][0]["pointer"].startswith("/")
-    assert victim.events() == [(event, "undelivered", 0)]
