@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import against, chart, report
+from bench import chart, comparison, report
 from bench.rounds import Outcome, Row
 from bench.table import MEASUREMENTS
 from tests.engines import dynamodb_local
@@ -22,10 +22,10 @@ from tests.engines import dynamodb_local
 def main(arguments: Sequence[str]) -> int:
     options = _parse(arguments)
     words, checkout = options.words, options.against
-    if checkout and not against.inbox_command(checkout).exists():
+    if checkout and not comparison.inbox_command(checkout).exists():
         print(f"error: {checkout} has no .venv/bin/inbox; run `make install` there", file=sys.stderr)
         return 2
-    rows_to_choose = against.measurements(checkout) if checkout else MEASUREMENTS
+    rows_to_choose = comparison.measurements(checkout) if checkout else MEASUREMENTS
     chosen = [each for each in rows_to_choose if not words or any(word.lower() in each.name.lower() for word in words)]
     if not chosen:
         print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)

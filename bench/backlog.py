@@ -6,9 +6,9 @@ from pathlib import Path
 
 import apsw
 
-from bench.driving import EVENT, rate, request
-from bench.filling import TENANT, fill
+from bench.http_load import EVENT, rate, request
 from bench.rounds import Round
+from bench.sample_data import TENANT, fill
 from bench.servers import ours
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.settings import Settings

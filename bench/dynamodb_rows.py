@@ -15,9 +15,9 @@ from unittest.mock import patch
 import boto3
 import orjson
 
-from bench.driving import CONNECTIONS
-from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
+from bench.http_load import CONNECTIONS
 from bench.rounds import Round
+from bench.sample_data import PAYLOAD, RETENTION_SECONDS, TENANT
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Status, random_event_id
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from bench import bare_loops
-from bench.driving import BATCH, EVENT, EVENTS, PEEK, drive, rate, request
-from bench.filling import fill
+from bench import sqlite_loops
+from bench.http_load import BATCH, EVENT, EVENTS, PEEK, drive, rate, request
 from bench.rounds import Round
+from bench.sample_data import fill
 from bench.servers import ours, reference
 
 # Many short rounds rather than few long ones: both sides of each should see the same weather.
@@ -64,7 +64,7 @@ def batches(folder: Path) -> list[Round]:
             return counts.events / counts.seconds
 
         served(WARM_UP_SECONDS)
-        return [Round(served(SECONDS), bare_loops.insert(bare, BATCH, SECONDS)) for _ in range(ROUNDS)]
+        return [Round(served(SECONDS), sqlite_loops.insert(bare, BATCH, SECONDS)) for _ in range(ROUNDS)]
 
 
 def until_empty(folder: Path) -> list[Round]:
@@ -82,7 +82,7 @@ def until_empty(folder: Path) -> list[Round]:
 
         def bare() -> float:
             fill(database, waiting=TO_POLL)
-            return bare_loops.claim(database, BATCH, TO_POLL)
+            return sqlite_loops.claim(database, BATCH, TO_POLL)
 
         served(TO_POLL // 10)
         return [Round(served(TO_POLL), bare()) for _ in range(ROUNDS)]

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench.driving import BATCH, EVENT, EVENTS, drive, request
+from bench.http_load import BATCH, EVENT, EVENTS, drive, request
 from bench.rounds import Round
 from bench.servers import Server, ours, resident_megabytes, workers_of
 

@@ -11,9 +11,9 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from bench.driving import EVENT, rate, request
-from bench.filling import fill
+from bench.http_load import EVENT, rate, request
 from bench.layers import by_function, by_layer, read_stacks, within_ours
+from bench.sample_data import fill
 from bench.servers import BIN, Server, cpu_seconds, ours
 
 SECONDS = 10.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.driving import EVENT, rate, request
-from bench.filling import create_tenants
+from bench.http_load import EVENT, rate, request
 from bench.rounds import Round
+from bench.sample_data import create_tenants
 from bench.servers import Server, cpu_seconds, ours, resident_megabytes, workers_of
 
 ROUNDS = 5

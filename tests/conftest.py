@@ -11,19 +11,19 @@ import pytest
 from playwright.sync_api import Browser
 
 from inbox.metrics.folder import create_metrics_folder
-from tests.deploy.recording import Recording
+from tests.deploy.recorded_calls import Recording
 from tests.engines import browser, cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
 from tests.engines.small_disk import SmallDisk
 from tests.service import Service
-from tests.torture import report
+from tests.torture import summary
 
 # `make test-all` runs these, `make test` everything else. A single test elsewhere is marked with `@pytest.mark.slow`.
 _SLOW = (
     "tests/api/test_made_up_bodies.py",
     "tests/browser/",
-    "tests/deploy/test_afternoon.py",
+    "tests/deploy/test_readme.py",
     "tests/deploy/test_checkov.py",
     "tests/deploy/test_emulator.py",
     "tests/deploy/test_image.py",
@@ -38,7 +38,7 @@ _SLOW = (
 # They start first: a long test that starts last keeps one worker busy while the others have nothing to do.
 _LONGEST = (
     "tests/zapier/",
-    "tests/deploy/test_afternoon.py",
+    "tests/deploy/test_readme.py",
     "tests/deploy/test_image.py",
     "tests/torture/",
     "tests/e2e/",
@@ -76,8 +76,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.getreports(outcome)]
-    accounts = report.table(each for test in reports for each in test.user_properties)
-    for line in [*accounts, *(line for test in reports for line in report.counts(test.nodeid, test.user_properties))]:
+    accounts = summary.table(each for test in reports for each in test.user_properties)
+    for line in [*accounts, *(line for test in reports for line in summary.counts(test.nodeid, test.user_properties))]:
         terminalreporter.write_line(line)
     skipped = " ".join(str(test.longrepr) for test in terminalreporter.getreports("skipped"))
     for engine in _ENGINES:

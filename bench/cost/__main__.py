@@ -4,7 +4,7 @@ import json
 import os
 from contextlib import closing
 
-from bench.cost.measuring import Measuring
+from bench.cost.measurements import Measuring
 from bench.cost.sheet import SHEET, UNITS, sheet
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection

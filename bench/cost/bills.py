@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any
 
 from bench.cost import prices
-from bench.cost.measuring import Units
+from bench.cost.measurements import Units
 from bench.cost.prices import HOURS_A_MONTH, MILLION, Price
 
 CONSUMED = ("sent alone", "consumed, 100 a poll")

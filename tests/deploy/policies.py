@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.deploy import templates
-from tests.deploy.recording import known_calls
+from tests.deploy.recorded_calls import known_calls
 
 PROGRAMS = {
     "ServicePolicy": ("service",),

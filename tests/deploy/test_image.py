@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.replaying import PYTHON, Replay
+from tests.deploy.image_build import PYTHON, Replay
 from tests.engines.container import Container
 from tests.service import until
 

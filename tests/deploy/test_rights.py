@@ -3,7 +3,7 @@
 import pytest
 
 from tests.deploy.policies import PROGRAMS, documents, faults
-from tests.deploy.recording import known_calls
+from tests.deploy.recorded_calls import known_calls
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

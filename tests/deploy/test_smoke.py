@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.smoking import events_of, refusal, smoke
-from tests.deploy.tampering import Passed, body, on, status, tampering, without
+from tests.deploy.smoke_runs import events_of, refusal, smoke
+from tests.deploy.tampering_proxy import Passed, body, on, status, tampering, without
 from tests.service import Service, bearer, free_port
 
 

@@ -3,7 +3,7 @@
 import json
 from contextlib import closing
 
-from bench.cost.measuring import Measuring
+from bench.cost.measurements import Measuring
 from bench.cost.sheet import UNITS
 from inbox.store.dynamodb.connection import Connection
 from tests.engines.harnesses import DynamoDBHarness

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import requests
 
-from tests.engines.starting import started
+from tests.engines.processes import started
 from tests.service import free_port
 
 _HERE = Path(__file__).parent

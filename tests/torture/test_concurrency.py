@@ -6,9 +6,9 @@ import pytest
 import requests
 
 from tests.service import Service, bearer
-from tests.torture.accountant import Account, Class
-from tests.torture.crowd import Crowd
-from tests.torture.recounting import miscounted
+from tests.torture.counter_checks import miscounted
+from tests.torture.delivery_report import Account, Class
+from tests.torture.workload import Crowd
 
 PRODUCERS, POLLERS = 8, 16
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 
 from tests.service import Service
-from tests.torture.accountant import Account, Class
-from tests.torture.crowd import Crowd
-from tests.torture.recounting import miscounted, totals
+from tests.torture.counter_checks import miscounted, totals
+from tests.torture.delivery_report import Account, Class
+from tests.torture.workload import Crowd
 
 LEASE_SECONDS = 5
 

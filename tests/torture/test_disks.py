@@ -17,7 +17,7 @@ from inbox.domain.events import NewEvent
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.small_disk import SmallDisk
 from tests.service import INBOX, Service, bearer, until
-from tests.torture.witnesses import LIMIT, Witnesses
+from tests.torture.recording_clients import LIMIT, Witnesses
 
 
 def status_of(service: Service, path: str) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.service import Service
-from tests.torture.accountant import Account, Class
 from tests.torture.conftest import TENANTS
-from tests.torture.crowd import Crowd
+from tests.torture.delivery_report import Account, Class
 from tests.torture.fault_proxy import Fault, FaultProxy, Odds
+from tests.torture.workload import Crowd
 
 LEASE_SECONDS = 3
 # Each stops whoever made the call for seconds, so there are fewer of them.

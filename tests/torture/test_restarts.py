@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from tests.service import Service, until
-from tests.torture.accountant import Account, Class
-from tests.torture.crowd import Crowd
+from tests.torture.delivery_report import Account, Class
+from tests.torture.workload import Crowd
 
 
 def test_a_rolling_restart_loses_and_doubles_nothing(

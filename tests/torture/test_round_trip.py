@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.json_documents import exact
 from tests.service import Service, bearer
-from tests.torture.made_up_json import DOCUMENTS, EDGES, Document
+from tests.torture.json_strategies import DOCUMENTS, EDGES, Document
 
 AT_ONCE = 10
 

@@ -15,7 +15,7 @@ import requests
 from tests.e2e.consumers import Client
 from tests.exposition import Exposition
 from tests.service import INBOX, Service, until
-from tests.torture.raw import Connection, chunked, head, many, post
+from tests.torture.raw_http import Connection, chunked, head, many, post
 
 THREADS = 4
 # A body that the server reads before it runs the app, and one that the app is asked about first.

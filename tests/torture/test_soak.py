@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.service import Service
-from tests.torture.accountant import Account, Class
-from tests.torture.crowd import Crowd
+from tests.torture.delivery_report import Account, Class
 from tests.torture.plots import drawn
-from tests.torture.vitals import Vitals, grown, vitals
+from tests.torture.process_metrics import Vitals, grown, vitals
+from tests.torture.workload import Crowd
 
 PLOTS = Path(__file__).parents[2] / "build" / "torture"
 PRODUCERS, CONSUMERS = 8, 4

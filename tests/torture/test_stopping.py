@@ -16,7 +16,7 @@ import requests
 
 from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
-from tests.torture.raw import Connection, head, many, post
+from tests.torture.raw_http import Connection, head, many, post
 
 # Long enough for a request to reach its place.
 A_MOMENT_SECONDS = 0.5

@@ -14,7 +14,7 @@ from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
 from tests.service import Service, bearer
-from tests.torture.raw import Answer, Connection
+from tests.torture.raw_http import Answer, Connection
 
 SECRET = "my-payload"
 """Stands in every payload, and never in a log."""

@@ -9,7 +9,7 @@ from authorizer import sealing
 from authorizer.apikey import hash_of, mint
 from authorizer.resolver import KeyRecord, Principal
 from tests.torture.hostile.target import Target, Tenant, is_problem
-from tests.torture.raw import Answer
+from tests.torture.raw_http import Answer
 
 
 def basic(user: str, password: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.service import Service, bearer
-from tests.torture.accountant import ConsumerBook, ProducerBook
+from tests.torture.delivery_report import ConsumerBook, ProducerBook
 
 _BATCHES = (1, 1, 1, 1, 20, 50)
 _ANSWER_SECONDS = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 
-from bench.filling import PAYLOAD, RETENTION_SECONDS, TENANT
+from bench.sample_data import PAYLOAD, RETENTION_SECONDS, TENANT
 
 _INSERT = """
     INSERT INTO events (tenant_id, inbox, event_id, event_type, timestamp_ms, status, payload, expires_at_s)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from tests.service import Service
-from tests.torture.accountant import Account, ConsumerBook, ProducerBook, close
-from tests.torture.load import PATIENCE_SECONDS, PAUSE_SECONDS, Consumer, Line, Producer
+from tests.torture.clients import PATIENCE_SECONDS, PAUSE_SECONDS, Consumer, Line, Producer
+from tests.torture.delivery_report import Account, ConsumerBook, ProducerBook, close
 
 _LIMITS = (1, 7, 30, 100, 500)
 

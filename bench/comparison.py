@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from bench.driving import EVENT, EVENTS, PEEK, drive, request
+from bench.http_load import EVENT, EVENTS, PEEK, drive, request
 from bench.rounds import Bound, Goal, Round
 from bench.servers import Server, cpu_seconds, ours
 from bench.table import Measurement

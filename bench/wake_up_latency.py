@@ -6,7 +6,7 @@ import statistics
 import time
 from pathlib import Path
 
-from bench.driving import EVENT, request
+from bench.http_load import EVENT, request
 from bench.rounds import Round
 from bench.servers import Server, ours
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from tests.deploy.smoking import ended, events_of, smoke, started
-from tests.deploy.tampering import Passed, on, status, tampering
+from tests.deploy.smoke_runs import ended, events_of, smoke, started
+from tests.deploy.tampering_proxy import Passed, on, status, tampering
 from tests.service import Service, bearer
 
 
