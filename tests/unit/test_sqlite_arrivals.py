@@ -9,7 +9,7 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt
 from inbox.errors import StoreUnavailable
-from inbox.store.sqlite import SQLiteStore, arrivals, reopened_inboxes
+from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivals
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.unit.databases import ask, make_older
@@ -247,8 +247,8 @@ def test_only_events_that_are_undelivered_again_leave_a_row(path: Path, store: S
 
 
 def test_only_the_latest_rows_are_kept(path: Path, store: SQLiteStore) -> None:
-    names = [f"inbox-{number}" for number in range(reopened_inboxes._KEPT_ROWS + 5)]
-    store._database.write(lambda connection: reopened_inboxes.note_reopened(connection, "acme", names))
+    names = [f"inbox-{number}" for number in range(inboxes._MAX_REOPENED + 5)]
+    store._database.write(lambda connection: inboxes.note_reopened(connection, "acme", names))
 
-    assert ask(path, REOPENED) == reopened_inboxes._KEPT_ROWS
+    assert ask(path, REOPENED) == inboxes._MAX_REOPENED
     assert ask(path, "SELECT min(number) FROM reopened_inboxes") == 6

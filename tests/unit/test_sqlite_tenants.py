@@ -8,7 +8,7 @@ import pytest
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantSelection, TenantStatus
 from inbox.errors import EmailTaken
-from inbox.store.sqlite import SQLiteStore, migrations, tenant_audit, tenants
+from inbox.store.sqlite import SQLiteStore, migrations, tenants
 from inbox.store.sqlite.database import Parameters
 from tests.contract.samples import NOW, change, changed, tenant, updated
 
@@ -132,5 +132,5 @@ def test_a_tenant_is_found_by_its_email_in_an_index(store: SQLiteStore) -> None:
 
 
 def test_a_trail_is_read_from_its_end(store: SQLiteStore) -> None:
-    plan = plan_of(store, tenant_audit.NEWEST, {"tenant_id": "acme", "before": 9, "limit": 9})
+    plan = plan_of(store, tenants.AUDIT_LOG, {"tenant_id": "acme", "before": 9, "limit": 9})
     assert plan == ["SEARCH tenant_audit USING PRIMARY KEY (tenant_id=? AND number<?)"]

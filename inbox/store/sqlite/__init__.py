@@ -11,7 +11,7 @@ from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
 from inbox.store.sqlite.inboxes import SQLiteInboxes
 from inbox.store.sqlite.keys import SQLiteKeys
-from inbox.store.sqlite.settling import Settling
+from inbox.store.sqlite.leases import Settling
 from inbox.store.sqlite.tenants import SQLiteTenants
 
 

@@ -3,10 +3,10 @@
 import apsw
 
 from inbox.domain.stats import NO_COUNTS, Counts, Span, SpanCounts, UndeliveredSummary
-from inbox.store.sqlite.counting import add
+from inbox.store.sqlite.count_updates import add
 from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.leases import Settling
 from inbox.store.sqlite.rows import seconds
-from inbox.store.sqlite.settling import Settling
 
 _MAX_EXPIRED = 10_000
 

@@ -14,8 +14,8 @@ import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.shared_integer import SharedInteger
-from inbox.store.sqlite.disk_room import DiskRoom
-from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
+from inbox.store.sqlite.disk_space import DiskRoom
+from inbox.store.sqlite.errors import BROKEN, PASSING, unavailable
 from inbox.store.sqlite.files import real_path, refuse_empty, refuse_leftovers
 from inbox.store.sqlite.group_commit import Act, GroupCommit, T
 from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate

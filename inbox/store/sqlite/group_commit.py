@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
 
-from inbox.store.sqlite.disk_room import DiskRoom
-from inbox.store.sqlite.faults import BROKEN, PASSING, unavailable
+from inbox.store.sqlite.disk_space import DiskRoom
+from inbox.store.sqlite.errors import BROKEN, PASSING, unavailable
 
 T = TypeVar("T")
 Act = Callable[[apsw.Connection], T]

@@ -1,6 +1,7 @@
 """Named inboxes in SQLite."""
 
 import json
+from collections.abc import Iterable
 
 import apsw
 
@@ -109,3 +110,19 @@ def is_default_enabled(connection: apsw.Connection, tenant_id: str) -> bool:
 def _inbox(row: Row) -> Inbox:
     name, event_types, created_at_ms = row
     return Inbox(name, None if event_types is None else tuple(json.loads(event_types)), created_at_ms)
+
+
+# More than are written between two looks of a watch. What a watch misses, it finds within a second by a full look.
+_MAX_REOPENED = 1_000
+
+_INSERT_REOPENED = "INSERT INTO reopened_inboxes (tenant_id, inbox) VALUES (?, ?)"
+
+_TRIM_REOPENED = (
+    f"DELETE FROM reopened_inboxes WHERE number <= (SELECT max(number) FROM reopened_inboxes) - {_MAX_REOPENED}"
+)
+
+
+def note_reopened(connection: apsw.Connection, tenant_id: str, inboxes: Iterable[str]) -> None:
+    for inbox in inboxes:
+        connection.execute(_INSERT_REOPENED, (tenant_id, inbox))
+        connection.execute(_TRIM_REOPENED)

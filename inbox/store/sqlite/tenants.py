@@ -1,14 +1,23 @@
-"""Tenants in SQLite."""
+"""Tenants and their audit logs in SQLite."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import apsw
 
-from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelection, TenantStatus, email_key
+from inbox.domain.tenants import (
+    AuditAction,
+    AuditEntry,
+    Change,
+    Tenant,
+    TenantPosition,
+    TenantSelection,
+    TenantStatus,
+    email_key,
+)
 from inbox.errors import EmailTaken, NotAllowed, TenantExists
-from inbox.store.sqlite import tenant_audit
 from inbox.store.sqlite.database import Database, Row
 
 COLUMNS = (
@@ -54,7 +63,7 @@ class SQLiteTenants:
             if _is_taken(connection, tenant):
                 raise EmailTaken
             connection.execute(_INSERT, _values(tenant))
-            tenant_audit.append(connection, tenant.tenant_id, audit_entries)
+            append_audit(connection, tenant.tenant_id, audit_entries)
 
         self._database.write(act)
 
@@ -68,7 +77,7 @@ class SQLiteTenants:
             if taken and tenant.email != stored.email:
                 raise EmailTaken
             connection.execute(_UPDATE, _values(tenant) | ({"email_key": None} if taken else {}))
-            tenant_audit.append(connection, tenant.tenant_id, audit_entries)
+            append_audit(connection, tenant.tenant_id, audit_entries)
             return True
 
         return self._database.write(act)
@@ -84,7 +93,7 @@ class SQLiteTenants:
         return [tenant_of(row) for row in rows]
 
     def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
-        return tenant_audit.newest(self._database, tenant_id, limit, before)
+        return _audit_log(self._database, tenant_id, limit, before)
 
     def all(self) -> list[Tenant]:
         return [tenant_of(row) for row in self._database.read(_ALL)]
@@ -148,3 +157,48 @@ def _is_taken(connection: apsw.Connection, tenant: Tenant) -> bool:
         return False
     owner = connection.execute(_BY_EMAIL, (email_key(tenant.email),)).fetchone()
     return owner is not None and tenant_of(owner).tenant_id != tenant.tenant_id
+
+
+_INSERT_AUDIT = """
+    INSERT INTO tenant_audit (tenant_id, number, at_ms, by, action, changes, forced) VALUES (?, ?, ?, ?, ?, ?, ?)"""
+
+AUDIT_LOG = """
+    SELECT number, at_ms, by, action, changes, forced FROM tenant_audit
+    WHERE tenant_id = :tenant_id AND number < :before ORDER BY number DESC LIMIT :limit"""
+
+_MAX_NUMBER = 2**63 - 1
+
+
+def append_audit(connection: apsw.Connection, tenant_id: str, audit_entries: Sequence[AuditEntry]) -> None:
+    connection.executemany(
+        _INSERT_AUDIT,
+        [
+            (
+                tenant_id,
+                entry.number,
+                entry.at_ms,
+                entry.by,
+                entry.action,
+                json.dumps(dict(entry.changes)),
+                entry.forced,
+            )
+            for entry in audit_entries
+        ],
+    )
+
+
+def _audit_log(database: Database, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
+    place = {"tenant_id": tenant_id, "before": _MAX_NUMBER if before is None else before, "limit": limit}
+    return [_audit_entry(row) for row in database.read(AUDIT_LOG, place)]
+
+
+def _audit_entry(row: Row) -> AuditEntry:
+    number, at_ms, by, action, changes, forced = row
+    return AuditEntry(
+        number=number,
+        at_ms=at_ms,
+        by=by,
+        action=AuditAction(action),
+        changes={member: Change(*change) for member, change in json.loads(changes).items()},
+        forced=bool(forced),
+    )

@@ -1,20 +1,65 @@
-"""Who gets which undelivered events."""
+"""Peeks and claims of undelivered events, and claims that a client repeats."""
 
+import json
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
 from inbox.domain import exact_json, stats
-from inbox.domain.events import Order, Page, PageSize, Status, attempt_digest
-from inbox.store.sqlite import attempts
-from inbox.store.sqlite.attempts import Attempt
-from inbox.store.sqlite.counting import count_each
+from inbox.domain.events import ATTEMPT_MS, Order, Page, PageSize, Status, attempt_digest
+from inbox.store.sqlite.count_updates import count_each
 from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.leases import RUN_OUT, Settling
 from inbox.store.sqlite.rows import COLUMNS, as_stored, fitting, seconds
-from inbox.store.sqlite.settling import RUN_OUT, Settling
+
+KNOWN_ATTEMPT = f"""
+    SELECT claim_ids, seqs FROM attempts
+    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt AND at_ms > :now_ms - {ATTEMPT_MS}"""
+
+_REMEMBER = """
+    INSERT OR REPLACE INTO attempts (tenant_id, inbox, attempt, at_ms, claim_ids, seqs)
+    VALUES (:tenant_id, :inbox, :attempt, :now_ms, :claim_ids, :seqs)"""
+
+_ADD_CLAIM = """
+    UPDATE attempts SET claim_ids = :claim_ids
+    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt"""
+
+_PURGE_ATTEMPTS = f"""
+    DELETE FROM attempts WHERE (tenant_id, inbox, attempt) IN (
+        SELECT tenant_id, inbox, attempt FROM attempts WHERE at_ms <= ? - {ATTEMPT_MS} LIMIT ?)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The rows that the first claim took, and the ids of that claim and of those that took some of them anew."""
+
+    claim_ids: list[str]
+    seqs: list[int]
+
+
+def find_attempt(connection: apsw.Connection, place: dict[str, Any]) -> Attempt | None:
+    found = connection.execute(KNOWN_ATTEMPT, place).fetchone()
+    return Attempt(*map(json.loads, found)) if found else None
+
+
+def remember_attempt(connection: apsw.Connection, place: dict[str, Any], attempt: Attempt) -> None:
+    connection.execute(
+        _REMEMBER, {**place, "claim_ids": json.dumps(attempt.claim_ids), "seqs": json.dumps(attempt.seqs)}
+    )
+
+
+def add_claim(connection: apsw.Connection, place: dict[str, Any], attempt: Attempt, claim_id: str) -> None:
+    connection.execute(_ADD_CLAIM, {**place, "claim_ids": json.dumps([*attempt.claim_ids, claim_id])})
+
+
+def purge_attempts(connection: apsw.Connection, now_ms: int, limit: int) -> int:
+    connection.execute(_PURGE_ATTEMPTS, (now_ms, limit))
+    return connection.changes()
+
 
 _ELIGIBLE = """
     FROM events INDEXED BY events_by_status
@@ -23,7 +68,7 @@ _ELIGIBLE = """
 _ANY_ELIGIBLE = f"SELECT EXISTS (SELECT 1 {_ELIGIBLE})"
 
 _ANYTHING_TO_DO = f"""
-    SELECT EXISTS (SELECT 1 {_ELIGIBLE}) OR EXISTS ({RUN_OUT}) OR EXISTS ({attempts.KNOWN})"""
+    SELECT EXISTS (SELECT 1 {_ELIGIBLE}) OR EXISTS ({RUN_OUT}) OR EXISTS ({KNOWN_ATTEMPT})"""
 
 _PEEK = {
     Order.OLDEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY seq",
@@ -86,7 +131,7 @@ class Claiming:
         }
 
         def act(connection: apsw.Connection) -> _Taken:
-            first = attempts.find(connection, place) if attempt is not None else None
+            first = find_attempt(connection, place) if attempt is not None else None
             return _claim(connection, place, hands, size) if first is None else _again(connection, place, hands, first)
 
         rows, more = self._settling.write(tenant_id, inbox, now_ms, act)
@@ -100,7 +145,7 @@ def _claim(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
     seqs = [row[0] for row in fit]
     _take(connection, place, hands, seqs)
     if seqs and place["attempt"] is not None:
-        attempts.remember(connection, place, Attempt([hands["claim_id"]], seqs))
+        remember_attempt(connection, place, Attempt([hands["claim_id"]], seqs))
     return _these(connection, seqs), more
 
 
@@ -114,7 +159,7 @@ def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, 
     anew = [seq for seq, status, _ in rows if status == Status.UNDELIVERED]
     if anew:
         _take(connection, place, hands, anew)
-        attempts.add_claim(connection, place, first, hands["claim_id"])
+        add_claim(connection, place, first, hands["claim_id"])
     more = connection.execute(_ANY_ELIGIBLE, place).fetchone() == (True,)
     return _these(connection, [*kept, *anew]), more
 
