@@ -1,27 +1,27 @@
-"""What can go wrong, as classes. They know no HTTP: `inbox.api.problems` says what each becomes there.
+"""The errors of the service. They know nothing of HTTP: `inbox.api.problems` maps each to a response.
 
 InboxError
-├── InvalidRequest          members or parameters that break the contract, each with a pointer
-├── EventTooLarge           an event above the limit
-├── IdempotencyConflict     a key that already stands for another event
-├── NotFound                no such thing, or another tenant's
-├── AlreadyExists           a tenant of that id
-├── EmailTaken              an e-mail that belongs to another tenant
-├── NotAllowed              a request that makes no sense for this tenant
-├── WrongStep               a status transition that is not allowed
-├── TooManyKeys             a tenant's keys are limited
-├── Unauthenticated         no valid key
-├── TooManyFailures         an address that came without a valid key too often
-├── RateLimited             more requests than the tenant may make
-├── EventLeased             an event in somebody's hands, which a replay would take away
-├── TooManyInboxes          a tenant's inboxes are limited
-├── InboxExists             an inbox of that name, which the request must not replace
-├── InboxClosing            an inbox of that name is still being removed
-├── BackupFailed            a backup that cannot be made or put back; nothing has changed
-├── Overloaded              more request bodies than fit in memory at the same time; trying again may work
-├── StoreUnavailable        the store did not answer in time; trying again may work
-│   └── StoreFull           the disk has no room for the write
-└── SettingsError           settings that make no sense, or not on this machine
+├── InvalidRequest            invalid body members or parameters, each with a pointer
+├── EventTooLarge             an event is larger than the limit
+├── IdempotencyConflict       the idempotency key belongs to a different event
+├── NotFound                  does not exist, or belongs to another tenant
+├── TenantExists              the tenant ID is taken
+├── EmailTaken                the e-mail belongs to another tenant
+├── NotAllowed                the operation does not apply to this tenant or store
+├── InvalidStatusTransition   the tenant cannot change to that status
+├── TooManyKeys               the tenant has as many active keys as it may have
+├── Unauthenticated           no valid key
+├── TooManyFailures           too many requests without a valid key from one address
+├── RateLimited               more requests than the tenant may make
+├── EventLeased               a leased event cannot be replayed
+├── TooManyInboxes            the tenant has as many inboxes as it may have
+├── InboxExists               the inbox exists, and the request must not replace it
+├── InboxClosing              an inbox with that name is still being deleted
+├── BackupFailed              a backup or restore failed; nothing was changed
+├── Overloaded                request bodies take all of the memory that they may take; a retry may succeed
+├── StoreUnavailable          the store did not respond in time; a retry may succeed
+│   └── StoreFull             the disk has no room for the write
+└── SettingsError             invalid settings, or settings that do not work on this machine
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 
 
 class InboxError(Exception):
-    """The message is for the person who caused it, and quotes neither a key nor a payload."""
+    """The message is shown to the client or the operator. It never contains a key or a payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with a request: where (a JSON pointer, or a parameter's name) and why."""
+    """One entry of a problem's `errors`: a JSON pointer or the name of a parameter, and what is wrong there."""
 
     pointer: str
     detail: str
@@ -44,14 +44,14 @@ class InvalidRequest(InboxError):
     def __init__(
         self,
         field_errors: Sequence[FieldError],
-        detail: str = "The request does not have the form that this call takes.",
+        detail: str = "`errors` lists what is wrong with the request.",
     ) -> None:
         super().__init__(detail)
         self.field_errors = tuple(field_errors)
 
 
 class EventTooLarge(InboxError):
-    """`positions` says which of the events sent together."""
+    """`positions` are the indexes of the events in a batch."""
 
     def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
@@ -60,10 +60,10 @@ class EventTooLarge(InboxError):
 
 
 class IdempotencyConflict(InboxError):
-    """`positions` says which of the events sent together met another event under their key."""
+    """`positions` are the indexes of the conflicting events in a batch."""
 
     def __init__(self, positions: Sequence[int]) -> None:
-        super().__init__("The idempotency key was used for a different event before. Nothing was stored.")
+        super().__init__("The idempotency key was used for a different event. Nothing was stored.")
         self.positions = tuple(positions)
         self.field_errors: tuple[FieldError, ...] = ()
 
@@ -95,24 +95,24 @@ class TooManyKeys(InboxError):
 
 class Unauthenticated(InboxError):
     def __init__(self) -> None:
-        super().__init__("This call needs a valid API key.")
+        super().__init__("Send a valid API key as `Authorization: Bearer KEY`.")
 
 
 class TooManyFailures(InboxError):
     def __init__(self, wait_seconds: float) -> None:
-        super().__init__("Too many calls without a valid API key came from this address.")
+        super().__init__("Too many requests without a valid API key came from this address.")
         self.wait_seconds = wait_seconds
 
 
 class RateLimited(InboxError):
     def __init__(self, requests_per_second: int, wait_seconds: float) -> None:
-        super().__init__(f"The tenant may make {requests_per_second} requests a second.")
+        super().__init__(f"The tenant may make {requests_per_second} requests per second.")
         self.wait_seconds = wait_seconds
 
 
 class EventLeased(InboxError):
     def __init__(self) -> None:
-        super().__init__("The event is leased. It can be replayed once the lease is over.")
+        super().__init__("The event is leased. Replay it after the lease has ended.")
 
 
 class TooManyInboxes(InboxError):
@@ -134,7 +134,9 @@ class BackupFailed(InboxError):
 
 class Overloaded(InboxError):
     def __init__(self) -> None:
-        super().__init__("The service is parsing as many request bodies as fit in its memory. Nothing was changed.")
+        super().__init__(
+            "The service is parsing as many request bodies as fit in its memory. Nothing was changed. Try again."
+        )
 
 
 class StoreUnavailable(InboxError):

@@ -25,23 +25,23 @@ REQUEST_ID = "722cdd4e3df84a52869ccf216fc13da5"
 
 # What answers say of a problem where that is more than what it means.
 _DETAILS = {
-    "not-json": "It is not JSON from line 1, column 12 on.",
-    "unauthorized": "This call needs a valid API key.",
+    "not-json": "Invalid JSON at line 1, column 12.",
+    "unauthorized": "Send a valid API key as `Authorization: Bearer KEY`.",
     "tenant-inactive": "The tenant of this key is not active.",
     "prefetch-refused": "A prefetch would take events that nobody reads.",
-    "idempotency-conflict": "The idempotency key was used for a different event before. Nothing was stored.",
-    "event-leased": "The event is leased. It can be replayed once the lease is over.",
+    "idempotency-conflict": "The idempotency key was used for a different event. Nothing was stored.",
+    "event-leased": "The event is leased. Replay it after the lease has ended.",
     "too-many-inboxes": "A tenant has at most 50 inboxes.",
-    "too-many-keys": "The tenant has 100 keys that work.",
+    "too-many-keys": "The tenant has 100 active keys. Revoke one first.",
     "already-exists": "There is a tenant acme already.",
     "email-taken": "The e-mail belongs to another tenant.",
     "wrong-step": "Cannot change status from UNVALIDATED to REGISTERED. Allowed: VALIDATED, SUSPENDED.",
-    "not-allowed": "A key that no longer works cannot be rotated: make a new one.",
+    "not-allowed": "A revoked or expired key cannot be rotated. Create a new one.",
     "too-large": "The body is larger than 262144 bytes.",
     "unsupported-media-type": "The Content-Type has to be application/json.",
-    "invalid-request": "The request does not have the form that this call takes.",
-    "rate-limited": "The tenant may make 10 requests a second.",
-    "too-many-failures": "Too many calls without a valid API key came from this address.",
+    "invalid-request": "`errors` lists what is wrong with the request.",
+    "rate-limited": "The tenant may make 10 requests per second.",
+    "too-many-failures": "Too many requests without a valid API key came from this address.",
 }
 
 

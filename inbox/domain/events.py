@@ -1,10 +1,10 @@
-"""Events and their life, which each inbox keeps for itself. Pure.
+"""Events and their status, which each inbox tracks separately. Pure.
 
 POST /events ─▶ undelivered ──consume──▶ delivered
                  ▲   │  ▲                  ▲   │
    release, or   │   │  └──── replay ──────│───┘
-   the lease     │  lease                  │
-   runs out      │   ▼                     │
+   lease expires │  lease                  │
+                 │   ▼                     │
                 leased ───────ack──────────┘
                  └── lease lost or failed INBOX_MAX_DELIVERIES times ──▶ dead ── replay ──▶ undelivered
 """
@@ -20,8 +20,8 @@ DEFAULT_INBOX = "default"
 InboxKey = tuple[str, str]
 """Tenant ID and inbox name."""
 ATTEMPT_MS = 300_000
-"""How long a poll can be repeated under its attempt id."""
-# 500 events of the largest size would be 125 MB. Zapier takes answers of up to 20 MB.
+"""How long a poll can be repeated with the same `attempt`."""
+# Zapier accepts responses of up to 20 MB; 500 events of the largest size would be 125 MB.
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024
 
 _EVENT_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -40,14 +40,13 @@ class Order(StrEnum):
     NEWEST = "newest"
 
 
-# What is made for every event is a NamedTuple: a frozen dataclass takes six times as long to make.
+# Created for every event, so NamedTuples: a frozen dataclass takes six times as long to create.
 
 
 class NewEvent(NamedTuple):
-    """An event on its way into a store.
+    """An event to be stored. `payload` is its JSON text.
 
-    `payload` is its JSON text. `fingerprint` is there where the sender gave an idempotency key, and tells the same
-    event, sent again, from another one.
+    `fingerprint` is set if the producer sent an idempotency key: it differs for different events under the same key.
     """
 
     event_id: str
@@ -58,14 +57,14 @@ class NewEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """In whose hands an event is, and for how long. Every claim has an id of its own."""
+    """A consumer's hold on an event. Every claim has its own ID."""
 
     claim_id: str
     expires_at_ms: int
 
 
 class Event(NamedTuple):
-    """An event as an inbox has it. `payload` is its JSON text; `lease` is there while it is leased."""
+    """An event in an inbox. `payload` is its JSON text; `lease` is set while it is leased."""
 
     event_id: str
     event_type: str | None
@@ -80,7 +79,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Stands for one event under one lease."""
+    """Proof of one lease of one event."""
 
     inbox: str
     event_id: str
@@ -89,7 +88,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which events of an inbox: None leaves a question open. From `since_ms` on, and before `until_ms`."""
+    """Events of an inbox, from `since_ms` on and before `until_ms`. None means any."""
 
     inbox: str = DEFAULT_INBOX
     status: Status | None = None
@@ -99,10 +98,10 @@ class Selection:
 
 
 class PutResult(NamedTuple):
-    """What a store did with a new event: kept it, or found that it has it already.
+    """A new event that was stored, or found under its idempotency key if `replayed` is True.
 
-    `status` is the one that the event got in `default` when it was put: delivered if `default` was off. For a repeat
-    it is undelivered once such an event has been replayed.
+    `status` is the event's first status in `default`: delivered if `default` was disabled. For a repeated event it is
+    undelivered once that event has been replayed.
     """
 
     event_id: str
@@ -114,7 +113,7 @@ class PutResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvent:
-    """An event with all that a store keeps of it, on its way into another store. `number` rises along the inbox."""
+    """An event with everything that a store knows about it. `number` increases along the inbox."""
 
     number: int
     event: Event
@@ -125,7 +124,7 @@ class ExportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """How many records a store wrote, and the ids of those that it has no room for."""
+    """The number of events written, and the IDs of those too large for the store."""
 
     written: int
     too_large: list[str]
@@ -133,7 +132,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class PageSize:
-    """At most `events` of them, and no further one once their payloads come to `payload_bytes`."""
+    """Up to `events` events; none is added after their payloads have reached `payload_bytes`."""
 
     events: int
     payload_bytes: int
@@ -141,7 +140,7 @@ class PageSize:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events in order, and whether there are more behind them."""
+    """Events in order. `more` is True if others follow."""
 
     events: list[Event]
     more: bool
@@ -149,7 +148,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Events in order, and where to go on, in the store's own words; None at the end."""
+    """Events in order. `position` continues the list, in a format of the store; None at the end."""
 
     events: list[Event]
     position: str | None
@@ -157,7 +156,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """How many events are undelivered again, and whether there are more of that selection."""
+    """The number of replayed events. `more` is True if the selection has others."""
 
     count: int
     more: bool
@@ -172,20 +171,20 @@ def random_event_id() -> str:
 
 
 def keyed_event_id(tenant_id: str, idempotency_key: str) -> str:
-    """The same id for the same tenant and key, so that a store finds the first event by its primary key."""
+    """Returns the same ID for the same tenant and key, so that a store finds the first event by its primary key."""
     return str(uuid.uuid5(uuid.uuid5(_NAMESPACE, tenant_id), idempotency_key))
 
 
 def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
-    """The id of one event of a batch that was sent with one key for the whole."""
+    """Returns the ID of one event of a batch that has an idempotency key."""
     return str(uuid.uuid5(uuid.UUID(keyed_event_id(tenant_id, idempotency_key)), str(position)))
 
 
 def fingerprint(event_type: str | None, canonical_payload: bytes) -> "hashlib._Hash":
-    """Returns a hash that is equal for equal events. A type has no newline, so it cannot run into the payload."""
+    """Returns a hash that is equal for equal events. A type contains no newline, so the parts cannot be confused."""
     return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload)
 
 
 def attempt_digest(attempt: str) -> str:
-    """What is stored of a client's own text: it may be anything, a key put there by mistake too."""
+    """Returns a hash to store in place of the client's text, which may be an API key sent by mistake."""
     return hashlib.sha256(attempt.encode()).hexdigest()

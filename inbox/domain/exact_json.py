@@ -1,7 +1,7 @@
-"""What counts as JSON here, and how it is kept exact.
+"""Parsing and writing JSON without changing it. Pure.
 
-Stricter than most parsers: NaN, Infinity, a member name given twice, a lone surrogate and more than 32 levels are
-not JSON. Numbers are never computed with, so they stay the text they came as: 1.0, 1e999 and 40 digits survive.
+Stricter than most parsers: it refuses NaN, Infinity, duplicate member names, lone surrogates and more than 32 levels.
+Numbers keep their text: 1.0, 1e999 and 40 digits survive.
 """
 
 import re
@@ -14,8 +14,8 @@ import orjson
 
 MAX_DEPTH = 32
 
-# Most elements of an array are shorter than this, and a short part of its text is quick to copy.
-_USUAL_CHARS = 65_536
+# Most elements of an array are shorter, and a short part of the text is quick to copy.
+_FIRST_CHARS = 65_536
 # If a text is cut off within a word, a number or an escape, the decoder reports an error at most this far from its end.
 _LONGEST_TOKEN = 16
 # At the end of a cut-off text the decoder reads `1e+` as the number 1. A number counts only if enough text follows.
@@ -24,11 +24,11 @@ _space = re.compile(r"[ \t\r\n]*").match
 
 
 class NotJSON(ValueError):
-    """The text is not JSON as this service takes it; the message says why and quotes nothing of it."""
+    """The text is not acceptable JSON. The message gives the reason and quotes none of the text."""
 
 
 class NotAnArray(ValueError):
-    """The text is no array."""
+    pass
 
 
 class ElementTooLarge(ValueError):
@@ -79,7 +79,7 @@ def _parse_element(text: str, start: int, max_chars: int, position: int) -> tupl
 
     The decoder only sees a part of the text, which grows until it holds the value or more than `max_chars` allows.
     """
-    size = min(_USUAL_CHARS, max_chars)
+    size = min(_FIRST_CHARS, max_chars)
     while True:
         part = text[start : start + size]
         is_cut_off = start + size < len(text)
@@ -124,7 +124,7 @@ def _decode(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
-        raise NotJSON(f"The body is not UTF-8 (byte {error.start}).") from None
+        raise NotJSON(f"The body is not valid UTF-8 at byte {error.start}.") from None
 
 
 def _skip_space(text: str, index: int) -> int:
@@ -133,22 +133,22 @@ def _skip_space(text: str, index: int) -> int:
 
 
 def dump(document: Any) -> bytes:
-    """The shortest JSON text of a document, members in the order they came in."""
+    """Returns the shortest JSON text of a document, with members in their order."""
     return orjson.dumps(document)
 
 
 def dump_canonical(document: Any) -> bytes:
-    """The same text for documents that differ in the order of members and in white space only."""
+    """Returns the same text for documents that differ only in white space and in the order of members."""
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 def splice(text: bytes | str) -> orjson.Fragment:
-    """A piece of finished JSON, to be put into a document as it is."""
+    """Returns JSON text that `dump` inserts into a document unchanged."""
     return orjson.Fragment(text)
 
 
 def whole_number(value: Any) -> int | None:
-    """The number in a parsed document, where it has up to 15 digits and nothing else; otherwise None."""
+    """Returns a parsed number as int if it is written with 1 to 15 digits and nothing else, otherwise None."""
     if not isinstance(value, orjson.Fragment):
         return None
     text = orjson.dumps(value)
@@ -156,14 +156,14 @@ def whole_number(value: Any) -> int | None:
 
 
 def _not_json(text: str, index: int) -> NotJSON:
-    place = JSONDecodeError("", text, index)
-    return NotJSON(f"It is not JSON from line {place.lineno}, column {place.colno} on.")
+    error = JSONDecodeError("", text, index)
+    return NotJSON(f"Invalid JSON at line {error.lineno}, column {error.colno}.")
 
 
 def _check(document: Any, text: str, max_depth: int, outer_levels: int = 0) -> None:
-    """Refuses what the decoder accepts and this service does not. `text` is the document's."""
+    """Refuses documents that the decoder accepts and this service does not. `text` is the document's."""
     levels = max_depth - outer_levels
-    # The opening brackets bound the depth from above, which settles nearly every body with two quick counts.
+    # Depth cannot exceed the number of opening brackets. Two quick counts are enough for nearly every body.
     if text.count("{") + text.count("[") > levels and _is_deeper(document, levels):
         raise NotJSON(_too_deep(max_depth))
     if "\\u" in text:
@@ -190,13 +190,13 @@ def _refuse_lone_surrogates(document: Any) -> None:
     try:
         orjson.dumps(document)
     except TypeError:
-        raise NotJSON("A string holds half of a surrogate pair.") from None
+        raise NotJSON("A string contains half of a surrogate pair.") from None
 
 
-def _members_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(members)
     if len(document) != len(members):
-        raise NotJSON("An object has two members of the same name.")
+        raise NotJSON("An object has two members with the same name.")
     return document
 
 
@@ -205,7 +205,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER = JSONDecoder(
-    object_pairs_hook=_members_once,
+    object_pairs_hook=_unique_members,
     parse_float=splice,
     parse_int=splice,
     parse_constant=_refuse_constant,

@@ -1,4 +1,4 @@
-"""Receipts as the text that consumers hold: opaque, and safe in a URL. Pure."""
+"""Receipts as opaque, URL-safe text. Pure."""
 
 import base64
 import uuid
@@ -15,12 +15,12 @@ def receipt_text(receipt: Receipt) -> str:
 
 
 def parse_receipt(text: str) -> Receipt | None:
-    """The receipt that has exactly this text; None where no receipt has."""
+    """Returns the receipt with exactly this text, or None if `text` is not a receipt."""
     try:
         packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         event_id, claim_id, inbox = packed[:_ID_BYTES], packed[_ID_BYTES : 2 * _ID_BYTES], packed[2 * _ID_BYTES :]
         receipt = Receipt(inbox.decode("ascii"), str(uuid.UUID(bytes=event_id)), claim_id.hex())
     except ValueError:
         return None
-    # The decoder skips what it does not know, and ignores the last bits.
+    # The decoder skips unknown characters and ignores the last bits, so other texts decode to the same receipt.
     return receipt if is_inbox_name(receipt.inbox) and receipt_text(receipt) == text else None

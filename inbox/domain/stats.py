@@ -1,4 +1,4 @@
-"""What becomes of events, in numbers: by inbox and event type, for each hour and day in UTC. Pure."""
+"""Statistics: counts by inbox and event type, for each hour and day in UTC. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -7,16 +7,15 @@ from operator import add
 from typing import NamedTuple
 
 MAX_TYPES = 50
-"""So many types are counted each by itself in an hour or a day, and the further ones together."""
-OTHER_TYPES = "*"
-"""Stands for them: no event can have it for its type."""
+"""Event types counted separately in an hour or a day. Others are counted together as OTHER_TYPES."""
+OTHER_TYPES = "*"  # Not a valid event type.
 
 _HOUR_MS = 3_600_000
 _DAY_MS = 24 * _HOUR_MS
 
 
 class Span(StrEnum):
-    """Its length, and how long its counts are kept: of days for a year and somewhat more, to compare."""
+    """An hour or a day, with its length and how long its counts are kept."""
 
     HOUR = "hour", _HOUR_MS, 3 * _DAY_MS
     DAY = "day", _DAY_MS, 400 * _DAY_MS
@@ -34,7 +33,7 @@ class Span(StrEnum):
 
 
 class Counts(NamedTuple):
-    """How often each thing happened. `bytes` are those of the payloads received."""
+    """`bytes` is the size of the received payloads."""
 
     received: int = 0
     delivered: int = 0
@@ -62,7 +61,7 @@ def received(payload_bytes: int) -> Counts:
 
 
 class CountChanges:
-    """What is being added up, for each inbox and type, and how many more or fewer of an inbox can be had."""
+    """Changes to the counts of each inbox and type, and to the number of undelivered events of each inbox."""
 
     def __init__(self) -> None:
         self.counts: dict[tuple[str, str | None], Counts] = {}
@@ -75,7 +74,7 @@ class CountChanges:
 
 
 class SpanCounts(NamedTuple):
-    """What happened to events of one type in the hour or day that begins then."""
+    """The counts of one event type in the hour or day that starts at `start_ms`."""
 
     start_ms: int
     event_type: str | None
@@ -84,7 +83,7 @@ class SpanCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UndeliveredSummary:
-    """How many events of an inbox a claim could take, and when the oldest of them came."""
+    """The number of events that a claim could return, and the timestamp of the oldest."""
 
     count: int
     oldest_ms: int | None

@@ -13,9 +13,9 @@ def _ignore(_: object) -> None:
 
 @dataclass(slots=True)
 class Arrivals:
-    """`listener` is called with an inbox when this process has stored, released or replayed events in it.
+    """Calls `listener` with an inbox in which this process has stored, released or replayed events.
 
-    `watch` notices the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or
+    `watch` reports the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or
     stops waiting.
     """
 

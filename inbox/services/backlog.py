@@ -1,4 +1,4 @@
-"""What waits: for each inbox that is on and has something to hand out, since when."""
+"""The oldest claimable event of each enabled inbox."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _OLDEST_ONE = PageSize(1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An inbox, and its oldest event that a poll could take."""
+    """An inbox and its oldest claimable event."""
 
     tenant_id: str
     inbox: str
@@ -29,7 +29,7 @@ class Backlog:
         self._now_ms = now_ms
 
     def waiting(self) -> Iterator[Waiting]:
-        """Leaves out suspended and deleted tenants, whose keys are refused, and `default` while it is off."""
+        """Yields every inbox with claimable events, except of suspended and deleted tenants."""
         for tenant in self._tenants.all():
             if tenant.has_access:
                 yield from self._of_tenant(tenant.tenant_id)
@@ -39,6 +39,6 @@ class Backlog:
         for inbox in (*default, *(each.name for each in self._inboxes.all(tenant_id))):
             now_ms = self._now_ms()
             for event in self._events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, now_ms).events:
-                # Where machines do not quite agree on the time, an event may be from a moment that is yet to come.
+                # Clocks of machines differ, so an event may be from the future.
                 age_seconds = max(now_ms - event.timestamp_ms, 0) // 1000
                 yield Waiting(tenant_id, inbox, event.timestamp_ms, age_seconds)

@@ -1,4 +1,4 @@
-"""Looking back: events in whatever status, replayed or erased."""
+"""Listing, replaying and erasing events, whatever their status."""
 
 import base64
 import hashlib
@@ -11,12 +11,12 @@ from inbox.services.inboxes import require_inbox
 from inbox.store.interface import EventStore, InboxStore
 
 _MAX_REPLAYED = 1000
-_SEAL_BYTES = 12
+_DIGEST_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """Events in order, and a cursor for those behind them; None at the end."""
+    """Events in order. `cursor` continues the list; None at its end."""
 
     events: list[Event]
     cursor: str | None
@@ -38,27 +38,27 @@ class HistoryService:
         self._now_ms = now_ms
 
     def list(self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None) -> EventPage:
-        """The selected events, from the beginning or from where a cursor for just these goes on."""
-        question = repr((tenant_id, astuple(selection), str(order)))
-        after = None if cursor is None else _position(cursor, question)
+        """Returns a page of the selected events. Raises InvalidRequest if `cursor` belongs to another selection."""
+        query = repr((tenant_id, astuple(selection), str(order)))
+        after = None if cursor is None else _position_in(cursor, query)
         require_inbox(self._inboxes, tenant_id, selection.inbox)
         size = PageSize(limit, MAX_PAYLOAD_BYTES)
         listing = self._store.page(tenant_id, selection, order, size, after, self._now_ms())
-        return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, question))
+        return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, query))
 
     def get(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         require_inbox(self._inboxes, tenant_id, inbox)
-        return _there(self._store.get(tenant_id, inbox, event_id, self._now_ms()))
+        return _required(self._store.get(tenant_id, inbox, event_id, self._now_ms()))
 
     def replay(self, tenant_id: str, inbox: str, event_id: str) -> Event:
-        """Makes the event undelivered again. EventLeased while it is in somebody's hands."""
+        """Makes the event undelivered again. Raises EventLeased if it is leased."""
         require_inbox(self._inboxes, tenant_id, inbox)
-        replayed = _there(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
+        replayed = _required(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
         self._on_arrival(tenant_id, inbox)
         return replayed
 
     def replay_all(self, tenant_id: str, selection: Selection) -> ReplayResult:
-        """The same for the selected events that are delivered or dead, as many as one call should do."""
+        """Replays up to 1000 of the selected events that are delivered or dead."""
         require_inbox(self._inboxes, tenant_id, selection.inbox)
         replayed = self._store.replay_all(tenant_id, selection, _MAX_REPLAYED, self._now_ms())
         self._on_arrival(tenant_id, selection.inbox)
@@ -67,29 +67,27 @@ class HistoryService:
     def erase(self, tenant_id: str, event_id: str) -> None:
         """Deletes the event in every inbox."""
         if not self._store.erase(tenant_id, event_id, self._now_ms()):
-            raise NotFound("There is no event of that id.")
+            raise NotFound("The event does not exist.")
 
 
-def _there(event: Event | None) -> Event:
+def _required(event: Event | None) -> Event:
     if event is None:
-        raise NotFound("There is no event of that id.")
+        raise NotFound("The event does not exist.")
     return event
 
 
-def _cursor(position: str, question: str) -> str:
-    return base64.urlsafe_b64encode(_seal(position, question) + position.encode()).rstrip(b"=").decode()
+def _cursor(position: str, query: str) -> str:
+    # The digest ties a position to its query. It needs no secret: a forged cursor only points to another position in
+    # the client's own list.
+    digest = hashlib.blake2b(f"{query}\n{position}".encode(), digest_size=_DIGEST_BYTES).digest()
+    return base64.urlsafe_b64encode(digest + position.encode()).rstrip(b"=").decode()
 
 
-def _position(cursor: str, question: str) -> str:
+def _position_in(cursor: str, query: str) -> str:
     try:
-        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[_SEAL_BYTES:].decode()
+        position = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[_DIGEST_BYTES:].decode()
     except ValueError:
         position = ""
-    if not position or _cursor(position, question) != cursor:
-        raise InvalidRequest([FieldError("/cursor", "Goes on from no earlier answer to the same question.")])
+    if not position or _cursor(position, query) != cursor:
+        raise InvalidRequest([FieldError("/cursor", "Not a cursor of this list with these parameters.")])
     return position
-
-
-def _seal(position: str, question: str) -> bytes:
-    """Ties a position to its question. No secret: whoever makes one up only gets to another place in his own list."""
-    return hashlib.blake2b(f"{question}\n{position}".encode(), digest_size=_SEAL_BYTES).digest()

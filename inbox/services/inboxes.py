@@ -1,4 +1,4 @@
-"""Named inboxes, each with its own copy of every matching event, and turning `default` on or off."""
+"""Named inboxes, each with its own copy of every matching event, and enabling or disabling `default`."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.inboxes import Inbox, is_inbox_name
 from inbox.errors import FieldError, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
+from inbox.services.tenants import find_tenant
 from inbox.store.interface import InboxStore, TenantStore
 
-_COPIES_A_STEP = 500
+_STEP_EVENTS = 500
 _MAX_SECONDS = 10
 
 
 def require_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> None:
-    """NotFound unless the tenant has that inbox. Everybody has `default`."""
+    """Raises NotFound unless the tenant has the inbox. Every tenant has `default`."""
     if name != DEFAULT_INBOX:
         find_inbox(inboxes, tenant_id, name)
 
@@ -21,12 +22,12 @@ def require_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> None:
 def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
     found = inboxes.get(tenant_id, name) if is_inbox_name(name) else None
     if found is None:
-        raise NotFound("There is no inbox of that name.")
+        raise NotFound("The inbox does not exist.")
     return found
 
 
 class InboxService:
-    """`on_deletion` is called with the tenant ID and the inbox when one is removed."""
+    """`on_deletion` is called with the tenant ID and the name of a deleted inbox."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class InboxService:
         *,
         replace: bool = True,
     ) -> tuple[Inbox, bool]:
-        """Creates the inbox, or changes which events it takes. `default` can only be turned on or off.
+        """Creates the inbox, or changes which events it takes. `default` can only be enabled or disabled.
 
         Returns the inbox, and True if it is new. Raises InboxExists if it exists and `replace` is False.
         """
@@ -61,17 +62,17 @@ class InboxService:
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
             raise InvalidRequest(
-                [FieldError("/name", "Has to be 1 to 63 of a-z 0-9 and hyphens, and not begin with a hyphen.")]
+                [FieldError("/name", "Must be 1 to 63 of a-z, 0-9 and hyphens, and not begin with a hyphen.")]
             )
         if enabled is not None:
-            raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be turned on or off.")])
+            raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be enabled or disabled.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self._now_ms())
         try:
             new = self._store.save(tenant_id, inbox, replace=replace)
         except InboxClosing:
-            self._clear(tenant_id, name)
+            self._delete_copies(tenant_id, name)
             new = self._store.save(tenant_id, inbox, replace=replace)
-        # One that was there already keeps the time of its making.
+        # An inbox that existed keeps its creation time.
         return self._store.get(tenant_id, name) or inbox, new
 
     def get(self, tenant_id: str, name: str) -> Inbox:
@@ -84,13 +85,13 @@ class InboxService:
         return self._store.all(tenant_id)
 
     def delete(self, tenant_id: str, name: str) -> None:
-        """Removes the inbox with all of its copies. StoreUnavailable where they are too many: repeating it goes on."""
+        """Deletes the inbox and its events. Raises StoreUnavailable if they are too many for one request; repeat it."""
         if name == DEFAULT_INBOX:
-            raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only turned off.")])
+            raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only disabled.")])
         if not is_inbox_name(name) or not self._store.close(tenant_id, name):
-            raise NotFound("There is no inbox of that name.")
+            raise NotFound("The inbox does not exist.")
         self._on_removal(tenant_id, name)
-        self._clear(tenant_id, name)
+        self._delete_copies(tenant_id, name)
 
     def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:
         if event_types is not None:
@@ -102,14 +103,13 @@ class InboxService:
         return inbox
 
     def _default(self, tenant_id: str, enabled: bool) -> Inbox:
-        """It exists as long as its tenant."""
-        tenant = self._tenants.get(tenant_id)
-        if tenant is None:
-            raise NotFound(f"There is no tenant {tenant_id}.")
-        return Inbox(DEFAULT_INBOX, None, tenant.created_at_ms, enabled)
+        created_at_ms = find_tenant(self._tenants, tenant_id).created_at_ms
+        return Inbox(DEFAULT_INBOX, None, created_at_ms, enabled)
 
-    def _clear(self, tenant_id: str, name: str) -> None:
+    def _delete_copies(self, tenant_id: str, name: str) -> None:
         deadline = self._seconds() + _MAX_SECONDS
-        while self._store.delete_copies(tenant_id, name, _COPIES_A_STEP) == _COPIES_A_STEP:
+        while self._store.delete_copies(tenant_id, name, _STEP_EVENTS) == _STEP_EVENTS:
             if self._seconds() > deadline:
-                raise StoreUnavailable("The inbox holds more events than could be deleted in one call.")
+                raise StoreUnavailable(
+                    "The inbox has more events than one request can delete. Repeat the request to continue."
+                )

@@ -1,4 +1,4 @@
-"""The keys of tenants: made, listed, rotated, revoked."""
+"""Creating, listing, rotating and revoking API keys."""
 
 import secrets
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ from inbox.errors import FieldError, InvalidRequest, NotAllowed, NotFound, TooMa
 from inbox.services.tenants import find_tenant
 from inbox.store.interface import KeyStore, TenantStore
 
-_FORGOTTEN_AT_A_TIME = 10
+_MAX_DELETED = 10
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """`key` is the only copy there is: what is stored is its hash."""
+    """`key` is the only copy of the key: the store has its hash."""
 
     key: str
     metadata: ApiKey
@@ -39,17 +39,17 @@ class KeyService:
         if Scope.ADMIN in scopes and tenant_id != SYSTEM_TENANT:
             raise NotAllowed(f"Only keys of the tenant {SYSTEM_TENANT} can have the scope {Scope.ADMIN}.")
         if not is_name(name):
-            raise NotAllowed(f"A name has at most {MAX_NAME} printable characters.")
+            raise NotAllowed(f"The name must have up to {MAX_NAME} printable characters.")
         lifetime_ms = None if expires_at_ms is None else expires_at_ms - self._now_ms()
         if lifetime_ms is not None and lifetime_ms <= 0:
-            raise InvalidRequest([FieldError("/expires_at", "Has to be in the future.")])
+            raise InvalidRequest([FieldError("/expires_at", "Must be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
         self._keys.create(new.metadata)
         return new
 
     def list(self, tenant_id: str) -> list[ApiKey]:
-        """Every key of the tenant, the oldest first, those that no longer work too."""
+        """Returns every key of the tenant, including revoked and expired ones, oldest first."""
         find_tenant(self._tenants, tenant_id)
         return [key.as_of(self._now_ms()) for key in self._keys.all(tenant_id)]
 
@@ -60,7 +60,7 @@ class KeyService:
         return key
 
     def get_own(self, tenant_id: str, key_id: str) -> ApiKey:
-        """Another tenant's looks as if it did not exist."""
+        """Raises NotFound also if the key belongs to another tenant."""
         key = self.get(key_id)
         if key.tenant_id != tenant_id:
             raise _no_key()
@@ -71,26 +71,26 @@ class KeyService:
         self._keys.revoke(key_id)
 
     def rotate(self, key_id: str, overlap_seconds: int) -> NewKey:
-        """A key like this one, with as long a life, while this one goes on working for so many seconds and no more."""
+        """Creates a key with the same name, scopes and lifetime. The old key expires after `overlap_seconds`."""
         old = self.get(key_id)
         self._make_room(old.tenant_id)
         new = self._mint(old.tenant_id, old.name, old.scopes, old.lifetime_ms)
         if not self._keys.rotate(key_id, new.metadata, new.metadata.created_at_ms + overlap_seconds * 1000):
-            raise NotAllowed("A key that no longer works cannot be rotated: make a new one.")
+            raise NotAllowed("A revoked or expired key cannot be rotated. Create a new one.")
         return new
 
     def _make_room(self, tenant_id: str) -> None:
-        """Those who come at the same moment may go past the limit by a few, and that does no harm."""
+        # Concurrent requests may exceed the limit by a few keys, which does no harm.
         keys = self.list(tenant_id)
-        ended = [key for key in keys if key.status is not KeyStatus.ACTIVE]
-        if len(keys) - len(ended) >= MAX_KEYS:
-            raise TooManyKeys(f"The tenant has {MAX_KEYS} keys that work.")
-        for key in ended[:-MAX_KEYS][:_FORGOTTEN_AT_A_TIME]:
+        inactive = [key for key in keys if key.status is not KeyStatus.ACTIVE]
+        if len(keys) - len(inactive) >= MAX_KEYS:
+            raise TooManyKeys(f"The tenant has {MAX_KEYS} active keys. Revoke one first.")
+        for key in inactive[:-MAX_KEYS][:_MAX_DELETED]:
             self._keys.delete(key.key_id)
 
     def _mint(self, tenant_id: str, name: str, scopes: frozenset[Scope], lifetime_ms: int | None) -> NewKey:
         key, now_ms = apikey.mint(), self._now_ms()
-        about = ApiKey(
+        metadata = ApiKey(
             key_id=f"key_{secrets.token_hex(8)}",
             key_hash=apikey.hash_of(key),
             tenant_id=tenant_id,
@@ -102,9 +102,9 @@ class KeyService:
             lifetime_ms=lifetime_ms,
             hint=apikey.hint_of(key),
         )
-        return NewKey(key, about)
+        return NewKey(key, metadata)
 
 
 def _no_key() -> NotFound:
-    # Without the id: it may be a key, put there by mistake.
-    return NotFound("There is no key of that id.")
+    # Without the ID: a client may have sent a key in its place.
+    return NotFound("The key does not exist.")

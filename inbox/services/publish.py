@@ -1,4 +1,4 @@
-"""Sending: events go in."""
+"""Sending events."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from inbox.store.interface import EventStore
 
 
 class Submission(NamedTuple):
-    """An event as somebody sent it. `payload` is a parsed JSON object."""
+    """An event as the producer sent it. `payload` is a parsed JSON object."""
 
     payload: dict[str, Any]
     event_type: str | None = None
@@ -35,16 +35,16 @@ class PublishService:
         self._retention_seconds = retention_days * 86_400
 
     def send(self, tenant_id: str, submission: Submission) -> events.PutResult:
-        """Stores one event. IdempotencyConflict where its key stands for another one."""
+        """Stores one event. Raises IdempotencyConflict if its idempotency key belongs to a different event."""
         return self._put(tenant_id, [_new_event(tenant_id, submission)])[0]
 
     def send_batch(
         self, tenant_id: str, submissions: Iterable[Submission], batch_key: str | None
     ) -> list[events.PutResult]:
-        """Stores all of them, or refuses all. `batch_key` makes those repeatable that bring no key of their own.
+        """Stores all of the events or none. `batch_key` is the idempotency key of events without their own.
 
-        Each submission is turned into its stored form before the next one is asked for: a parsed payload takes many
-        times the memory of its text.
+        Each submission is serialised before the next one is parsed: a parsed payload takes many times the memory of
+        its text.
         """
         under_batch_key: dict[int, hashlib._Hash] = {}
 
@@ -56,7 +56,7 @@ class PublishService:
 
         try:
             new_events = [new_event(submission, position) for position, submission in enumerate(submissions)]
-            # The size makes a longer or shorter batch under the same key another one.
+            # With the number of events, a longer or shorter batch under the same key is a different one.
             size = b"%d" % len(new_events)
             for position, fingerprint in under_batch_key.items():
                 fingerprint.update(size)
@@ -74,7 +74,7 @@ class PublishService:
             conflict.field_errors = tuple(
                 FieldError(
                     f"/{position}" if position in under_batch_key else f"/{position}/idempotency_key",
-                    "The key stands for another event.",
+                    "The key was used for a different event.",
                 )
                 for position in conflict.positions
             )

@@ -1,6 +1,6 @@
 """Readiness of the store, checked at most once a second.
 
-`/readyz` needs no key, and a check writes and syncs. Without a cache a flood of calls would take the disk's whole
+`/readyz` needs no key, and a check writes and syncs. Without a cache a flood of requests would use up the disk's
 throughput.
 """
 

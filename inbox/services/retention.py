@@ -1,4 +1,4 @@
-"""Retention: what is past its time is deleted, a little at a time so that sending always comes first."""
+"""Purges expired rows, in small steps so that requests are not delayed."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from inbox.store.interface import EventStore
 
-_ROWS_A_STEP = 100
+_STEP_ROWS = 100
 _PAUSE_SECONDS = 0.02
 
 
@@ -16,15 +16,15 @@ class Retention:
         self._now_ms = now_ms
 
     def purge(self, pause: Callable[[float], object] = time.sleep) -> Iterator[int]:
-        """Deletes to the end, and says after each step how many rows it was."""
-        while (deleted := self._store.purge(self._now_ms(), _ROWS_A_STEP)) > 0:
+        """Deletes all expired rows. Yields the number of rows after each step."""
+        while (deleted := self._store.purge(self._now_ms(), _STEP_ROWS)) > 0:
             yield deleted
-            if deleted < _ROWS_A_STEP:
+            if deleted < _STEP_ROWS:
                 return
             pause(_PAUSE_SECONDS)
 
     def purge_until(self, stopping: threading.Event) -> None:
-        """The same, unless it is told to stop before the end."""
+        """Deletes all expired rows, or stops early when `stopping` is set."""
         for _ in self.purge(stopping.wait):
             if stopping.is_set():
                 return

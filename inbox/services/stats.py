@@ -1,4 +1,4 @@
-"""Figures of an inbox: what waits now, and what became of events by hour, day and type."""
+"""Statistics of an inbox: undelivered events now, and counts by hour, day and event type."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -8,22 +8,22 @@ from functools import reduce
 from typing import TypeVar
 
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
-from inbox.errors import NotFound
 from inbox.services.inboxes import require_inbox
+from inbox.services.tenants import find_tenant
 from inbox.store.interface import CounterStore, InboxStore, TenantStore
 
 Key = TypeVar("Key")
 
 
 class Window(StrEnum):
-    """The current hour or day is the last of it."""
+    """Ends with the current hour or day."""
 
     DAY = "24h"
     WEEK = "7d"
     MONTH = "30d"
 
 
-# How many of them an answer shows; the first of the two is what totals are taken from.
+# The number of hours and days in a response. Totals are computed from the first of the two.
 _SHOWN = {
     Window.DAY: {Span.HOUR: 24, Span.DAY: 2},
     Window.WEEK: {Span.DAY: 7, Span.HOUR: 72},
@@ -33,7 +33,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class InboxStats:
-    """`by_type`: the most received first. Of each span every start is there, the oldest first."""
+    """`by_type` starts with the most received type. `per` has an entry for every hour and day, oldest first."""
 
     undelivered: UndeliveredSummary
     oldest_age_seconds: int | None
@@ -51,7 +51,7 @@ class StatsService:
     def get(self, tenant_id: str, inbox: str, window: Window) -> InboxStats:
         require_inbox(self._inboxes, tenant_id, inbox)
         now_ms = self._now_ms()
-        # First: where leases have run out, that is written down and counted by this.
+        # First, because it also writes and counts leases that have expired.
         undelivered = self._counters.undelivered(tenant_id, inbox, now_ms)
         counted: dict[Span, list[SpanCounts]] = {}
         per: dict[Span, list[tuple[int, Counts]]] = {}
@@ -59,7 +59,7 @@ class StatsService:
             last_ms = span.start_ms(now_ms)
             starts = range(last_ms - (shown - 1) * span.ms, last_ms + 1, span.ms)
             counted[span] = self._counters.list_counts(tenant_id, inbox, span, starts[0])
-            # After a clock that was ahead, timestamps wait until it is that late: what they say is now.
+            # Timestamps may be in the future if the clock was ahead. They count as now.
             sums = _sums((min(each.start_ms, last_ms), each.counts) for each in counted[span])
             per[span] = [(start_ms, sums.get(start_ms, Counts())) for start_ms in starts]
         of_window = counted[next(iter(_SHOWN[window]))]
@@ -74,7 +74,7 @@ class StatsService:
 
 
 class RecountService:
-    """For when counts were lost: a process was killed, or a store restored to an earlier time."""
+    """Recomputes counts that were lost when a process was killed or a backup restored."""
 
     def __init__(
         self, counters: CounterStore, tenants: TenantStore, now_ms: Callable[[], int], retention_days: int
@@ -85,9 +85,8 @@ class RecountService:
         self._retention_days = retention_days
 
     def recount(self, tenant_id: str) -> int:
-        """Counts anew as far back as events are kept. How many counts are other than before."""
-        if self._tenants.get(tenant_id) is None:
-            raise NotFound(f"There is no tenant {tenant_id}.")
+        """Recomputes the counts of the retention period. Returns the number of counts that changed."""
+        find_tenant(self._tenants, tenant_id)
         now_ms = self._now_ms()
         return self._counters.recount(tenant_id, now_ms - self._retention_days * Span.DAY.ms, now_ms)
 

@@ -1,4 +1,4 @@
-"""The registry of tenants: their lives, and an audit trail of every change."""
+"""Creating and changing tenants, with an audit log of every change."""
 
 import uuid
 from collections.abc import Callable
@@ -22,33 +22,33 @@ from inbox.domain.tenants import (
 from inbox.errors import EmailTaken, InvalidStatusTransition, NotAllowed, NotFound, StoreUnavailable, TenantExists
 from inbox.store.interface import TenantStore
 
-# Each time that somebody else changes the tenant between our reading and our writing it is tried again.
-_ATTEMPTS = 50
+# An update is repeated when another request has changed the tenant between reading and writing.
+_MAX_ATTEMPTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Decision:
-    """What is to become of a tenant.
+class _Update:
+    """New values of a tenant's members, and the action for its audit log.
 
-    `also` are further changes for the audit log, `unaudited` further members that the audit log does not list.
+    `further_changes` appear in the audit log only, `unaudited` members only in the tenant.
     """
 
     action: AuditAction
     members: dict[str, Any] = field(default_factory=dict)
     forced: bool = False
-    also: dict[str, Change] = field(default_factory=dict)
+    further_changes: dict[str, Change] = field(default_factory=dict)
     unaudited: dict[str, Any] = field(default_factory=dict)
 
 
 def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
     found = tenants.get(tenant_id) if is_tenant_id(tenant_id) else None
     if found is None:
-        raise NotFound("There is no tenant of that id.")
+        raise NotFound("The tenant does not exist.")
     return found
 
 
 class TenantService:
-    """`by` is who does it, as the audit trail names them."""
+    """`by` is the key ID or name that the audit log shows as the author of a change."""
 
     def __init__(self, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
         self._tenants = tenants
@@ -57,13 +57,13 @@ class TenantService:
     def create(
         self, by: str, tenant_id: str | None = None, *, status: TenantStatus = TenantStatus.UNVALIDATED, **members: Any
     ) -> Tenant:
-        """A new tenant, with an id of its own where none is given. AlreadyExists or EmailTaken where it cannot be."""
+        """Creates a tenant, with a random ID unless one is given. Raises TenantExists or EmailTaken."""
         tenant_id = tenant_id or f"tenant_{uuid.uuid4()}"
         if not is_tenant_id(tenant_id):
             raise NotAllowed(
-                "A tenant's id is 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit."
+                "A tenant ID has 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit."
             )
-        _check(members)
+        _validate(members)
         now_ms = self._now_ms()
         tenant = Tenant(
             tenant_id=tenant_id, status=status, created_at_ms=now_ms, updated_at_ms=now_ms, updated_by=by, **members
@@ -74,13 +74,13 @@ class TenantService:
         return tenant
 
     def find_or_create(self, by: str, email: str, **members: Any) -> tuple[Tenant, bool]:
-        """The tenant of that e-mail, made where there is none; and whether it is new."""
+        """Returns the tenant with that e-mail, and True if it was created for it."""
         tenant = self._tenants.get_by_email(email)
         if tenant is None:
             try:
                 return self.create(by, email=email, **members), True
             except (TenantExists, EmailTaken):
-                # Either the id is somebody else's, or another one was faster with the same e-mail.
+                # Another request may have created a tenant with this e-mail at the same time.
                 tenant = self._tenants.get_by_email(email)
                 if tenant is None:
                     raise
@@ -90,7 +90,7 @@ class TenantService:
         return find_tenant(self._tenants, tenant_id)
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> tuple[list[Tenant], bool]:
-        """At most so many tenants, the newest first, and whether there are more."""
+        """Returns up to `limit` tenants, newest first, and True if there are more."""
         tenants = self._tenants.page(selection, limit + 1, after)
         return tenants[:limit], len(tenants) > limit
 
@@ -98,16 +98,16 @@ class TenantService:
         return self._tenants.all()
 
     def update(self, tenant_id: str, by: str, **members: Any) -> Tenant:
-        """Gives the tenant another name, e-mail, destination or limit. EmailTaken where the e-mail is another's."""
-        _check(members)
-        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.UPDATED, members))
+        """Changes members of the tenant. Raises EmailTaken if another tenant has the e-mail."""
+        _validate(members)
+        return self._change(tenant_id, by, lambda _: _Update(AuditAction.UPDATED, members))
 
     def set_status(self, tenant_id: str, by: str, status: TenantStatus, *, force: bool = False) -> Tenant:
-        """Changes the status. Raises WrongStep if the transition is not allowed, unless it is forced."""
+        """Changes the status. Raises InvalidStatusTransition if it is not allowed, unless `force` is True."""
         if status is TenantStatus.SUSPENDED:
-            _spare_system(tenant_id)
+            _refuse_system_tenant(tenant_id)
 
-        def decide(tenant: Tenant) -> _Decision:
+        def plan(tenant: Tenant) -> _Update:
             is_allowed = status in tenant.allowed_statuses
             if tenant.status is not status and not is_allowed and not force:
                 raise InvalidStatusTransition(
@@ -116,27 +116,27 @@ class TenantService:
                 )
             return _status_change(tenant, status, forced=not is_allowed)
 
-        return self._change(tenant_id, by, decide)
+        return self._change(tenant_id, by, plan)
 
     def resume(self, tenant_id: str, by: str) -> Tenant:
-        """Returns a suspended tenant to the status before. Any other tenant stays as it is."""
+        """Restores the status before the suspension. Any other tenant stays unchanged."""
         return self._change(tenant_id, by, lambda tenant: _status_change(tenant, tenant.status_after_resume))
 
     def delete(self, tenant_id: str, by: str) -> Tenant:
-        """Keeps its keys from working, and everything else as it is."""
-        _spare_system(tenant_id)
-        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.DELETED, {"active": False}))
+        """Disables the tenant's keys. Its data stays, and `restore` undoes it."""
+        _refuse_system_tenant(tenant_id)
+        return self._change(tenant_id, by, lambda _: _Update(AuditAction.DELETED, {"active": False}))
 
     def restore(self, tenant_id: str, by: str) -> Tenant:
-        return self._change(tenant_id, by, lambda _: _Decision(AuditAction.RESTORED, {"active": True}))
+        return self._change(tenant_id, by, lambda _: _Update(AuditAction.RESTORED, {"active": True}))
 
     def record_key_creation(self, tenant_id: str, by: str, key_id: str) -> None:
-        """Writes down that somebody else than the tenant made a key for it."""
-        made = {"key_id": Change(None, key_id)}
-        self._change(tenant_id, by, lambda _: _Decision(AuditAction.KEY_CREATED, also=made))
+        """Adds an audit entry for a key that was not created by the tenant itself."""
+        created = {"key_id": Change(None, key_id)}
+        self._change(tenant_id, by, lambda _: _Update(AuditAction.KEY_CREATED, further_changes=created))
 
     def audit(self, tenant_id: str, limit: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
-        """At most so many entries, the newest first, and whether there are older ones."""
+        """Returns up to `limit` audit entries, newest first, and True if there are older ones."""
         self.get(tenant_id)
         entries = self._tenants.audit_log(tenant_id, limit + 1, before)
         return entries[:limit], len(entries) > limit
@@ -144,48 +144,48 @@ class TenantService:
     def shard(self, tenant_id: str, shards: int) -> None:
         self._tenants.shard(tenant_id, shards, self._now_ms())
 
-    def _change(self, tenant_id: str, by: str, decide: Callable[[Tenant], _Decision]) -> Tenant:
-        for _ in range(_ATTEMPTS):
+    def _change(self, tenant_id: str, by: str, plan: Callable[[Tenant], _Update]) -> Tenant:
+        for _ in range(_MAX_ATTEMPTS):
             tenant = self.get(tenant_id)
-            decision = decide(tenant)
+            update = plan(tenant)
             changes = {
                 name: Change(getattr(tenant, name), value)
-                for name, value in decision.members.items()
+                for name, value in update.members.items()
                 if getattr(tenant, name) != value
-            } | decision.also
+            } | update.further_changes
             if not changes:
                 return tenant
             now_ms = self._now_ms()
             changed = replace(
                 tenant,
-                **decision.members,
-                **decision.unaudited,
+                **update.members,
+                **update.unaudited,
                 updated_at_ms=now_ms,
                 updated_by=by,
                 version=tenant.version + 1,
             )
-            entry = AuditEntry(changed.version, now_ms, by, decision.action, changes, decision.forced)
+            entry = AuditEntry(changed.version, now_ms, by, update.action, changes, update.forced)
             if self._tenants.update(changed, tenant.version, [entry]):
                 return changed
-        raise StoreUnavailable("The tenant is being changed by too many at the same time.")
+        raise StoreUnavailable("Too many requests change the tenant at the same time. Try again.")
 
 
-def _status_change(tenant: Tenant, status: TenantStatus, *, forced: bool = False) -> _Decision:
+def _status_change(tenant: Tenant, status: TenantStatus, *, forced: bool = False) -> _Update:
     before = tenant.status if status is TenantStatus.SUSPENDED else None
-    return _Decision(
+    return _Update(
         AuditAction.STATUS_CHANGED, {"status": status}, forced, unaudited={"status_before_suspension": before}
     )
 
 
-def _check(members: dict[str, Any]) -> None:
-    for name in ("email", "destination_email"):
-        if members.get(name) is not None and not is_email(members[name]):
-            raise NotAllowed("That is not an e-mail address.")
-    called: str | None = members.get("organization_name")
-    if called is not None and not (called and is_name(called)):
-        raise NotAllowed(f"A name has 1 to {MAX_NAME} printable characters.")
+def _validate(members: dict[str, Any]) -> None:
+    for member in ("email", "destination_email"):
+        if members.get(member) is not None and not is_email(members[member]):
+            raise NotAllowed("Not a valid e-mail address.")
+    name: str | None = members.get("organization_name")
+    if name is not None and not (name and is_name(name)):
+        raise NotAllowed(f"The name must have 1 to {MAX_NAME} printable characters.")
 
 
-def _spare_system(tenant_id: str) -> None:
+def _refuse_system_tenant(tenant_id: str) -> None:
     if tenant_id == SYSTEM_TENANT:
-        raise NotAllowed(f"The tenant {SYSTEM_TENANT} holds the keys of the admins and cannot be suspended or deleted.")
+        raise NotAllowed(f"The tenant {SYSTEM_TENANT} holds the admin keys. It cannot be suspended or deleted.")

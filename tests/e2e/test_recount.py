@@ -26,7 +26,7 @@ def test_what_was_erased_is_not_counted_any_more(service: Service) -> None:
 def test_a_tenant_that_is_not_there_is_one_clear_line(service: Service) -> None:
     service.run("init")
     refused = service.run("recount", "nobody")
-    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", "error: There is no tenant nobody.\n")
+    assert (refused.returncode, refused.stdout, refused.stderr) == (1, "", "error: The tenant does not exist.\n")
 
 
 def test_a_store_that_is_not_there_is_not_made(service: Service) -> None:
