@@ -97,17 +97,18 @@ def test_every_route_is_described(tmp_path: Path) -> None:
 
 
 def test_limits_are_the_documented_ones() -> None:
-    assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in page("reference/http.md")
-    assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in page("reference/http.md")
-    assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in page("reference/http.md")
-    assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in page("reference/http.md")
-    assert f"1 to {MAX_PATTERNS} patterns" in page("reference/http.md")
-    assert f"A tenant can have {MAX_INBOXES}," in page("reference/http.md")
-    assert f"array of 1 to {MAX_BATCH} events" in page("reference/http.md")
-    assert f"A tenant can have {MAX_KEYS} keys" in page("reference/http.md")
-    assert f"(0 to {MAX_OVERLAP_SECONDS}, default one day)" in page("reference/http.md")
-    assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in page("reference/http.md")
-    assert f"at most {MAX_RATE_LIMIT:,}: `null`" in page("reference/http.md")
+    http = page("reference/http.md")
+    assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in http
+    assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in http
+    assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in http
+    assert f'["…"]}}`, 1 to {MAX_RECEIPTS} of them' in http
+    assert f"1 to {MAX_PATTERNS} patterns" in http
+    assert f"A tenant can have {MAX_INBOXES}," in http
+    assert f"array of 1 to {MAX_BATCH} events" in http
+    assert f"A tenant can have {MAX_KEYS} keys" in http
+    assert f"(0 to {MAX_OVERLAP_SECONDS}, default one day)" in http
+    assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in http
+    assert f"at most {MAX_RATE_LIMIT:,}: `null`" in http
 
 
 def test_every_metric_is_described_with_its_type_and_labels() -> None:
