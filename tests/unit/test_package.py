@@ -24,7 +24,9 @@ def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
     (built,) = tmp_path.glob("*.whl")
     assert built.name.startswith(f"polling_inbox-{__version__}-")
     with zipfile.ZipFile(built) as wheel:
-        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        names = wheel.namelist()
+    packed = {name for name in names if ".dist-info/" not in name}
     assert packed == expected
     # Without it the client has no types for those who install it.
     assert "inbox/py.typed" in packed
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
