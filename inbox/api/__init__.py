@@ -1,4 +1,4 @@
-"""HTTP: Flask blueprints, one file per resource."""
+"""The HTTP API: Flask blueprints, one file per resource, and what they share."""
 
 from flask import Flask
 
@@ -10,30 +10,29 @@ from inbox.api import (
     inbox,
     inboxes,
     keys,
+    openapi,
     pages,
     problems,
     request_bodies,
     service_info,
     stats,
 )
-from inbox.api.access_log import Answered, RequestTrail
-from inbox.api.openapi import create_api
-from inbox.api.responses import compress_answer
+from inbox.api.access_log import AccessLog, OnResponse
+from inbox.api.responses import compress_response
 from inbox.api.services import Services, attach
 
 
-def install(app: Flask, services: Services, answered: Answered) -> None:
-    """Puts every route of the API into the app."""
+def install(app: Flask, services: Services, on_response: OnResponse) -> None:
+    """Adds every route of the API to the app."""
     # `/events//batch` is not `/events/batch`: a redirect would let a proxy and this service disagree about the path.
     app.url_map.merge_slashes = False
     attach(app, services)
-    app.wsgi_app = RequestTrail(app.wsgi_app, answered)  # type: ignore[method-assign]
-    api = create_api(app)
-    for resource in (events, inbox, history, inboxes, stats, keys, admin, service_info):
-        api.register_blueprint(resource.blueprint)
-    inbox.refuse_head(app)
-    app.register_blueprint(pages.blueprint)
-    app.before_request(flask_app.refuse_other_spellings)
-    app.after_request(compress_answer)
+    app.wsgi_app = AccessLog(app.wsgi_app, on_response)  # type: ignore[method-assign]
+    for resource in (events, inbox, history, inboxes, stats, keys, admin, service_info, pages):
+        app.register_blueprint(resource.blueprint)
+    inbox.disable_head(app)
+    openapi.install(app)
+    app.before_request(flask_app.check_path)
+    app.after_request(compress_response)
     app.teardown_request(request_bodies.release_budget)
     problems.install(app)

@@ -1,4 +1,4 @@
-"""What each request leaves behind: an id in the answer, one line in the log, and a count."""
+"""Gives every response a request ID, logs one line per request, and reports it to the metrics."""
 
 import random
 import re
@@ -24,18 +24,18 @@ REQUEST_ID = "[A-Za-z0-9._:-]{1,128}"
 _log = structlog.get_logger()
 
 
-class Answered(Protocol):
-    """Hears of each answer. The route is a rule, None where there is none for the request."""
+class OnResponse(Protocol):
+    """Called after each response. `route` is the URL rule, or None if no rule matched."""
 
     def __call__(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> object: ...
 
 
-class RequestTrail:
-    """Stands around the app, where headers are still a plain list."""
+class AccessLog:
+    """WSGI middleware: around the app, where headers are still a plain list."""
 
-    def __init__(self, app: "WSGIApplication", answered: Answered) -> None:
+    def __init__(self, app: "WSGIApplication", on_response: OnResponse) -> None:
         self._app = app
-        self._answered = answered
+        self._on_response = on_response
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         started_at = environ.setdefault(STARTED_AT, time.perf_counter())
@@ -44,27 +44,27 @@ class RequestTrail:
         if poll is not None:
             poll.found_nothing = False
         if _REQUEST_ID not in environ:
-            environ[_REQUEST_ID] = _decent(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
+            environ[_REQUEST_ID] = _accept_id(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
         request_id = environ[_REQUEST_ID]
 
         def begin(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += (("X-Request-Id", request_id), ("X-Content-Type-Options", "nosniff"))
             if not any(name == "Cache-Control" for name, _ in headers):
                 headers.append(("Cache-Control", "no-store"))
-            # The route and not the path, and no query: whatever a client puts there by mistake stays out of the log.
+            # The route, not the path or the query: they may contain a key by mistake.
             rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
-            leave = partial(self._leave, environ, rule and rule.rule, int(status[:3]), started_at)
+            log = partial(self._log, environ, rule and rule.rule, int(status[:3]), started_at)
             poll = environ.get(LONG_POLL)
             if poll is not None and poll.found_nothing:
-                # The server holds the answer back.
-                poll.log_answer = leave
+                # The server holds the response back.
+                poll.log_answer = log
             else:
-                leave()
+                log()
             return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)
 
         return self._app(environ, begin)
 
-    def _leave(self, environ: "WSGIEnvironment", route: str | None, status: int, started_at: float) -> None:
+    def _log(self, environ: "WSGIEnvironment", route: str | None, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
         method = environ["REQUEST_METHOD"]
         _log.info(
@@ -76,30 +76,30 @@ class RequestTrail:
             tenant_id=environ.get(_TENANT_ID),
             request_id=environ[_REQUEST_ID],
         )
-        self._answered(route, method, status, seconds, may_wait=_MAY_WAIT in environ)
+        self._on_response(route, method, status, seconds, may_wait=_MAY_WAIT in environ)
 
 
 def request_id() -> str:
-    """The caller's own X-Request-Id where it sent a decent one, so that its log and ours can be joined."""
+    """Returns the client's X-Request-Id if it sent a valid one, else a generated one."""
     found: str = request.environ[_REQUEST_ID]
     return found
 
 
 def note_tenant(tenant_id: str) -> None:
-    """For the log: whose request it is."""
+    """Adds the tenant to the log line."""
     request.environ[_TENANT_ID] = tenant_id
 
 
 def note_wait() -> None:
-    """For the count: how long it takes says nothing of the service."""
+    """Keeps the duration of a waiting poll out of the request metrics."""
     request.environ[_MAY_WAIT] = True
 
 
 def new_request_id() -> str:
-    # Without a call to the system, at which a thread would give way to another one. It need not be hard to guess.
+    # random needs no system call, at which the thread would be preempted. The ID need not be hard to guess.
     return f"{random.getrandbits(128):032x}"
 
 
-def _decent(given: str) -> str | None:
-    # A key put there by mistake would end up in the log.
+def _accept_id(given: str) -> str | None:
+    # A key that was sent here by mistake would end up in the log.
     return given if re.fullmatch(REQUEST_ID, given) and apikey.PREFIX not in given else None

@@ -1,17 +1,15 @@
-"""Who is calling: the key in the headers, resolved, and checked against the scope that a view needs."""
+"""Authorizes requests: resolves the API key in the headers and checks its tenant, its scopes and the rate limit."""
 
-from collections.abc import Callable, Collection
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from flask import Response, after_this_request, g, request
+from flask import Request, Response, after_this_request, g, request
 
 from authorizer import apikey, credentials
 from authorizer.resolver import Principal
 from inbox.api.access_log import note_tenant
 from inbox.api.problem_types import MISSING_SCOPE, TENANT_INACTIVE
-from inbox.api.problems import Refusal
-from inbox.api.request_bodies import check_ignored_body
+from inbox.api.problems import ProblemError
 from inbox.api.services import services
 from inbox.auth.authenticator import Access, RateLimitState
 from inbox.domain.keys import Scope
@@ -20,51 +18,34 @@ from inbox.errors import RateLimited
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-# Where API Gateway puts what the Lambda authorizer has found out, as WSGI names the header X-Inbox-Principal.
+# X-Inbox-Principal: the Lambda authorizer's signed result, which API Gateway passes on.
 _SEAL = "HTTP_X_INBOX_PRINCIPAL"
-_ALLOWANCE = "inbox.allowance"
+_RATE_LIMIT_STATE = "inbox.rate_limit_state"
 
 
-def requires(*scopes: Scope, bypass_cache: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Lets a view run only for a key with one of these scopes; without any it takes every valid key.
+def authorize(request: Request, scopes: Collection[Scope], *, bypass_cache: bool = False) -> None:
+    """Checks the request's key, counts it against the rate limit, and stores the principal for the view.
 
-    With `bypass_cache` the store is asked, whatever is cached: a key revoked a moment ago must not create another one.
+    Raises Unauthenticated or TooManyFailures without a valid key, RateLimited, and ProblemError if the tenant is not
+    active or the key has none of `scopes`. An empty `scopes` takes every valid key.
     """
-
-    def decorate(view: Callable[P, R]) -> Callable[P, R]:
-        takes_body = getattr(view, "takes_body", False)
-
-        @wraps(view)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            caller = _identify(bypass_cache=bypass_cache)
-            _count(caller)
-            _check(caller, scopes)
-            if not takes_body:
-                check_ignored_body(request)
-            return view(*args, **kwargs)
-
-        # For the description.
-        guarded.scopes = scopes  # type: ignore[attr-defined]
-        return guarded
-
-    return decorate
+    principal = _identify(request.environ, bypass_cache=bypass_cache)
+    _count(request.environ, principal)
+    _check(principal, scopes)
 
 
 def check_scopes(*scopes: Scope) -> None:
-    """Refuses the request unless its key has one of these scopes. For views whose scope depends on a parameter."""
+    """Raises ProblemError unless the key has one of `scopes`, for views whose scope depends on a parameter."""
     _check(principal(), scopes)
 
 
 def check_again(*scopes: Scope) -> None:
-    """Refuses a request that has been under way for a while unless its key may still make it."""
-    _check(_identify(), scopes)
+    """Repeats the check of the key for a request that has waited: the key may have been revoked meanwhile."""
+    _check(_identify(request.environ), scopes)
 
 
 def current_access(*scopes: Scope) -> Access:
-    """Returns the key and scopes that the request needs while it waits."""
+    """Returns the key and the scopes that the request needs while it waits."""
     key, _, _ = _credentials(request.environ)
     return Access(apikey.hash_of(key or ""), scopes)
 
@@ -74,46 +55,45 @@ def principal() -> Principal:
     return found
 
 
-def missing_scope(*scopes: Scope) -> Refusal:
-    return Refusal(MISSING_SCOPE, f"This call needs a key with the scope {' or '.join(scopes)}.")
+def missing_scope(*scopes: Scope) -> ProblemError:
+    return ProblemError(MISSING_SCOPE, f"This request needs a key with the scope {' or '.join(scopes)}.")
 
 
-def _identify(*, bypass_cache: bool = False) -> Principal:
-    caller = services().authenticator.identify(*_credentials(request.environ), bypass_cache=bypass_cache)
-    g.principal = caller
-    note_tenant(caller.tenant_id)
-    return caller
+def _identify(environ: "WSGIEnvironment", *, bypass_cache: bool = False) -> Principal:
+    principal = services().authenticator.identify(*_credentials(environ), bypass_cache=bypass_cache)
+    g.principal = principal
+    note_tenant(principal.tenant_id)
+    return principal
 
 
 def _credentials(environ: "WSGIEnvironment") -> tuple[str | None, str, str | None]:
-    """Returns the key, the client's address and the seal, as WSGI has them: header objects would cost more."""
+    """Returns the key, the client's address and the seal, straight from WSGI: header objects would cost more."""
     key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
     return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
 
 
-def _check(caller: Principal, scopes: Collection[Scope]) -> None:
-    if not caller.tenant_active:
-        raise Refusal(TENANT_INACTIVE, "The tenant of this key is not active.")
-    if scopes and caller.scopes.isdisjoint(scopes):
+def _check(principal: Principal, scopes: Collection[Scope]) -> None:
+    if not principal.tenant_active:
+        raise ProblemError(TENANT_INACTIVE, "The tenant of this key is not active.")
+    if scopes and principal.scopes.isdisjoint(scopes):
         raise missing_scope(*scopes)
 
 
-def _count(caller: Principal) -> None:
-    """Counts the request under way against its tenant's limit, once however often the server runs it."""
-    environ = request.environ
-    if _ALLOWANCE not in environ:
-        environ[_ALLOWANCE] = services().authenticator.allow(caller)
-    allowance: RateLimitState | None = environ[_ALLOWANCE]
-    if allowance is None:
+def _count(environ: "WSGIEnvironment", principal: Principal) -> None:
+    """Counts the request against its tenant's rate limit, once however often the server runs it."""
+    if _RATE_LIMIT_STATE not in environ:
+        environ[_RATE_LIMIT_STATE] = services().authenticator.allow(principal)
+    state: RateLimitState | None = environ[_RATE_LIMIT_STATE]
+    if state is None:
         return
-    after_this_request(lambda response: _with_allowance(response, allowance))
-    if allowance.bucket.wait_seconds:
-        raise RateLimited(allowance.requests_per_second, allowance.bucket.wait_seconds)
+    after_this_request(lambda response: _with_rate_limit(response, state))
+    if state.bucket.wait_seconds:
+        raise RateLimited(state.requests_per_second, state.bucket.wait_seconds)
 
 
-def _with_allowance(response: Response, allowance: RateLimitState) -> Response:
-    """As draft-ietf-httpapi-ratelimit-headers has it."""
-    bucket = allowance.bucket
-    response.headers["RateLimit-Policy"] = f'"tenant";q={allowance.requests_per_second};w=1'
+def _with_rate_limit(response: Response, state: RateLimitState) -> Response:
+    """Adds the headers of draft-ietf-httpapi-ratelimit-headers."""
+    bucket = state.bucket
+    response.headers["RateLimit-Policy"] = f'"tenant";q={state.requests_per_second};w=1'
     response.headers["RateLimit"] = f'"tenant";r={bucket.remaining};t={bucket.full_in_seconds}'
     return response

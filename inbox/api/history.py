@@ -1,91 +1,101 @@
-"""/events: looking back, replaying, erasing."""
+"""/events: listing, replaying and erasing events."""
 
 from typing import Any
+from uuid import UUID
 
-from flask import Response
+from flask import Blueprint, Response
 
-from inbox.api.auth import principal, requires
-from inbox.api.openapi import Blueprint
-from inbox.api.problem_types import EVENT_LEASED, NOT_JSON
-from inbox.api.response_headers import NEXT
-from inbox.api.responses import empty_answer, event_document, json_answer, next_page
+from inbox.api.auth import principal
+from inbox.api.endpoint import Success, endpoint
+from inbox.api.problem_types import EVENT_LEASED, NOT_FOUND
+from inbox.api.responses import empty_response, event_document, json_response, next_page
 from inbox.api.schemas.events import PolledEvent
-from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.history import InboxParameter, ListParameters, ReplayBody, ReplayedAnswer
 from inbox.api.services import services
 from inbox.domain.events import Selection
 from inbox.domain.keys import Scope
 
-blueprint = Blueprint("history", __name__, description="Events are looked at again, replayed, erased.")
+blueprint = Blueprint("history", __name__)
+
+_READ = (Scope.EVENTS_READ, Scope.INBOX_READ)
 
 
-@blueprint.route("/events", methods=["GET"])
-@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
-@blueprint.arguments(ListParameters(), location="query")
-@blueprint.response(200, PolledEvent(many=True), description="Newest first.", headers=NEXT)
-@blueprint.refusals(401, 403, 404, 422, 503)
-def list_events(parameters: dict[str, Any]) -> Response:
-    """List events in whatever status
+@blueprint.get("/events")
+@endpoint(
+    scopes=_READ,
+    query=ListParameters(),
+    returns={200: Success(PolledEvent(many=True), "Newest first.", headers=("Link",))},
+    problems=(NOT_FOUND,),
+)
+def list_events(query: dict[str, Any]) -> Response:
+    """List events of any status
 
-    Changes nothing. The header `Link` leads through everything once, whatever is sent meanwhile; an answer that has it
-    may have fewer events than asked for, even none. A cursor belongs to its filters and its order.
+    Changes nothing. Following the header `Link` returns every event once, even if events are sent meanwhile. A page
+    with `Link` may have fewer events than `limit`, even none. A cursor is only valid with the same filters and order.
     """
-    order, limit, cursor = parameters.pop("order"), parameters.pop("limit"), parameters.pop("cursor", None)
-    found = services().history.list(principal().tenant_id, Selection(**parameters), order, limit, cursor)
+    order, limit, cursor = query.pop("order"), query.pop("limit"), query.pop("cursor", None)
+    found = services().history.list(principal().tenant_id, Selection(**query), order, limit, cursor)
     documents = [event_document(event) for event in found.events]
-    return json_answer(documents, headers=next_page("cursor", found.cursor))
+    return json_response(documents, headers=next_page("cursor", found.cursor))
 
 
-@blueprint.route("/events/<uuid:event_id>", methods=["GET"])
-@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
-@blueprint.arguments(InboxParameter(), location="query")
-@blueprint.response(200, PolledEvent)
-@blueprint.refusals(401, 403, 404, 422, 503)
-def get_event(parameters: dict[str, str], event_id: Any) -> Response:
-    """Look at one event"""
-    event = services().history.get(principal().tenant_id, parameters["inbox"], str(event_id))
-    return json_answer(event_document(event))
+@blueprint.get("/events/<uuid:event_id>")
+@endpoint(
+    scopes=_READ,
+    query=InboxParameter(),
+    returns={200: Success(PolledEvent())},
+    problems=(NOT_FOUND,),
+)
+def get_event(event_id: UUID, query: dict[str, str]) -> Response:
+    """Get one event"""
+    event = services().history.get(principal().tenant_id, query["inbox"], str(event_id))
+    return json_response(event_document(event))
 
 
-@blueprint.route("/events/<uuid:event_id>/replay", methods=["POST"])
-@requires(Scope.INBOX_READ)
-@blueprint.arguments(InboxParameter(), location="query")
-@blueprint.response(200, PolledEvent)
-@blueprint.refusals(401, 403, 404, EVENT_LEASED, 422, 503)
-def replay_event(parameters: dict[str, str], event_id: Any) -> Response:
-    """Make one event undelivered again
+@blueprint.post("/events/<uuid:event_id>/replay")
+@endpoint(
+    scopes=(Scope.INBOX_READ,),
+    query=InboxParameter(),
+    returns={200: Success(PolledEvent())},
+    problems=(NOT_FOUND, EVENT_LEASED),
+)
+def replay_event(event_id: UUID, query: dict[str, str]) -> Response:
+    """Replay one event
 
-    A delivered or dead one, at its old place. An undelivered one stays as it is; a leased one is a 409.
+    A delivered or dead event becomes undelivered again, at its original position. An undelivered event stays
+    unchanged. A leased event is a 409.
     """
-    event = services().history.replay(principal().tenant_id, parameters["inbox"], str(event_id))
-    return json_answer(event_document(event))
+    event = services().history.replay(principal().tenant_id, query["inbox"], str(event_id))
+    return json_response(event_document(event))
 
 
-@blueprint.route("/events/replay", methods=["POST"])
-@requires(Scope.INBOX_READ)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(ReplayBody())
-@blueprint.response(200, ReplayedAnswer)
-@blueprint.refusals(NOT_JSON, 401, 403, 404, 413, 415, 422, 503)
-def replay_events(_parameters: dict[str, Any], selection: Selection) -> Response:
-    """Make delivered and dead events undelivered again
+@blueprint.post("/events/replay")
+@endpoint(
+    scopes=(Scope.INBOX_READ,),
+    body=ReplayBody(),
+    returns={200: Success(ReplayedAnswer())},
+    problems=(NOT_FOUND,),
+)
+def replay_events(body: Selection) -> Response:
+    """Replay all matching events
 
-    Up to 1,000 a call, the oldest first: repeat it while there are `more`. Leased events are left alone. An empty
-    object stands for everything in the inbox `default`.
+    Delivered and dead events become undelivered again, up to 1,000 per request, oldest first: repeat the request while
+    `more` is true. Leased events stay unchanged. An empty object selects all events of the inbox `default`.
     """
-    replayed = services().history.replay_all(principal().tenant_id, selection)
-    return json_answer({"replayed": replayed.count, "more": replayed.more})
+    replayed = services().history.replay_all(principal().tenant_id, body)
+    return json_response({"replayed": replayed.count, "more": replayed.more})
 
 
-@blueprint.route("/events/<uuid:event_id>", methods=["DELETE"])
-@requires(Scope.TENANT_MANAGE)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(204, description="Erased, in every inbox.")
-@blueprint.refusals(401, 403, 404, 422, 503)
-def erase_event(_parameters: dict[str, Any], event_id: Any) -> Response:
-    """Erase one event everywhere
+@blueprint.delete("/events/<uuid:event_id>")
+@endpoint(
+    scopes=(Scope.TENANT_MANAGE,),
+    returns={204: Success(description="Erased from every inbox.")},
+    problems=(NOT_FOUND,),
+)
+def erase_event(event_id: UUID) -> Response:
+    """Erase one event from every inbox
 
-    In every inbox. A receipt for it is lost, and its idempotency key is free again.
+    Receipts for the event become unknown, and its idempotency key can be used again.
     """
     services().history.erase(principal().tenant_id, str(event_id))
-    return empty_answer()
+    return empty_response()

@@ -1,4 +1,4 @@
-"""/inbox: polling, and settling what was leased."""
+"""/inbox: polling, and acknowledging, releasing or extending leases."""
 
 import re
 import socket
@@ -6,19 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Blueprint, Flask, Response, request
 
 from inbox.api.access_log import note_wait
-from inbox.api.auth import check_again, check_scopes, current_access, principal, requires
-from inbox.api.examples import HANDED_OUT_AT, LEASED_UNTIL, RECEIPT, example_of, named
-from inbox.api.openapi import Blueprint
-from inbox.api.problem_types import BAD_REQUEST, NOT_JSON, PREFETCH_REFUSED
-from inbox.api.problems import Refusal
+from inbox.api.auth import check_again, check_scopes, current_access, principal
+from inbox.api.endpoint import Success, endpoint
+from inbox.api.examples import DELIVERED_AT, LEASE_EXPIRES_AT, RECEIPT, example_of, named
+from inbox.api.problem_types import BAD_REQUEST, NOT_FOUND, PREFETCH_REFUSED
+from inbox.api.problems import ProblemError
 from inbox.api.request_bodies import has_body
-from inbox.api.response_headers import MORE
-from inbox.api.responses import event_document, json_answer
+from inbox.api.responses import event_document, json_response
 from inbox.api.schemas.events import PolledEvent
-from inbox.api.schemas.fields import NoParameters
 from inbox.api.schemas.polling import (
     Acknowledged,
     ExtendBody,
@@ -35,158 +33,162 @@ from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
 from inbox.services.blocking_polls import LONG_POLLS
 
-blueprint = Blueprint("inbox", __name__, description="Events come out.")
+blueprint = Blueprint("inbox", __name__)
 
 _EVENTS = PolledEvent(many=True)
-_POLLED = named(
-    consume=example_of(_EVENTS, status=Status.DELIVERED, deliveries=1, delivered_at=HANDED_OUT_AT),
-    lease=example_of(_EVENTS, status=Status.LEASED, deliveries=1, receipt=RECEIPT, lease_expires_at=LEASED_UNTIL),
-    peek=example_of(_EVENTS),
-    empty=[],
+_POLLED = Success(
+    _EVENTS,
+    "Oldest first.",
+    headers=("Inbox-More",),
+    examples=named(
+        consume=example_of(_EVENTS, status=Status.DELIVERED, deliveries=1, delivered_at=DELIVERED_AT),
+        lease=example_of(
+            _EVENTS, status=Status.LEASED, deliveries=1, receipt=RECEIPT, lease_expires_at=LEASE_EXPIRES_AT
+        ),
+        peek=example_of(_EVENTS),
+        empty=[],
+    ),
 )
 _PEEK_SCOPES = (Scope.EVENTS_READ, Scope.INBOX_READ)
-_TAKE_SCOPES = (Scope.INBOX_READ,)
-_PURPOSES = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
-_NOBODY_READS = re.compile("prefetch|prerender|preview", re.IGNORECASE)
+_CLAIM_SCOPES = (Scope.INBOX_READ,)
+_PURPOSE_HEADERS = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
+_PREFETCH = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 
-def _refuse_what_is_no_poll() -> None:
-    """A poll changes things although it is a GET, so nothing but a real one may cause it."""
+@blueprint.before_request
+def _refuse_unintended_poll() -> None:
+    """A poll changes events although it is a GET, so a request that is none must not cause it."""
     environ = request.environ
-    if any(name in environ and _NOBODY_READS.search(environ[name]) for name in _PURPOSES):
-        raise Refusal(PREFETCH_REFUSED, "A prefetch would take events that nobody reads.")
+    if any(name in environ and _PREFETCH.search(environ[name]) for name in _PURPOSE_HEADERS):
+        raise ProblemError(PREFETCH_REFUSED, "A prefetch would consume events that no client reads.")
     if environ["REQUEST_METHOD"] == "GET" and has_body(environ):
-        # A proxy that knows of no body behind a GET takes it for the next request.
-        raise Refusal(BAD_REQUEST, "A poll has no body.")
+        # Proxies that expect no body on a GET would take it for the next request.
+        raise ProblemError(BAD_REQUEST, "A poll must not have a body.")
 
 
-blueprint.before_request(_refuse_what_is_no_poll)
-
-
-def refuse_head(app: Flask) -> None:
-    """Flask answers HEAD wherever it answers GET, by running the view: here that would be a poll."""
+def disable_head(app: Flask) -> None:
+    """Flask answers HEAD by running the view for GET, which would be a poll."""
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith(f"{blueprint.name}.") and rule.methods:
             rule.methods.discard("HEAD")
 
 
-@blueprint.route("/inbox", methods=["GET"])
-@requires(*_PEEK_SCOPES)
-@blueprint.arguments(PollHeaders(), location="headers")
-@blueprint.arguments(PollParameters(), location="query")
-@blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
-@blueprint.refusals(400, 401, PREFETCH_REFUSED, 422, 503)
-def poll(headers: dict[str, str], parameters: dict[str, Any]) -> Response:
-    """Take the undelivered events, lease them, or peek at them
+@blueprint.get("/inbox")
+@endpoint(
+    scopes=_PEEK_SCOPES,
+    headers=PollHeaders(),
+    query=PollParameters(),
+    returns={200: _POLLED},
+    problems=(PREFETCH_REFUSED,),
+)
+def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
+    """Consume, lease or peek at undelivered events
 
-    It changes things although it is a GET: `mode=consume` marks what it hands out delivered. A consumer that must not
-    lose anything takes `mode=lease` and acknowledges what it has done; the rest comes again when the lease is over.
-    `HEAD`, prefetches and polls with a body are refused. With `events:read` alone only `mode=peek` is allowed.
+    This GET changes events: `mode=consume` marks the returned events delivered. A consumer that must not lose events
+    uses `mode=lease` and acknowledges what it has processed; events that it does not acknowledge are returned again
+    after the lease expires. `HEAD`, prefetches and polls with a body are refused. With the scope `events:read` alone,
+    only `mode=peek` is allowed.
     """
-    return _poll(DEFAULT_INBOX, headers, parameters)
+    return _poll(DEFAULT_INBOX, headers, query)
 
 
-@blueprint.route("/inbox/<name>", methods=["GET"])
-@requires(*_PEEK_SCOPES)
-@blueprint.arguments(PollHeaders(), location="headers")
-@blueprint.arguments(PollParameters(), location="query")
-@blueprint.response(200, _EVENTS, description="Oldest first.", headers=MORE, examples=_POLLED)
-@blueprint.refusals(400, 401, PREFETCH_REFUSED, 404, 422, 503)
-def poll_named(headers: dict[str, str], parameters: dict[str, Any], name: str) -> Response:
-    """Take, lease or peek at what a named inbox has
+@blueprint.get("/inbox/<name>")
+@endpoint(
+    scopes=_PEEK_SCOPES,
+    headers=PollHeaders(),
+    query=PollParameters(),
+    returns={200: _POLLED},
+    problems=(PREFETCH_REFUSED, NOT_FOUND),
+)
+def poll_named(name: str, headers: dict[str, str], query: dict[str, Any]) -> Response:
+    """Consume, lease or peek at events of a named inbox
 
-    As `GET /inbox`, which is `/inbox/default`.
+    Like `GET /inbox`, which is the same as `GET /inbox/default`.
     """
-    return _poll(name, headers, parameters)
+    return _poll(name, headers, query)
 
 
-@blueprint.route("/inbox/ack", methods=["POST"])
-@requires(Scope.INBOX_READ)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(ReceiptsBody())
-@blueprint.response(200, Acknowledged)
-@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
-def acknowledge(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Mark leased events delivered; safe to repeat
+@blueprint.post("/inbox/ack")
+@endpoint(scopes=_CLAIM_SCOPES, body=ReceiptsBody(), returns={200: Success(Acknowledged())})
+def acknowledge(body: dict[str, Any]) -> Response:
+    """Acknowledge leased events; safe to repeat
 
-    A receipt is lost once its lease is over or was released, and its event may be in other hands. One that was never a
-    receipt, or another tenant's, is lost too, and no error.
+    The events become delivered. `lost` lists the receipts whose lease has expired or was released: another consumer may
+    have the event. It also lists unknown receipts and receipts of other tenants.
     """
     settled = services().consume.acknowledge(principal().tenant_id, body["receipts"])
-    return json_answer({"acknowledged": settled.event_ids, "lost": settled.lost})
+    return json_response({"acknowledged": settled.event_ids, "lost": settled.lost})
 
 
-@blueprint.route("/inbox/release", methods=["POST"])
-@requires(Scope.INBOX_READ)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(ReleaseBody())
-@blueprint.response(200, Released)
-@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
-def release(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Give leased events back, each at its old place; safe to repeat
+@blueprint.post("/inbox/release")
+@endpoint(scopes=_CLAIM_SCOPES, body=ReleaseBody(), returns={200: Success(Released())})
+def release(body: dict[str, Any]) -> Response:
+    """Release leased events; safe to repeat
 
-    No poll gets them for `delay_seconds`. A release counts as a lost lease only with `failed`, for an event that could
-    not be handled. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in `released`.
-    Of repeated releases the first counts.
+    The events become undelivered at their original position, after `delay_seconds`. Only with `failed` does a release
+    count as a lost lease. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in
+    `released`. Repeating a release has no further effect.
     """
     settled = services().consume.release(
         principal().tenant_id, body["receipts"], body["delay_seconds"], failed=body["failed"]
     )
-    return json_answer({"released": settled.event_ids, "lost": settled.lost})
+    return json_response({"released": settled.event_ids, "lost": settled.lost})
 
 
-@blueprint.route("/inbox/extend", methods=["POST"])
-@requires(Scope.INBOX_READ)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(ExtendBody())
-@blueprint.response(200, Extended)
-@blueprint.refusals(NOT_JSON, 401, 403, 413, 415, 422, 503)
-def extend(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Keep leased events for longer"""
+@blueprint.post("/inbox/extend")
+@endpoint(scopes=_CLAIM_SCOPES, body=ExtendBody(), returns={200: Success(Extended())})
+def extend(body: dict[str, Any]) -> Response:
+    """Extend leases"""
     settled = services().consume.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
-    return json_answer({"extended": settled.event_ids, "lost": settled.lost})
+    return json_response({"extended": settled.event_ids, "lost": settled.lost})
 
 
-def _poll(inbox: str, headers: dict[str, str], parameters: dict[str, Any]) -> Response:
-    scopes = _PEEK_SCOPES if parameters["mode"] == "peek" else _TAKE_SCOPES
+def _poll(inbox: str, headers: dict[str, str], query: dict[str, Any]) -> Response:
+    scopes = _PEEK_SCOPES if query["mode"] == "peek" else _CLAIM_SCOPES
     check_scopes(*scopes)
-    consume, tenant_id, limit = services().consume, principal().tenant_id, parameters["limit"]
+    consume, tenant_id, limit = services().consume, principal().tenant_id, query["limit"]
     attempt = headers.get("attempt")
-    if parameters["mode"] == "consume":
-        take = partial(consume.consume, tenant_id, inbox, limit, attempt)
-    elif parameters["mode"] == "lease":
-        take = partial(consume.lease, tenant_id, inbox, limit, parameters.get("lease_seconds"), attempt)
+    if query["mode"] == "consume":
+        claim = partial(consume.consume, tenant_id, inbox, limit, attempt)
+    elif query["mode"] == "lease":
+        claim = partial(consume.lease, tenant_id, inbox, limit, query.get("lease_seconds"), attempt)
     elif attempt is None:
-        take = partial(consume.peek, tenant_id, inbox, limit, Order(parameters["order"]))
+        claim = partial(consume.peek, tenant_id, inbox, limit, Order(query["order"]))
     else:
-        raise InvalidRequest([FieldError("/Inbox-Attempt", "Not with mode=peek, which can be repeated anyway.")])
+        raise InvalidRequest(
+            [
+                FieldError(
+                    "/Inbox-Attempt", "`Inbox-Attempt` is not allowed with mode=peek, which is always safe to repeat."
+                )
+            ]
+        )
 
-    if parameters["wait"]:
+    if query["wait"]:
         note_wait()
-        page = _claim_or_wait(take, (tenant_id, inbox), parameters["wait"], scopes)
+        page = _claim_or_wait(claim, (tenant_id, inbox), query["wait"], scopes)
     else:
-        page = take()
+        page = claim()
     documents = [event_document(event) for event in page.events]
-    return json_answer(documents, headers={"Inbox-More": "true" if page.more else "false"})
+    return json_response(documents, headers={"Inbox-More": "true" if page.more else "false"})
 
 
-def _claim_or_wait(take: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
+def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
     long_polls = request.environ.get(LONG_POLLS)
     if long_polls is not None:
-        # The whole request is run again when an event may have arrived.
-        page: Page = long_polls.claim_or_wait(request.environ, inbox_key, seconds, take, current_access(*scopes))
+        # The server runs the whole request again when an event may have arrived.
+        page: Page = long_polls.claim_or_wait(request.environ, inbox_key, seconds, claim, current_access(*scopes))
         return page
 
-    def check_and_take() -> Page:
+    def check_and_claim() -> Page:
         # The key may have been revoked during the wait.
         check_again(*scopes)
-        return take()
+        return claim()
 
-    return services().waits.claim_or_wait(seconds, check_and_take, _client_is_gone)
+    return services().waits.claim_or_wait(seconds, check_and_claim, _has_disconnected)
 
 
-def _client_is_gone() -> bool:
-    """Returns True if the client has closed its connection. Only gunicorn's own workers show the connection."""
+def _has_disconnected() -> bool:
+    """Returns True if the client has closed its connection. Works only in gunicorn's own workers."""
     connection: socket.socket | None = request.environ.get("gunicorn.socket")
     if connection is None:
         return False

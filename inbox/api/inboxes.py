@@ -2,79 +2,76 @@
 
 from typing import Any
 
-from flask import Response
+from flask import Blueprint, Response
 
-from inbox.api.auth import principal, requires
-from inbox.api.openapi import Blueprint
-from inbox.api.problem_types import NOT_JSON, PRECONDITION_FAILED, TOO_MANY_INBOXES
-from inbox.api.response_headers import LOCATION
-from inbox.api.responses import empty_answer, inbox_document, json_answer
-from inbox.api.schemas.fields import NoParameters
+from inbox.api.auth import principal
+from inbox.api.endpoint import Success, endpoint
+from inbox.api.problem_types import NOT_FOUND, PRECONDITION_FAILED, TOO_MANY_INBOXES
+from inbox.api.responses import empty_response, inbox_document, json_response
 from inbox.api.schemas.inboxes import InboxBody, NamedInbox, SaveInboxHeaders
 from inbox.api.services import services
 from inbox.domain.keys import Scope
 
-blueprint = Blueprint("inboxes", __name__, description="Inboxes with a copy of each event that matches.")
+blueprint = Blueprint("inboxes", __name__)
+
+_READ = (Scope.EVENTS_READ, Scope.INBOX_READ, Scope.TENANT_MANAGE)
+_MANAGE = (Scope.TENANT_MANAGE,)
 
 
-@blueprint.route("/inboxes", methods=["GET"])
-@requires(Scope.EVENTS_READ, Scope.INBOX_READ, Scope.TENANT_MANAGE)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(200, NamedInbox(many=True), description="In the order of their names.")
-@blueprint.refusals(401, 403, 422, 503)
-def list_inboxes(_parameters: dict[str, Any]) -> Response:
+@blueprint.get("/inboxes")
+@endpoint(scopes=_READ, returns={200: Success(NamedInbox(many=True), "Sorted by name.")})
+def list_inboxes() -> Response:
     """List the named inboxes
 
-    `default` is not among them: GET /inboxes/default says whether it is on.
+    `default` is not listed: GET /inboxes/default shows whether it is on.
     """
-    return json_answer([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
+    return json_response([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
 
 
-@blueprint.route("/inboxes/<name>", methods=["GET"])
-@requires(Scope.EVENTS_READ, Scope.INBOX_READ, Scope.TENANT_MANAGE)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(200, NamedInbox)
-@blueprint.refusals(401, 403, 404, 422, 503)
-def get_inbox(_parameters: dict[str, Any], name: str) -> Response:
-    """Look at one inbox"""
-    return json_answer(inbox_document(services().inboxes.get(principal().tenant_id, name)))
+@blueprint.get("/inboxes/<name>")
+@endpoint(scopes=_READ, returns={200: Success(NamedInbox())}, problems=(NOT_FOUND,))
+def get_inbox(name: str) -> Response:
+    """Get one inbox"""
+    return json_response(inbox_document(services().inboxes.get(principal().tenant_id, name)))
 
 
-@blueprint.route("/inboxes/<name>", methods=["PUT"])
-@requires(Scope.TENANT_MANAGE)
-@blueprint.arguments(SaveInboxHeaders(), location="headers")
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(InboxBody())
-@blueprint.response(
-    201, NamedInbox, description="It is new, and gets every event that is sent from now on.", headers=LOCATION
+@blueprint.put("/inboxes/<name>")
+@endpoint(
+    scopes=_MANAGE,
+    headers=SaveInboxHeaders(),
+    body=InboxBody(),
+    returns={
+        201: Success(NamedInbox(), "Created. The inbox gets events that are sent from now on.", headers=("Location",)),
+        200: Success(NamedInbox(), "Changed. Applies to events that are sent from now on."),
+    },
+    problems=(NOT_FOUND, TOO_MANY_INBOXES, PRECONDITION_FAILED),
 )
-@blueprint.response(200, NamedInbox, description="Changed: from now on it takes these events, or is on or off.")
-@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_INBOXES, PRECONDITION_FAILED, 413, 415, 422, 503)
-def save_inbox(headers: dict[str, str], _parameters: dict[str, Any], body: dict[str, Any], name: str) -> Response:
+def save_inbox(name: str, headers: dict[str, str], body: dict[str, Any]) -> Response:
     """Create a named inbox or change which events it takes, or turn `default` on or off
 
-    From now on it gets a copy of every event of a type that matches, or of every event without patterns. A tenant can
-    have 50. `If-None-Match: *` only creates an inbox, and never changes one.
+    A named inbox gets a copy of every event whose type matches one of its patterns, or of every event if it has none.
+    A tenant can have up to 50. With `If-None-Match: *` the request only creates an inbox, and never changes one.
 
-    `PUT /inboxes/default` takes `enabled` only. While `default` is off, polls of `default` get no new events, and
-    named inboxes get theirs as before. Every event can still be looked up and listed in `default`, as `delivered`.
+    `PUT /inboxes/default` takes `enabled` only. While `default` is off, polls of `default` return no new events;
+    named inboxes are not affected. Every event can still be looked up and listed in `default`, as `delivered`.
     """
     replace = "if_none_match" not in headers
     inbox, new = services().inboxes.save(principal().tenant_id, name, **body, replace=replace)
     if new:
-        return json_answer(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
-    return json_answer(inbox_document(inbox))
+        return json_response(inbox_document(inbox), 201, {"Location": f"/inboxes/{inbox.name}"})
+    return json_response(inbox_document(inbox))
 
 
-@blueprint.route("/inboxes/<name>", methods=["DELETE"])
-@requires(Scope.TENANT_MANAGE)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(204, description="Removed, with its copies.")
-@blueprint.refusals(401, 403, 404, 422, 503)
-def remove_inbox(_parameters: dict[str, Any], name: str) -> Response:
-    """Remove a named inbox and its copies
+@blueprint.delete("/inboxes/<name>")
+@endpoint(
+    scopes=_MANAGE,
+    returns={204: Success(description="Removed, with its copies of events.")},
+    problems=(NOT_FOUND,),
+)
+def remove_inbox(name: str) -> Response:
+    """Remove a named inbox and its copies of events
 
-    From the first call on nobody sees it. A 503 says that there are more copies, and repeating the call goes on.
+    The inbox is gone from the first request on. A 503 means that copies remain: repeat the request to remove them.
     """
     services().inboxes.delete(principal().tenant_id, name)
-    return empty_answer()
+    return empty_response()

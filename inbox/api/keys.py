@@ -1,86 +1,95 @@
-"""/keys: a tenant's own keys."""
+"""/keys: a tenant's own API keys."""
 
 from collections.abc import Collection
 from typing import Any
 
-from flask import Response
+from flask import Blueprint, Response
 
-from inbox.api.auth import missing_scope, principal, requires
-from inbox.api.openapi import Blueprint
-from inbox.api.problem_types import NOT_ALLOWED, NOT_JSON, TOO_MANY_KEYS
-from inbox.api.responses import empty_answer, json_answer
-from inbox.api.schemas.fields import NoParameters
+from inbox.api.auth import missing_scope, principal
+from inbox.api.endpoint import Success, endpoint
+from inbox.api.problem_types import NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS
+from inbox.api.responses import empty_response, json_response
 from inbox.api.schemas.keys import AboutKey, CreatedKey, KeyBody, RotateBody
 from inbox.api.services import services
 from inbox.domain.keys import Scope, key_document
 from inbox.services.keys import NewKey
 
-blueprint = Blueprint("keys", __name__, description="The tenant's own keys.")
+blueprint = Blueprint("keys", __name__)
+
+_MANAGE = (Scope.TENANT_MANAGE,)
 
 
-@blueprint.route("/keys", methods=["GET"])
-@requires(Scope.TENANT_MANAGE, bypass_cache=True)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(200, AboutKey(many=True), description="The oldest first, those that no longer work too.")
-@blueprint.refusals(401, 403, 422, 503)
-def list_keys(_parameters: dict[str, Any]) -> Response:
-    """List what is known of the keys, never the keys themselves"""
-    return json_answer([key_document(key) for key in services().keys.list(principal().tenant_id)])
+@blueprint.get("/keys")
+@endpoint(
+    scopes=_MANAGE,
+    returns={200: Success(AboutKey(many=True), "Oldest first, including revoked and expired keys.")},
+    bypass_key_cache=True,
+)
+def list_keys() -> Response:
+    """List the API keys, without the keys themselves"""
+    return json_response([key_document(key) for key in services().keys.list(principal().tenant_id)])
 
 
-@blueprint.route("/keys", methods=["POST"])
-@requires(Scope.TENANT_MANAGE, bypass_cache=True)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(KeyBody())
-@blueprint.response(201, CreatedKey, description="The key is shown this once.")
-@blueprint.refusals(NOT_JSON, 401, 403, TOO_MANY_KEYS, NOT_ALLOWED, 413, 415, 422, 503)
-def create_key(_parameters: dict[str, Any], body: dict[str, Any]) -> Response:
-    """Make a key"""
-    return shown_once(new_key(principal().tenant_id, body))
+@blueprint.post("/keys")
+@endpoint(
+    scopes=_MANAGE,
+    body=KeyBody(),
+    returns={201: Success(CreatedKey(), "The key cannot be shown again.")},
+    problems=(TOO_MANY_KEYS, NOT_ALLOWED),
+    bypass_key_cache=True,
+)
+def create_key(body: dict[str, Any]) -> Response:
+    """Create an API key"""
+    return key_response(create_granted_key(principal().tenant_id, body))
 
 
-@blueprint.route("/keys/<key_id>", methods=["DELETE"])
-@requires(Scope.TENANT_MANAGE, bypass_cache=True)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(204, description="It is refused from now on, everywhere within INBOX_KEY_CACHE_SECONDS.")
-@blueprint.refusals(401, 403, 404, 422, 503)
-def revoke_key(_parameters: dict[str, Any], key_id: str) -> Response:
-    """Revoke a key; safe to repeat"""
-    _require_power_over(key_id)
+@blueprint.delete("/keys/<key_id>")
+@endpoint(
+    scopes=_MANAGE,
+    returns={204: Success(description="The key stops working, in all processes within INBOX_KEY_CACHE_SECONDS.")},
+    problems=(NOT_FOUND,),
+    bypass_key_cache=True,
+)
+def revoke_key(key_id: str) -> Response:
+    """Revoke an API key; safe to repeat"""
+    _check_power_over(key_id)
     services().keys.revoke(key_id)
-    return empty_answer()
+    return empty_response()
 
 
-@blueprint.route("/keys/<key_id>/rotate", methods=["POST"])
-@requires(Scope.TENANT_MANAGE, bypass_cache=True)
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.arguments(RotateBody())
-@blueprint.response(201, CreatedKey, description="A key like the old one, which works for a while longer.")
-@blueprint.refusals(NOT_JSON, 401, 403, 404, TOO_MANY_KEYS, NOT_ALLOWED, 413, 415, 422, 503)
-def rotate_key(_parameters: dict[str, Any], body: dict[str, Any], key_id: str) -> Response:
-    """Make a key in the place of another
+@blueprint.post("/keys/<key_id>/rotate")
+@endpoint(
+    scopes=_MANAGE,
+    body=RotateBody(),
+    returns={201: Success(CreatedKey(), "The new key. The old one works for `overlap_seconds` more.")},
+    problems=(NOT_FOUND, TOO_MANY_KEYS, NOT_ALLOWED),
+    bypass_key_cache=True,
+)
+def rotate_key(key_id: str, body: dict[str, Any]) -> Response:
+    """Replace an API key by a new one
 
-    With the same name, scopes and length of life. The old one goes on working for `overlap_seconds`, and no longer than
-    it would have anyway.
+    The new key has the same name, scopes and lifetime. The old one keeps working for `overlap_seconds`, but never
+    beyond its own expiry.
     """
-    _require_power_over(key_id)
-    return shown_once(services().keys.rotate(key_id, body["overlap_seconds"]))
+    _check_power_over(key_id)
+    return key_response(services().keys.rotate(key_id, body["overlap_seconds"]))
 
 
-def new_key(tenant_id: str, body: dict[str, Any]) -> NewKey:
-    _require_grant(body["scopes"])
+def create_granted_key(tenant_id: str, body: dict[str, Any]) -> NewKey:
+    """Creates a key. Raises ProblemError if it would have more power than the request's key."""
+    _check_grant(body["scopes"])
     return services().keys.create(tenant_id, **body)
 
 
-def shown_once(new: NewKey) -> Response:
-    return json_answer({**key_document(new.metadata), "key": new.key}, 201)
+def key_response(new: NewKey) -> Response:
+    return json_response({**key_document(new.metadata), "key": new.key}, 201)
 
 
-def _require_power_over(key_id: str) -> None:
-    _require_grant(services().keys.get_own(principal().tenant_id, key_id).scopes)
+def _check_power_over(key_id: str) -> None:
+    _check_grant(services().keys.get_own(principal().tenant_id, key_id).scopes)
 
 
-def _require_grant(scopes: Collection[Scope]) -> None:
-    """Who manages the keys of the tenant `system` is not an admin by that."""
+def _check_grant(scopes: Collection[Scope]) -> None:
+    """A key that can manage the keys of the tenant `system` must not become an admin that way."""
     if Scope.ADMIN in scopes and Scope.ADMIN not in principal().scopes:
         raise missing_scope(Scope.ADMIN)

@@ -1,4 +1,4 @@
-"""Pages for people: the API's description, and one page per problem."""
+"""/docs, /problems: HTML pages with the API reference and one page per problem."""
 
 from flask import Blueprint, Response, make_response, render_template
 
@@ -7,7 +7,7 @@ from inbox.errors import NotFound
 
 blueprint = Blueprint("pages", __name__, static_folder="static", template_folder="templates")
 
-# What a page of ours may load: its own files, and nothing from another host. Nobody else's page may frame it.
+# A page may load the service's own files only, and no other site may frame it.
 OWN_ONLY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,7 +29,7 @@ def all_problems() -> Response:
 @blueprint.get("/problems/<slug>")
 def one_problem(slug: str) -> Response:
     if slug not in PROBLEMS:
-        raise NotFound("There is no such problem.")
+        raise NotFound("The problem does not exist.")
     return _page(render_template("problem.html", problem=PROBLEMS[slug]))
 
 

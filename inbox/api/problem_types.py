@@ -1,17 +1,24 @@
-"""Every way a request can fail, with the words of its page."""
+"""Every problem of the API (RFC 9457): status, title, and the text of its page under /problems.
+
+A response's `detail` is the message of the error, written where it is raised: in inbox/errors.py, inbox/services or
+inbox/api. inbox/api/problems.py says which error becomes which problem.
+"""
 
 from dataclasses import dataclass
+
+from inbox import errors
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of failure; `meaning` and `remedy` are what its page says."""
+    """A kind of failure. `example` is a `detail` shown in OpenAPI; without it, `meaning` is."""
 
     slug: str
     status: int
     title: str
     meaning: str
     remedy: str
+    example: str = ""
 
     @property
     def path(self) -> str:
@@ -22,187 +29,203 @@ BAD_REQUEST = Problem(
     "bad-request",
     400,
     "Bad request",
-    "The request broke off, is not valid HTTP or could be read in two ways, has an overlong path or header, or a "
-    "compressed body that is not exactly one complete gzip stream.",
-    "Send it again; if it keeps failing, look at what stands between the client and this service.",
+    "The request was cut off, is not valid HTTP, is ambiguous, has an overlong path or header, or has a compressed "
+    "body that is not exactly one complete gzip stream.",
+    "Send it again. If it keeps failing, check the proxies between the client and this service.",
 )
 NOT_JSON = Problem(
     "not-json",
     400,
-    "The body is not JSON",
-    "The body is not UTF-8 JSON as this service takes it. NaN, Infinity, a member name given twice in one object, "
-    "half of a surrogate pair and more than 32 levels of nesting are refused too, because not every reader of the "
-    "event would see the same thing.",
-    "Let a JSON library write the body. The detail says where reading stopped.",
+    "Body is not valid JSON",
+    "The body is not JSON in UTF-8. NaN, Infinity, duplicate member names, unpaired surrogates and more than 32 levels "
+    "of nesting are also rejected, because JSON parsers disagree about them.",
+    "Serialize the body with a JSON library. The detail says where parsing stopped.",
+    "Invalid JSON at line 1, column 12.",
 )
 UNAUTHORIZED = Problem(
     "unauthorized",
     401,
-    "A valid API key is needed",
-    "The key is missing, malformed, unknown, revoked or expired; the answer is the same for each. Two different keys "
-    "in one request count as malformed.",
+    "Missing or invalid API key",
+    "The API key is missing, malformed, unknown, revoked or expired. The response is the same in each case. Two "
+    "different keys in one request count as malformed.",
     "Send the key as Authorization: Bearer KEY, as X-API-Key: KEY, or as user name or password of HTTP Basic.",
+    str(errors.Unauthenticated()),
 )
 MISSING_SCOPE = Problem(
     "missing-scope",
     403,
-    "The key may not do this",
-    "The key is valid but lacks the scope that this call needs.",
-    "Use a key with the scope named in the detail. A key with tenant:manage creates one under Keys in the console. An "
-    "operator creates one with inbox keys create TENANT --scope all, or --scope admin for the tenant system.",
+    "Missing scope",
+    "The API key is valid but lacks the scope that this request needs.",
+    "Use a key with the scope named in the detail. A key with tenant:manage can create one under Keys in the console. "
+    "An operator creates one with inbox keys create TENANT --scope all, or --scope admin for the tenant system.",
 )
 TENANT_INACTIVE = Problem(
     "tenant-inactive",
     403,
-    "The tenant is not active",
-    "The key is valid, but its tenant is suspended or deleted.",
-    "Ask whoever runs the service. The tenant's events are kept meanwhile.",
+    "Tenant is not active",
+    "The API key is valid, but its tenant is suspended or deleted.",
+    "Ask the operator of the service. The tenant's events are kept meanwhile.",
+    "The tenant of this key is not active.",
 )
 PREFETCH_REFUSED = Problem(
     "prefetch-refused",
     403,
-    "A poll is not for prefetching",
-    "A browser asked for the inbox ahead of time. A poll marks events as delivered, so only a real one may happen.",
-    "Poll without the headers Purpose or Sec-Purpose, or look with mode=peek from a program.",
+    "Prefetch refused",
+    "A browser tried to prefetch an inbox. A poll marks events as delivered, so prefetches are refused.",
+    "Poll without the headers Purpose and Sec-Purpose, or use mode=peek from a program.",
+    "A prefetch would consume events that no client reads.",
 )
 NOT_FOUND = Problem(
     "not-found",
     404,
-    "There is nothing here",
-    "No such path or thing exists, or it belongs to another tenant, which looks the same.",
+    "Not found",
+    "The path or resource does not exist, or the resource belongs to another tenant.",
     "Check the path against /docs.",
 )
 METHOD_NOT_ALLOWED = Problem(
     "method-not-allowed",
     405,
-    "This path takes another method",
-    "The path exists, but not with this method. HEAD on the inbox is refused because a poll changes things.",
-    "The header Allow lists what the path takes.",
+    "Method not allowed",
+    "The path exists, but does not support this method. HEAD on an inbox is refused because a poll changes events.",
+    "The header Allow lists the supported methods.",
 )
 IDEMPOTENCY_CONFLICT = Problem(
     "idempotency-conflict",
     409,
-    "The idempotency key stands for another event",
-    "An event with this idempotency key was stored before, and it differs from this one. Nothing was stored.",
+    "Idempotency key already used",
+    "A different event with this idempotency key was stored before. Nothing was stored.",
     "Use a new key for a new event, and the same key only to repeat exactly the same one.",
+    str(errors.IdempotencyConflict([])),
 )
 EVENT_LEASED = Problem(
     "event-leased",
     409,
-    "The event is leased",
-    "A consumer has the event under a lease. Replaying it now would put it into two hands.",
-    "Wait until it is acknowledged or released or its lease is over (lease_expires_at), then replay it.",
+    "Event is leased",
+    "A consumer has leased the event. Replaying it now would deliver it twice.",
+    "Wait until it is acknowledged or released, or until its lease expires (lease_expires_at), then replay it.",
+    str(errors.EventLeased()),
 )
 TOO_MANY_INBOXES = Problem(
     "too-many-inboxes",
     409,
-    "The tenant has as many inboxes as it can have",
-    "Every named inbox keeps a copy of each event that it takes, so their number is limited.",
-    "Remove one that is no longer polled, or let several consumers share one with mode=lease.",
+    "Inbox limit reached",
+    "Every named inbox stores a copy of each matching event, so the number of inboxes per tenant is limited.",
+    "Remove an inbox that is no longer polled, or let several consumers share one with mode=lease.",
+    "A tenant can have up to 50 inboxes.",
 )
 TOO_MANY_KEYS = Problem(
     "too-many-keys",
     409,
-    "The tenant has as many keys as it can have",
-    "The number of keys that work at the same time is limited.",
-    "Revoke one that is no longer used: GET /keys says when each was last used.",
+    "API key limit reached",
+    "The number of active keys per tenant is limited.",
+    "Revoke a key that is no longer used. GET /keys shows when each key was last used.",
+    "The tenant has 100 active keys. Revoke one first.",
 )
 ALREADY_EXISTS = Problem(
     "already-exists",
     409,
-    "There is one of that id already",
-    "The id belongs to another tenant, deleted ones included. Nothing was changed.",
-    "Choose another id, or leave it out and get one.",
+    "Tenant ID already exists",
+    "Another tenant, possibly a deleted one, has this ID. Nothing was changed.",
+    "Choose another ID, or omit it to get a generated one.",
+    "Tenant acme already exists.",
 )
 EMAIL_TAKEN = Problem(
     "email-taken",
     409,
-    "The e-mail belongs to another tenant",
-    "No two tenants have the same e-mail, upper and lower case aside. Nothing was changed.",
-    "Use another e-mail, or give the other tenant a new one first.",
+    "Email address already in use",
+    "Email addresses are unique across tenants, ignoring case. Nothing was changed.",
+    "Use another address, or change the other tenant's address first.",
+    str(errors.EmailTaken()),
 )
 WRONG_STEP = Problem(
     "wrong-step",
     409,
     "Invalid status transition",
-    "A tenant goes from UNVALIDATED to VALIDATED to REGISTERED. Each of them can be suspended, and a suspended tenant "
-    "goes back to the status before.",
-    "Change to one of the statuses that the detail names, or send force: true, which the audit log will show.",
+    "A tenant's status changes from UNVALIDATED to VALIDATED to REGISTERED. From each of them a tenant can be "
+    "suspended, and a suspended tenant can return to its previous status.",
+    "Change to one of the statuses that the detail lists, or send force: true, which the audit log records.",
+    "Cannot change status from UNVALIDATED to REGISTERED. Allowed: VALIDATED, SUSPENDED.",
 )
 NOT_ALLOWED = Problem(
     "not-allowed",
     409,
-    "This cannot be done to it",
-    "The call makes no sense for this tenant or key, as the detail says. Nothing was changed.",
-    "Read the detail.",
+    "Operation not allowed",
+    "The operation is not possible for this tenant or key. Nothing was changed.",
+    "The detail gives the reason.",
+    "A revoked or expired key cannot be rotated. Create a new one.",
 )
 PRECONDITION_FAILED = Problem(
     "precondition-failed",
     412,
     "Inbox already exists",
-    "The header If-None-Match: * asks to create an inbox and never to change one, and the inbox exists. Nothing was "
-    "changed.",
-    "Choose another name, or leave the header out to change which events the inbox takes.",
+    "The header If-None-Match: * only allows creating an inbox, and the inbox exists. Nothing was changed.",
+    "Choose another name, or omit the header to change which events the inbox takes.",
 )
 TOO_LARGE = Problem(
     "too-large",
     413,
-    "The body is too large",
-    "An event, or a whole batch, is above the limit. A compressed body counts by its decompressed size. Nothing was "
+    "Request body too large",
+    "An event or a whole batch exceeds the limit. The decompressed size of a compressed body counts. Nothing was "
     "stored.",
-    "Send less: for example a link to the large part in place of the part itself, or smaller batches.",
+    "Send less: smaller batches, or a link instead of the large part of the payload.",
+    "The body is larger than 262144 bytes.",
 )
 UNSUPPORTED_MEDIA_TYPE = Problem(
     "unsupported-media-type",
     415,
     "Unsupported media type or content coding",
-    "The Content-Type is not JSON, its charset is not UTF-8, or the Content-Encoding is not gzip. The header "
-    "Accept-Encoding is in the answer if it is the Content-Encoding.",
+    "The Content-Type is not JSON, its charset is not UTF-8, or the Content-Encoding is not gzip. If the "
+    "Content-Encoding is the cause, the response has the header Accept-Encoding.",
     "Send Content-Type: application/json, and Content-Encoding: gzip only if the body is compressed.",
+    "The Content-Type must be application/json.",
 )
 INVALID_REQUEST = Problem(
     "invalid-request",
     422,
-    "The request has the wrong form",
-    "The body is JSON, but its members, or the parameters of the call, are not what this call takes. "
-    "Nothing was stored or handed out.",
+    "Invalid request",
+    "The body is valid JSON, but its members or the request's parameters are not valid. Nothing was stored or "
+    "delivered.",
     "Each entry of errors points at a member or parameter and says what is wrong with it.",
+    str(errors.InvalidRequest([])),
 )
 RATE_LIMITED = Problem(
     "rate-limited",
     429,
-    "Too many requests",
-    "The tenant makes more requests a second than it may. Nothing was stored or handed out.",
-    "Wait for the seconds in Retry-After. The header RateLimit, on every answer, says how much is left.",
+    "Rate limit exceeded",
+    "The tenant exceeded its number of requests per second. Nothing was stored or delivered.",
+    "Wait for the seconds in Retry-After. The header RateLimit on every response shows how many requests are left.",
+    str(errors.RateLimited(10, 1)),
 )
 TOO_MANY_FAILURES = Problem(
     "too-many-failures",
     429,
-    "Too many calls without a valid key",
-    "This address has called without a valid API key too often, so keys that are new here are not looked up for now.",
-    "Stop whatever calls with a missing, mistyped or revoked key, and wait for the seconds in Retry-After.",
+    "Too many requests without a valid API key",
+    "This address sent too many requests without a valid API key. For now the service looks up no keys from it that it "
+    "does not already know.",
+    "Stop the client that uses a missing, mistyped or revoked key, and wait for the seconds in Retry-After.",
+    str(errors.TooManyFailures(1)),
 )
 INTERNAL_ERROR = Problem(
     "internal-error",
     500,
-    "Something went wrong here",
-    "The service met a fault of its own. It was logged under the request id.",
-    "Try again, with an idempotency key if you are sending; if it stays, report the request id.",
+    "Internal error",
+    "The request failed because of a bug in the service. The log has the details under the request ID.",
+    "Try again, with an idempotency key if you send events. If it keeps failing, report the request ID.",
 )
 OVERLOADED = Problem(
     "overloaded",
     503,
-    "Too many request bodies at once",
-    "The service is parsing as many request bodies as fit in its memory. Nothing was stored or changed.",
-    "Try again after the seconds in Retry-After. A smaller batch needs less room.",
+    "Service overloaded",
+    "The service is parsing as many request bodies as fit into its memory. Nothing was stored or changed.",
+    "Try again after the seconds in Retry-After. Smaller batches need less memory.",
 )
 UNAVAILABLE = Problem(
     "unavailable",
     503,
-    "The store does not answer",
-    "The store is busy, out of reach, out of space, or has more to delete than one call does. The call may or may not "
-    "have taken effect.",
-    "Try again after the seconds in Retry-After, with an idempotency key if you are sending.",
+    "Store unavailable",
+    "The store is busy, unreachable, out of space, or has more to delete than fits into one request. The request may "
+    "or may not have taken effect.",
+    "Try again after the seconds in Retry-After, with an idempotency key if you send events.",
 )
 
 PROBLEMS = {problem.slug: problem for problem in list(globals().values()) if isinstance(problem, Problem)}

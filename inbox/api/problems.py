@@ -1,4 +1,4 @@
-"""The one place where errors become answers (RFC 9457)."""
+"""Turns errors into problem documents (RFC 9457). inbox/api/problem_types.py has their texts."""
 
 import traceback
 from collections.abc import Mapping, Sequence
@@ -11,77 +11,53 @@ from flask import Flask, Response
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from inbox import errors
+from inbox.api import problem_types as problems
 from inbox.api.access_log import request_id
-from inbox.api.problem_types import (
-    ALREADY_EXISTS,
-    BAD_REQUEST,
-    EMAIL_TAKEN,
-    EVENT_LEASED,
-    IDEMPOTENCY_CONFLICT,
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_ALLOWED,
-    NOT_ALLOWED,
-    NOT_FOUND,
-    OVERLOADED,
-    PRECONDITION_FAILED,
-    RATE_LIMITED,
-    TOO_LARGE,
-    TOO_MANY_FAILURES,
-    TOO_MANY_INBOXES,
-    TOO_MANY_KEYS,
-    UNAUTHORIZED,
-    UNAVAILABLE,
-    UNSUPPORTED_MEDIA_TYPE,
-    WRONG_STEP,
-    Problem,
-)
+from inbox.api.problem_types import Problem
 from inbox.errors import FieldError, InboxError
 
 CONTENT_TYPE = "application/problem+json"
-_SHOWN_FIELD_ERRORS = 20
+_MAX_FIELD_ERRORS = 20
 # Bearer alone: a Basic challenge would make browsers ask for a password over the console.
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
 _log = structlog.get_logger()
 
-
-_OF_ERROR: Mapping[type[InboxError], Problem] = {
-    errors.InvalidRequest: INVALID_REQUEST,
-    errors.EventTooLarge: TOO_LARGE,
-    errors.IdempotencyConflict: IDEMPOTENCY_CONFLICT,
-    errors.NotFound: NOT_FOUND,
-    errors.TenantExists: ALREADY_EXISTS,
-    errors.EmailTaken: EMAIL_TAKEN,
-    errors.NotAllowed: NOT_ALLOWED,
-    errors.InvalidStatusTransition: WRONG_STEP,
-    errors.TooManyKeys: TOO_MANY_KEYS,
-    errors.Unauthenticated: UNAUTHORIZED,
-    errors.TooManyFailures: TOO_MANY_FAILURES,
-    errors.RateLimited: RATE_LIMITED,
-    errors.EventLeased: EVENT_LEASED,
-    errors.TooManyInboxes: TOO_MANY_INBOXES,
-    errors.InboxExists: PRECONDITION_FAILED,
-    errors.InboxClosing: UNAVAILABLE,
-    errors.Overloaded: OVERLOADED,
-    errors.StoreUnavailable: UNAVAILABLE,
-    errors.StoreFull: UNAVAILABLE,
+_BY_ERROR: Mapping[type[InboxError], Problem] = {
+    errors.InvalidRequest: problems.INVALID_REQUEST,
+    errors.EventTooLarge: problems.TOO_LARGE,
+    errors.IdempotencyConflict: problems.IDEMPOTENCY_CONFLICT,
+    errors.NotFound: problems.NOT_FOUND,
+    errors.TenantExists: problems.ALREADY_EXISTS,
+    errors.EmailTaken: problems.EMAIL_TAKEN,
+    errors.NotAllowed: problems.NOT_ALLOWED,
+    errors.InvalidStatusTransition: problems.WRONG_STEP,
+    errors.TooManyKeys: problems.TOO_MANY_KEYS,
+    errors.Unauthenticated: problems.UNAUTHORIZED,
+    errors.TooManyFailures: problems.TOO_MANY_FAILURES,
+    errors.RateLimited: problems.RATE_LIMITED,
+    errors.EventLeased: problems.EVENT_LEASED,
+    errors.TooManyInboxes: problems.TOO_MANY_INBOXES,
+    errors.InboxExists: problems.PRECONDITION_FAILED,
+    errors.InboxClosing: problems.UNAVAILABLE,
+    errors.Overloaded: problems.OVERLOADED,
+    errors.StoreUnavailable: problems.UNAVAILABLE,
+    errors.StoreFull: problems.UNAVAILABLE,
 }
-
-_OF_STATUS = {
+_BY_STATUS = {
     problem.status: problem
     for problem in (
-        BAD_REQUEST,
-        NOT_FOUND,
-        METHOD_NOT_ALLOWED,
-        TOO_LARGE,
-        UNSUPPORTED_MEDIA_TYPE,
-        INTERNAL_ERROR,
+        problems.BAD_REQUEST,
+        problems.NOT_FOUND,
+        problems.METHOD_NOT_ALLOWED,
+        problems.TOO_LARGE,
+        problems.UNSUPPORTED_MEDIA_TYPE,
+        problems.INTERNAL_ERROR,
     )
 }
 
 
-class Refusal(Exception):
-    """Raised within the API where a request is refused for a reason that only HTTP knows."""
+class ProblemError(Exception):
+    """Ends a request with a problem that has no error class of its own, because only HTTP knows it."""
 
     def __init__(self, problem: Problem, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -91,21 +67,43 @@ class Refusal(Exception):
 
 
 def install(app: Flask) -> None:
-    app.register_error_handler(Refusal, lambda refusal: _answer(refusal.problem, refusal.detail, refusal.headers))
+    app.register_error_handler(ProblemError, lambda error: _respond(error.problem, error.detail, error.headers))
     app.register_error_handler(InboxError, _on_inbox_error)
     app.register_error_handler(HTTPException, _on_http_exception)
     app.register_error_handler(Exception, _on_bug)
 
 
+def problem_document(problem: Problem, detail: str, request_id: str, field_errors: Sequence[FieldError] = ()) -> bytes:
+    """Returns the document as JSON, with up to 20 field errors."""
+    document: dict[str, Any] = {
+        "type": problem.path,
+        "title": problem.title,
+        "status": problem.status,
+        "detail": detail,
+        "request_id": request_id,
+    }
+    if field_errors:
+        document["errors"] = [
+            {"pointer": error.pointer, "detail": error.detail} for error in field_errors[:_MAX_FIELD_ERRORS]
+        ]
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def log_bug(error: BaseException, request_id: str | None = None) -> None:
+    """Logs the type and the frames, but not the message: it may quote what was sent."""
+    frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
+    _log.error("bug", error=type(error).__name__, frames=frames, request_id=request_id)
+
+
 def _on_inbox_error(error: InboxError) -> Response:
-    problem = _OF_ERROR.get(type(error))
+    problem = _BY_ERROR.get(type(error))
     if problem is None:
         return _on_bug(error)
-    if problem is UNAVAILABLE:
+    if problem is problems.UNAVAILABLE:
         # The cause is for the operator.
         _log.warning("unavailable", cause=str(error), request_id=request_id())
-        return _answer(problem, problem.meaning, {"Retry-After": "1"})
-    return _answer(problem, str(error), _headers(error), getattr(error, "field_errors", ()))
+        return _respond(problem, problem.meaning, {"Retry-After": "1"})
+    return _respond(problem, str(error), _headers(error), getattr(error, "field_errors", ()))
 
 
 def _headers(error: InboxError) -> dict[str, str]:
@@ -121,39 +119,18 @@ def _headers(error: InboxError) -> dict[str, str]:
 
 
 def _on_http_exception(error: HTTPException) -> Response:
-    problem = _OF_STATUS.get(error.code or 500, BAD_REQUEST)
+    problem = _BY_STATUS.get(error.code or 500, problems.BAD_REQUEST)
     allow = error.valid_methods if isinstance(error, MethodNotAllowed) else None
-    return _answer(problem, problem.meaning, {"Allow": ", ".join(sorted(allow))} if allow else {})
-
-
-def log_bug(error: BaseException, request_id: str | None = None) -> None:
-    # The frames without the message: a message may quote what was sent.
-    frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)]
-    _log.error("bug", error=type(error).__name__, frames=frames, request_id=request_id)
+    return _respond(problem, problem.meaning, {"Allow": ", ".join(sorted(allow))} if allow else {})
 
 
 def _on_bug(error: Exception) -> Response:
     log_bug(error, request_id())
-    return _answer(INTERNAL_ERROR, INTERNAL_ERROR.meaning)
+    return _respond(problems.INTERNAL_ERROR, problems.INTERNAL_ERROR.meaning)
 
 
-def _answer(
+def _respond(
     problem: Problem, detail: str, headers: Mapping[str, str] | None = None, field_errors: Sequence[FieldError] = ()
 ) -> Response:
     body = problem_document(problem, detail, request_id(), field_errors)
     return Response(body, problem.status, headers, content_type=CONTENT_TYPE)
-
-
-def problem_document(problem: Problem, detail: str, request_id: str, field_errors: Sequence[FieldError] = ()) -> bytes:
-    document: dict[str, Any] = {
-        "type": problem.path,
-        "title": problem.title,
-        "status": problem.status,
-        "detail": detail,
-        "request_id": request_id,
-    }
-    if field_errors:
-        document["errors"] = [
-            {"pointer": each.pointer, "detail": each.detail} for each in field_errors[:_SHOWN_FIELD_ERRORS]
-        ]
-    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)

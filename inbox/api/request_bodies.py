@@ -1,4 +1,4 @@
-"""How bodies are read: of one media type, bounded, whole, and decompressed."""
+"""Reads request bodies: JSON only, up to a limit, complete, and decompressed."""
 
 import threading
 import zlib
@@ -12,7 +12,7 @@ from gunicorn.http.errors import ParseException
 from marshmallow import Schema
 
 from inbox.api.problem_types import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
-from inbox.api.problems import Refusal
+from inbox.api.problems import ProblemError
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Overloaded
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 LARGEST_EVENTS_IN_A_BATCH = 64
-"""A batch may be as large as this many events of the largest size."""
+"""Maximum size of a batch, in events of the maximum size."""
 
 _RESERVED_BYTES = "inbox.reserved_bytes"
 _MAX_IGNORED_BYTES = 262_144
@@ -30,7 +30,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class ByteBudget:
-    """Counts bytes that are reserved. Thread-safe, and never waits."""
+    """Limits the bytes that the threads of a process hold in memory at the same time. Thread-safe, never blocks."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -50,30 +50,34 @@ class ByteBudget:
 
 
 def read_body(request: Request, schema: Schema) -> bytes | None:
-    """Returns the body, up to the schema's limit. Returns None if it is missing and optional."""
+    """Returns the decompressed body, or None if it is missing and optional.
+
+    Raises EventTooLarge above the schema's limit, Overloaded above the process's budget, and ProblemError if the body
+    is cut off, is not gzip as announced, or has another media type.
+    """
     if getattr(schema, "may_be_missing", False) and not has_body(request.environ):
         return None
-    limit = getattr(schema, "max_bytes", None) or _largest_with_events(schema)
-    _refuse_other_media(request)
+    limit_bytes = getattr(schema, "max_bytes", None) or _max_events_bytes(schema)
+    _check_media_type(request)
     is_compressed = _is_compressed(request)
-    body = _read_at_most(request, limit)
+    body = _read_up_to(request, limit_bytes)
     reserve = partial(_reserve, request.environ)
-    # Reserved after the read: otherwise slow clients could use up the budget with bodies that they only announced.
+    # Reserved after the read: otherwise slow clients could use up the budget with bodies that they never send.
     reserve(len(body))
-    return _decompress(body, limit, reserve) if is_compressed else body
+    return _decompress(body, limit_bytes, reserve) if is_compressed else body
 
 
 def release_budget(_error: BaseException | None = None) -> None:
-    """Called at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
+    """Runs at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
     reserved_bytes = request.environ.pop(_RESERVED_BYTES, None)
     if reserved_bytes is not None:
         services().body_budget.release(reserved_bytes)
 
 
 def check_ignored_body(request: Request) -> None:
-    """Reads and drops the body of a call that takes none, so that a truncated request changes nothing."""
+    """Reads and drops the body of a request that needs none, so that a truncated request changes nothing."""
     if request.method not in _SAFE_METHODS and has_body(request.environ):
-        _read_at_most(request, _MAX_IGNORED_BYTES)
+        _read_up_to(request, _MAX_IGNORED_BYTES)
 
 
 def _reserve(environ: "WSGIEnvironment", size: int) -> None:
@@ -81,7 +85,7 @@ def _reserve(environ: "WSGIEnvironment", size: int) -> None:
     environ[_RESERVED_BYTES] = environ.get(_RESERVED_BYTES, 0) + size
 
 
-def _largest_with_events(schema: Schema) -> int:
+def _max_events_bytes(schema: Schema) -> int:
     return services().max_event_bytes * (LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
 
 
@@ -90,18 +94,18 @@ def has_body(environ: "WSGIEnvironment") -> bool:
 
 
 def _content_length(environ: "WSGIEnvironment") -> int | None:
-    """Returns None for a body in chunks. The server has refused values that are not numbers."""
+    """Returns None for a chunked body. The server has rejected values that are not numbers."""
     text = environ.get("CONTENT_LENGTH")
     return int(text) if text else None
 
 
-def _refuse_other_media(request: Request) -> None:
+def _check_media_type(request: Request) -> None:
     environ = request.environ
     if environ.get("CONTENT_TYPE") != "application/json":
         if not request.is_json:
-            raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The Content-Type has to be application/json.")
+            raise ProblemError(UNSUPPORTED_MEDIA_TYPE, "The Content-Type must be application/json.")
         if request.mimetype_params.get("charset", "utf-8").lower() not in ("utf-8", "utf8"):
-            raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The charset has to be UTF-8.")
+            raise ProblemError(UNSUPPORTED_MEDIA_TYPE, "The charset must be UTF-8.")
 
 
 def _is_compressed(request: Request) -> bool:
@@ -110,36 +114,36 @@ def _is_compressed(request: Request) -> bool:
     if coding in ("gzip", "x-gzip"):
         return True
     if coding not in ("", "identity"):
-        # With this header a 415 is about the coding, and without it about the media type.
+        # This header shows that the coding caused the 415, not the media type (RFC 9110, 12.5.3).
         supported = {"Accept-Encoding": "gzip"}
-        raise Refusal(UNSUPPORTED_MEDIA_TYPE, "The Content-Encoding has to be gzip, or left out.", supported)
+        raise ProblemError(UNSUPPORTED_MEDIA_TYPE, "The Content-Encoding must be gzip, or be omitted.", supported)
     return False
 
 
-def _read_at_most(request: Request, limit: int) -> bytes:
-    # Read here and not by Flask: its MAX_CONTENT_LENGTH cuts a chunked body short in silence.
+def _read_up_to(request: Request, limit_bytes: int) -> bytes:
+    # Not read by Flask: its MAX_CONTENT_LENGTH silently truncates a chunked body.
     length = _content_length(request.environ)
-    if (length or 0) > limit:
-        raise EventTooLarge(f"The body is larger than {limit} bytes.")
-    most = limit + 1 if length is None else length
+    if (length or 0) > limit_bytes:
+        raise EventTooLarge(f"The body is larger than {limit_bytes} bytes.")
+    max_bytes = limit_bytes + 1 if length is None else length
     stream, body = request.stream if length is None else request.environ["wsgi.input"], b""
     try:
-        while len(body) < most and (piece := stream.read(most - len(body))):
+        while len(body) < max_bytes and (piece := stream.read(max_bytes - len(body))):
             body += piece
     except (OSError, ParseException):
-        raise Refusal(BAD_REQUEST, "The body could not be read to its end.") from None
-    if len(body) > limit:
-        raise EventTooLarge(f"The body is larger than {limit} bytes.")
-    # What came before the client hung up may well be JSON, and is still not what it meant to send.
+        raise ProblemError(BAD_REQUEST, "The body was cut off.") from None
+    if len(body) > limit_bytes:
+        raise EventTooLarge(f"The body is larger than {limit_bytes} bytes.")
+    # The part that arrived could be valid JSON.
     if length is not None and len(body) < length:
-        raise Refusal(BAD_REQUEST, "The body is shorter than its Content-Length.")
+        raise ProblemError(BAD_REQUEST, "The body is shorter than its Content-Length.")
     return body
 
 
 def _decompress(compressed: bytes, limit_bytes: int, reserve: Callable[[int], None]) -> bytes:
-    """Returns what one gzip stream contains. `reserve` is told of each piece, and may raise.
+    """Returns the content of one gzip stream. Calls `reserve` with the size of each piece before keeping it.
 
-    EventTooLarge as soon as there is one byte more than the limit.
+    Raises EventTooLarge at the first byte beyond the limit.
     """
     stream, body = zlib.decompressobj(_GZIP), BytesIO()
     for start in range(0, len(compressed), _STEP_BYTES):
@@ -148,15 +152,19 @@ def _decompress(compressed: bytes, limit_bytes: int, reserve: Callable[[int], No
             try:
                 piece = stream.decompress(rest, min(_STEP_BYTES, limit_bytes + 1 - body.tell()))
             except zlib.error:
-                raise Refusal(BAD_REQUEST, "The Content-Encoding is gzip, but the body is not valid gzip.") from None
+                raise ProblemError(
+                    BAD_REQUEST, "The Content-Encoding is gzip, but the body is not valid gzip."
+                ) from None
             reserve(len(piece))
             body.write(piece)
             if body.tell() > limit_bytes:
                 raise EventTooLarge(f"The decompressed body is larger than {limit_bytes} bytes.")
             rest = stream.unconsumed_tail
         if stream.eof:
-            # Not a second stream either: a body of a million empty ones would take seconds.
+            # No second stream either: a million empty ones would take seconds.
             if stream.unused_data or start + _STEP_BYTES < len(compressed):
-                raise Refusal(BAD_REQUEST, "The body goes on after the end of its gzip stream. Send a single stream.")
+                raise ProblemError(
+                    BAD_REQUEST, "The body continues after the end of its gzip stream. Send a single stream."
+                )
             return body.getvalue()
-    raise Refusal(BAD_REQUEST, "The gzip stream in the body is incomplete.")
+    raise ProblemError(BAD_REQUEST, "The gzip stream in the body is incomplete.")

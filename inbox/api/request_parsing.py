@@ -1,4 +1,4 @@
-"""The parts of a request, loaded by their schemas: what a view is called with."""
+"""Parses bodies, query strings and headers with marshmallow schemas."""
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -10,7 +10,7 @@ from flask import Request
 from marshmallow import Schema, ValidationError
 
 from inbox.api.problem_types import NOT_JSON
-from inbox.api.problems import Refusal
+from inbox.api.problems import ProblemError
 from inbox.api.request_bodies import read_body
 from inbox.api.services import services
 from inbox.domain import exact_json
@@ -20,18 +20,16 @@ from inbox.errors import EventTooLarge, FieldError, InvalidRequest
 # Per schema. A query has up to 4 KiB.
 _CACHED_QUERIES = 64
 
-Read = Callable[[Request], Any]
+Reader = Callable[[Request], Any]
+"""Returns what the schema loads from the request. Raises InvalidRequest with a pointer for each error."""
 
 
-def reader(schema: Schema, location: str) -> Read:
-    """Reads `json`, `query` or `headers`. InvalidRequest, with pointers, where the schema refuses what it finds."""
-    return {"json": _json, "query": _query, "headers": _headers}[location](schema)
+def body_reader(schema: Schema) -> Reader:
+    """Reads a JSON body. For `many` schemas it returns an iterator that parses one element at a time."""
 
-
-def _json(schema: Schema) -> Read:
     def read(request: Request) -> Any:
         body = read_body(request, schema)
-        chosen = _chosen(schema, request)
+        chosen = _choose_schema(schema, request)
         if body is None:
             return _load(chosen, {})
         if schema.many:
@@ -39,13 +37,39 @@ def _json(schema: Schema) -> Read:
         try:
             document = exact_json.parse(body)
         except NotJSON as error:
-            raise Refusal(NOT_JSON, str(error)) from None
+            raise ProblemError(NOT_JSON, str(error)) from None
         return _load(chosen, document)
 
     return read
 
 
-def _chosen(schema: Schema, request: Request) -> Schema:
+def query_reader(schema: Schema) -> Reader:
+    # Clients repeat their queries, and loading one takes a seventh of a poll's CPU time.
+    @lru_cache(maxsize=_CACHED_QUERIES)
+    def load(query: bytes) -> Any:
+        given = parse_qs(query.decode(errors="replace"), keep_blank_values=True)
+        repeated = [name for name, values in given.items() if len(values) > 1]
+        if repeated:
+            raise InvalidRequest(list(_field_errors({name: ["is given more than once"] for name in repeated})))
+        return _load(schema, {name: value for name, (value,) in given.items()})
+
+    return lambda request: copy(load(request.query_string))
+
+
+def header_reader(schema: Schema) -> Reader:
+    when_empty = schema.load({})
+    names = [field.data_key or name for name, field in schema.fields.items()]
+    variables = {f"HTTP_{name.upper().replace('-', '_')}": name for name in names}
+
+    def read(request: Request) -> Any:
+        environ = request.environ
+        given = {name: environ[variable] for variable, name in variables.items() if variable in environ}
+        return _load(schema, given) if given else copy(when_empty)
+
+    return read
+
+
+def _choose_schema(schema: Schema, request: Request) -> Schema:
     """Returns the schema for the body. Query parameters, already validated, may select another one (`raw=true`)."""
     if not request.query_string or not hasattr(schema, "chosen_by"):
         return schema
@@ -53,8 +77,15 @@ def _chosen(schema: Schema, request: Request) -> Schema:
     return chosen
 
 
+def _load(schema: Schema, data: Any) -> Any:
+    try:
+        return schema.load(data)
+    except ValidationError as error:
+        raise InvalidRequest(list(_field_errors(error.messages)), *_advice(schema, error)) from None
+
+
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
-    """Yields the elements of an array, each loaded when it is asked for. InvalidRequest has the field_errors of all."""
+    """Yields the elements of an array, each parsed and loaded on demand. Raises once, with the errors of all."""
     max_event_bytes = services().max_event_bytes
     field_errors: list[FieldError] = []
     advice: list[str] = []
@@ -68,53 +99,21 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
             try:
                 loaded = schema.load_one(element)
             except ValidationError as error:
-                field_errors += _field_errors(error.messages, f"/{position}")
+                field_errors += _field_errors(error.messages, f"/{position}", "The event")
                 advice += _advice(schema, error)
             else:
                 yield loaded
         if position < 0:
             raise NotAnArray
     except NotJSON as error:
-        raise Refusal(NOT_JSON, str(error)) from None
+        raise ProblemError(NOT_JSON, str(error)) from None
     except NotAnArray:
-        raise InvalidRequest([FieldError("", f"Has to be an array of 1 to {schema.max_elements} events.")]) from None
+        message = f"The body must be an array of 1 to {schema.max_elements} events."
+        raise InvalidRequest([FieldError("", message)]) from None
     except ElementTooLarge as error:
         raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
     if field_errors:
         raise InvalidRequest(field_errors, *advice[:1])
-
-
-def _query(schema: Schema) -> Read:
-    # Clients repeat their queries, and loading one takes a seventh of a poll's CPU time.
-    @lru_cache(maxsize=_CACHED_QUERIES)
-    def load(query: bytes) -> Any:
-        given = parse_qs(query.decode(errors="replace"), keep_blank_values=True)
-        repeated = [name for name, values in given.items() if len(values) > 1]
-        if repeated:
-            raise InvalidRequest([FieldError(_pointer("", name), "Given more than once.") for name in repeated])
-        return _load(schema, {name: value for name, (value,) in given.items()})
-
-    return lambda request: copy(load(request.query_string))
-
-
-def _headers(schema: Schema) -> Read:
-    when_empty = schema.load({})
-    names = [field.data_key or name for name, field in schema.fields.items()]
-    variables = {f"HTTP_{name.upper().replace('-', '_')}": name for name in names}
-
-    def read(request: Request) -> Any:
-        environ = request.environ
-        given = {name: environ[variable] for variable, name in variables.items() if variable in environ}
-        return _load(schema, given) if given else copy(when_empty)
-
-    return read
-
-
-def _load(schema: Schema, data: Any) -> Any:
-    try:
-        return schema.load(data)
-    except ValidationError as error:
-        raise InvalidRequest(list(_field_errors(error.messages)), *_advice(schema, error)) from None
 
 
 def _advice(schema: Any, error: ValidationError) -> list[str]:
@@ -123,14 +122,16 @@ def _advice(schema: Any, error: ValidationError) -> list[str]:
     return [] if advise is None else advise(error.messages_dict)
 
 
-def _field_errors(messages: Any, pointer: str = "") -> Iterator[FieldError]:
+def _field_errors(messages: Any, pointer: str = "", subject: str = "The body") -> Iterator[FieldError]:
+    """Makes sentences of marshmallow's messages: {"limit": ["is required"]} becomes "`limit` is required."."""
     if isinstance(messages, Mapping):
         for name, inner in messages.items():
-            yield from _field_errors(inner, pointer if name == "_schema" else _pointer(pointer, name))
+            if name == "_schema":
+                yield from _field_errors(inner, pointer, subject)
+            else:
+                text = str(name)[:200]
+                named = f"`{text}`" if isinstance(name, str) else f"Entry {name} of {subject}"
+                yield from _field_errors(inner, f"{pointer}/{text.replace('~', '~0').replace('/', '~1')}", named)
     else:
         for message in messages:
-            yield FieldError(pointer, message)
-
-
-def _pointer(parent: str, name: object) -> str:
-    return f"{parent}/{str(name)[:200].replace('~', '~0').replace('/', '~1')}"
+            yield FieldError(pointer, f"{subject} {message}.")

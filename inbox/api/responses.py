@@ -1,4 +1,7 @@
-"""How answers are written. By hand and not by a schema: this is the hot path, and a test holds the two together."""
+"""Writes responses: JSON documents, paging links and compression.
+
+Events are formatted by hand and not by a schema, because polls are the hot path. A test compares them with the schema.
+"""
 
 import zlib
 from collections.abc import Iterable, Mapping
@@ -18,39 +21,38 @@ from inbox.domain.timestamps import format_timestamp
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-# Below that, the CPU time is worth more than the bytes: most answers fit in one packet anyway.
+# Smaller responses mostly fit into one packet, so compressing them would only cost CPU time.
 _MIN_BYTES = 1024
 # A page of 100 orders with 63 KB: level 1 makes it 18.8 KB in 0.7 ms of CPU, level 6 makes it 16.6 KB in 1.3 ms. A poll
 # takes about 1 ms otherwise, so saving another 3% is not worth twice the time.
-_ANSWER_LEVEL = 1
+_RESPONSE_LEVEL = 1
 _FILE_LEVEL = 6
 _CODINGS = ("gzip", "identity")
 _TEXTS = ("text/", "application/json", "application/javascript", "image/svg+xml")
 _GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
 
 
-class _Finished(Response):
-    """Goes out as it is: its headers need none of the looks that Werkzeug takes at them, and its body is all there."""
+class _JSONResponse(Response):
+    """Skips Werkzeug's checks of headers and body, which are complete already."""
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         start_response(self.status, self.headers.to_wsgi_list())
         return () if environ["REQUEST_METHOD"] == "HEAD" else self.response  # type: ignore[return-value]
 
 
-def json_answer(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     body = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-    return _Finished(body, status, headers, content_type="application/json")
+    return _JSONResponse(body, status, headers, content_type="application/json")
 
 
-def empty_answer() -> Response:
-    answer = Response(status=204)
-    # Flask would name one, for nothing.
-    del answer.headers["Content-Type"]
-    return answer
+def empty_response() -> Response:
+    response = Response(status=204)
+    del response.headers["Content-Type"]
+    return response
 
 
 def stored_document(stored: PutResult) -> dict[str, Any]:
-    """What a sender gets. A repeat gets the first answer again, whatever has become of the event since."""
+    """Returns an event as first stored: a repeated request gets the same document, whatever its status is now."""
     return {
         "id": stored.event_id,
         "event_type": stored.event_type,
@@ -69,7 +71,7 @@ def event_document(event: Event) -> dict[str, Any]:
         "created_at": format_timestamp(event.timestamp_ms),
         "status": event.status,
         "deliveries": event.deliveries,
-        # The stored text as it is: parsing it again could only change it.
+        # Inserts the stored text without parsing it, which could change numbers.
         "payload": splice(event.payload),
     }
     if event.delivered_at_ms is not None:
@@ -86,25 +88,25 @@ def inbox_document(inbox: Inbox) -> dict[str, Any]:
         "event_types": inbox.event_types,
         "created_at": format_timestamp(inbox.created_at_ms),
     }
-    # Always true of a named inbox, which cannot be turned off.
+    # Named inboxes cannot be turned off.
     return document | {"enabled": inbox.enabled} if inbox.name == DEFAULT_INBOX else document
 
 
 def next_page(parameter: str, value: str | None) -> dict[str, str]:
-    """The header for the same call with that parameter; none where there is no next page."""
+    """Returns the header `Link` to the same request with that parameter, or no header if `value` is None."""
     if value is None:
         return {}
-    # A path and no more, as in Location: behind a proxy nobody here knows the host.
+    # Only a path, as in Location: behind a proxy the service does not know its host.
     query = urlencode(request.args.to_dict() | {parameter: value})
     return {"Link": f'<{request.path}?{query}>; rel="next"'}
 
 
-def compress_answer(response: Response) -> Response:
-    """Compresses the answer to a GET or HEAD if it is large enough and the client accepts gzip."""
-    # The cheapest conditions come first: this runs for every request.
+def compress_response(response: Response) -> Response:
+    """Compresses the response to a GET or HEAD if it is large enough and the client accepts gzip."""
+    # Cheapest conditions first: this runs for every request.
     if response.status_code not in (200, 304) or (response.content_length or 0) <= _MIN_BYTES:
         return response
-    # Answers to other methods may contain a new key, and the size of a compressed answer says something about its text.
+    # Responses to other methods may contain a new key, and a compressed size reveals something about the text.
     environ, headers = request.environ, response.headers
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD") or not headers["Content-Type"].startswith(_TEXTS):
         return response
@@ -117,13 +119,13 @@ def compress_answer(response: Response) -> Response:
         response.set_etag(etag, weak=True)
     if response.status_code == 304:
         return response
-    # Byte ranges are served of the uncompressed variant.
+    # Byte ranges refer to the uncompressed variant.
     headers.pop("Accept-Ranges", None)
     headers["Content-Encoding"] = "gzip"
     response.direct_passthrough = False
     body = response.get_data()
     # Only files have an ETag.
-    response.set_data(zlib.compress(body, _ANSWER_LEVEL, _GZIP) if etag is None else _compress_file(body))
+    response.set_data(zlib.compress(body, _RESPONSE_LEVEL, _GZIP) if etag is None else _compress_file(body))
     return response
 
 

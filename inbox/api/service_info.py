@@ -1,17 +1,15 @@
-"""/me, /healthz, /readyz, /metrics: who is calling, and how the service is."""
+"""/me, /healthz, /readyz, /metrics: the current API key, and the state of the service."""
 
-from typing import Any
+from flask import Blueprint, Response
 
-from flask import Response
-
-from inbox.api.auth import principal, requires
-from inbox.api.openapi import Blueprint
-from inbox.api.responses import json_answer
+from inbox.api.auth import principal
+from inbox.api.endpoint import ANY_KEY, PUBLIC, Success, endpoint
+from inbox.api.problem_types import BAD_REQUEST, UNAVAILABLE
+from inbox.api.responses import json_response
 from inbox.api.schemas.events import Caller, Health
-from inbox.api.schemas.fields import NoParameters
 from inbox.api.services import services
 
-blueprint = Blueprint("service", __name__, description="Who is calling, and how the service is.")
+blueprint = Blueprint("service", __name__)
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 _EXAMPLE = """# HELP inbox_waiting_polls Polls held back
@@ -20,48 +18,46 @@ inbox_waiting_polls 3.0
 """
 
 
-@blueprint.route("/me", methods=["GET"])
-@requires()
-@blueprint.arguments(NoParameters(), location="query")
-@blueprint.response(200, Caller)
-@blueprint.refusals(401, 403, 422, 503)
-def me(_parameters: dict[str, Any]) -> Response:
-    """Who this key is"""
-    caller = principal()
-    return json_answer(
+@blueprint.get("/me")
+@endpoint(scopes=ANY_KEY, returns={200: Success(Caller())})
+def me() -> Response:
+    """Show the tenant and the scopes of this API key"""
+    current = principal()
+    return json_response(
         {
-            "tenant_id": caller.tenant_id,
-            "tenant_name": caller.tenant_name,
-            "key_id": caller.key_id,
-            "scopes": sorted(caller.scopes),
+            "tenant_id": current.tenant_id,
+            "tenant_name": current.tenant_name,
+            "key_id": current.key_id,
+            "scopes": sorted(current.scopes),
         }
     )
 
 
-@blueprint.route("/healthz", methods=["GET"])
-@blueprint.response(200, Health)
+@blueprint.get("/healthz")
+@endpoint(scopes=PUBLIC, returns={200: Success(Health())})
 def healthz() -> Response:
-    """Whether the process is alive"""
-    return json_answer({"status": "ok"})
+    """Check that the process is alive"""
+    return json_response({"status": "ok"})
 
 
-@blueprint.route("/readyz", methods=["GET"])
-@blueprint.response(200, Health)
-@blueprint.refusals(503)
+@blueprint.get("/readyz")
+@endpoint(scopes=PUBLIC, returns={200: Success(Health())}, problems=(BAD_REQUEST, UNAVAILABLE))
 def readyz() -> Response:
-    """Whether the store answers and accepts writes
+    """Check that the store responds and accepts writes
 
-    A process checks at most once a second and repeats its last answer in between. On SQLite the answer is also 503
-    after a write has failed because the disk is full, until there is room for it.
+    A process checks at most once per second and repeats the last result in between. On SQLite the response is also 503
+    after a write has failed because the disk is full, until there is enough space for that write.
     """
     services().check_store()
-    return json_answer({"status": "ok"})
+    return json_response({"status": "ok"})
 
 
-@blueprint.route("/metrics", methods=["GET"])
-@blueprint.doc(responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": _EXAMPLE}}}})
-@blueprint.response(200, description="In Prometheus' text format.")
-@blueprint.refusals()
+@blueprint.get("/metrics")
+@endpoint(
+    scopes=PUBLIC,
+    returns={200: Success({"type": "string"}, "Prometheus text format.", example=_EXAMPLE, media_type="text/plain")},
+    problems=(BAD_REQUEST,),
+)
 def metrics() -> Response:
-    """What the service has counted, for Prometheus"""
+    """Get metrics for Prometheus"""
     return Response(services().exposition(), content_type=_TEXT_FORMAT)

@@ -1,4 +1,4 @@
-"""What the views work with, put into the app once by the composition root."""
+"""The services that views use, attached to the Flask app by the composition root."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,36 +1,40 @@
-"""/stats: figures of an inbox."""
+"""/stats: statistics of an inbox."""
 
 from typing import Any
 
-from flask import Response
+from flask import Blueprint, Response
 
-from inbox.api.auth import principal, requires
-from inbox.api.openapi import Blueprint
-from inbox.api.responses import json_answer
+from inbox.api.auth import principal
+from inbox.api.endpoint import Success, endpoint
+from inbox.api.problem_types import NOT_FOUND
+from inbox.api.responses import json_response
 from inbox.api.schemas.stats import InboxStats, StatsParameters
 from inbox.api.services import services
 from inbox.domain.keys import Scope
 from inbox.domain.stats import Counts, Span
 from inbox.domain.timestamps import format_timestamp
 
-blueprint = Blueprint("stats", __name__, description="What waits, and what became of events.")
+blueprint = Blueprint("stats", __name__)
 
 
-@blueprint.route("/stats", methods=["GET"])
-@requires(Scope.EVENTS_READ, Scope.INBOX_READ)
-@blueprint.arguments(StatsParameters(), location="query")
-@blueprint.response(200, InboxStats)
-@blueprint.refusals(401, 403, 404, 422, 503)
-def stats(parameters: dict[str, Any]) -> Response:
-    """Figures of an inbox: what waits now, and counts by hour, day and type
+@blueprint.get("/stats")
+@endpoint(
+    scopes=(Scope.EVENTS_READ, Scope.INBOX_READ),
+    query=StatsParameters(),
+    returns={200: Success(InboxStats())},
+    problems=(NOT_FOUND,),
+)
+def stats(query: dict[str, Any]) -> Response:
+    """Get statistics of an inbox
 
-    They are kept as events move, so asking costs next to nothing, however many there are. On DynamoDB counts may be a
-    minute old, and `undelivered` is exact up to 500.
+    The number of undelivered events, and counts by hour, day and event type. They are updated as events change, so the
+    request is cheap however many events there are. On DynamoDB the counts may be a minute old, and `undelivered` is
+    exact up to 500.
     """
-    inbox, window = parameters["inbox"], parameters["window"]
+    inbox, window = query["inbox"], query["window"]
     figures = services().stats.get(principal().tenant_id, inbox, window)
     oldest_ms = figures.undelivered.oldest_ms
-    return json_answer(
+    return json_response(
         {
             "inbox": inbox,
             "window": window,

@@ -42,7 +42,7 @@ def test_a_key_with_events_read_takes_nothing(support: Caller, acme: Caller, acm
 
     refused = support.get(path, headers={"Inbox-Attempt": "1"})
     assert (refused.status_code, refused.get_json()["type"]) == (403, "/problems/missing-scope")
-    assert refused.get_json()["detail"] == "This call needs a key with the scope inbox:read."
+    assert refused.get_json()["detail"] == "This request needs a key with the scope inbox:read."
     assert (acme.get("/events").get_json(), acme.get("/events?inbox=crm").get_json()) == before
 
 
@@ -64,7 +64,7 @@ def test_erasing_needs_tenant_manage(acme: Caller, acme_manager: Caller) -> None
 
     refused = acme.delete(f"/events/{event_id}")
     assert (refused.status_code, refused.get_json()["type"]) == (403, "/problems/missing-scope")
-    assert refused.get_json()["detail"] == "This call needs a key with the scope tenant:manage."
+    assert refused.get_json()["detail"] == "This request needs a key with the scope tenant:manage."
     assert acme.get(f"/events/{event_id}").status_code == 200
     assert acme_manager.delete(f"/events/{event_id}").status_code == 204
     assert acme.get(f"/events/{event_id}").status_code == 404

@@ -399,7 +399,7 @@ def test_a_replay_whose_answer_was_lost_is_not_repeated(client: Client, line: Ba
 def test_a_refusal_is_raised_at_once_with_what_is_wrong(
     client: Client, running_service: Service, pauses: list[int]
 ) -> None:
-    with pytest.raises(CallFailed, match="/event_type: Has to be") as refused:
+    with pytest.raises(CallFailed, match="/event_type: `event_type` must be") as refused:
         client.send({}, "not a type")
     assert (refused.value.status, refused.value.problem["type"]) == (422, "/problems/invalid-request")
     for inbox in ("none", "../me", "a?b"):

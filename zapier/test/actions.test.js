@@ -125,7 +125,7 @@ test('an event with an idempotency key is stored once', async () => {
 });
 
 test('a refusal reaches the user in the words of the service', async () => {
-  await assert.rejects(sendEvent({ event_type: 'not allowed' }), /event_type: Has to be 1 to 128 of/);
+  await assert.rejects(sendEvent({ event_type: 'not allowed' }), /event_type: `event_type` must be 1 to 128 characters of/);
   await assert.rejects(new Zap(authData, { name: 'missing' }).poll(), /"status":404/);
 });
 

@@ -1,4 +1,4 @@
-"""What is sent, and what every answer is made of: validates what comes in, becomes the OpenAPI of what goes out."""
+"""Schemas of sent events, and of documents that several endpoints return."""
 
 import re
 from collections.abc import Mapping
@@ -6,10 +6,10 @@ from typing import Any
 
 from marshmallow import Schema, post_load, pre_load
 from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
-from marshmallow.validate import Length, OneOf
+from marshmallow.validate import OneOf
 
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
-from inbox.api.schemas.fields import EventType, Flag, HeaderText
+from inbox.api.schemas.fields import EventType, Flag, HeaderText, JSONObject, RequestSchema, Text, length
 from inbox.domain.events import Status
 from inbox.domain.keys import DEFAULT_SCOPES, Scope
 from inbox.services.publish import Submission
@@ -25,31 +25,32 @@ _MEMBERS = {"event_type", "payload", "idempotency_key"}
 _is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
 
 
-class Envelope(Schema):
+class Envelope(RequestSchema):
     event_type = EventType(allow_none=True)
-    payload = Dict(required=True, metadata={"description": "Any JSON object.", "examples": [PAYLOAD]})
-    idempotency_key = String(
-        validate=Length(1, MAX_IDEMPOTENCY_KEY), metadata={"description": "Makes a repeat of this event harmless."}
+    payload = JSONObject(required=True, metadata={"description": "Any JSON object.", "examples": [PAYLOAD]})
+    idempotency_key = Text(
+        validate=length(1, MAX_IDEMPOTENCY_KEY),
+        metadata={"description": "Sending the same event again stores it only once."},
     )
 
     max_elements = MAX_BATCH
-    # The names of the members, `event_type` and `idempotency_key`.
+    # Member names, `event_type` and `idempotency_key`.
     max_bytes_around_payload = 4096
 
     def load(self, data: Any, **options: Any) -> Any:
-        """Skips marshmallow for a valid event; it says what is wrong with any other."""
-        return _plain(data) or super().load(data, **options)
+        """Loads a valid event without marshmallow, for speed. marshmallow finds the errors of others."""
+        return _load_valid(data) or super().load(data, **options)
 
     def load_one(self, data: Any) -> Any:
         """Loads one event of a batch."""
-        return _plain(data) or super().load(data, many=False)
+        return _load_valid(data) or super().load(data, many=False)
 
     def chosen_by(self, parameters: Mapping[str, str]) -> "Envelope":
-        """Returns the schema of a body that is sent with these parameters."""
+        """Returns the schema of a body with these query parameters."""
         return _RAW_BODY if parameters.get("raw") == "true" else self
 
     def advise(self, messages: Mapping[str, Any]) -> list[str]:
-        """Suggests `raw=true` if the body was read as an envelope and probably is none."""
+        """Suggests `raw=true` if the body was read as an envelope but probably is not one."""
         return [_TRY_RAW] if messages.keys() - {"event_type", "idempotency_key", "_schema"} else []
 
     @pre_load
@@ -74,8 +75,8 @@ class RawBody(Envelope):
 _RAW_BODY = RawBody()
 
 
-def _plain(data: Any) -> Submission | None:
-    """The submission, where nothing at all is wrong with it. A test holds it to the schema."""
+def _load_valid(data: Any) -> Submission | None:
+    """Returns None if the event has an error. A test compares this with the schema."""
     if not isinstance(data, dict):
         return None
     if "payload" not in data:
@@ -92,28 +93,28 @@ def _plain(data: Any) -> Submission | None:
     return Submission(payload, event_type, key) if is_key else None
 
 
-# What a sender may put in the place of an envelope, under the name RawEvent: see Envelope._take_whole.
+# A body instead of an envelope: see Envelope._take_whole.
 RAW_EVENT = {
     "type": "object",
-    "description": "An object without the member `payload` is taken whole as the payload; with `raw=true` any object.",
+    "description": "An object without the member `payload`, or with `raw=true` any object: it is the payload itself.",
     "not": {"required": ["payload"]},
 }
 
 
-class SendParameters(Schema):
-    event_type = EventType(metadata={"description": "The type of events that bring none themselves."})
+class SendParameters(RequestSchema):
+    event_type = EventType(metadata={"description": "The type of events that have none in their envelope."})
     raw = Flag(
         load_default=False,
-        metadata={"description": "Take each event whole as its payload, even if it has a member `payload`."},
+        metadata={"description": "Store each event whole as its payload, even if it has a member `payload`."},
     )
 
 
-class SendHeaders(Schema):
+class SendHeaders(RequestSchema):
     idempotency_key = HeaderText(
         data_key="Idempotency-Key",
-        validate=Length(1, MAX_IDEMPOTENCY_KEY),
+        validate=length(1, MAX_IDEMPOTENCY_KEY),
         metadata={
-            "description": "Does what the member `idempotency_key` does; on a batch, for all of it.",
+            "description": "Like the member `idempotency_key`. For a batch it applies to the whole batch.",
             "examples": ["order-1001"],
         },
     )
@@ -131,14 +132,18 @@ class StoredEvent(Schema):
         validate=OneOf([str(status) for status in Status]),
         metadata={"examples": [str(Status.UNDELIVERED)]},
     )
-    deliveries = Integer(required=True, metadata={"description": "How often it was handed out.", "examples": [0]})
+    deliveries = Integer(
+        required=True, metadata={"description": "Number of times a poll returned the event.", "examples": [0]}
+    )
 
 
 class PolledEvent(StoredEvent):
     payload = Dict(required=True, metadata={"examples": [PAYLOAD]})
-    delivered_at = DateTime(metadata={"description": "Only once it is delivered, and was handed out."})
-    receipt = String(metadata={"description": "Only while it is leased: what acknowledges, releases or extends it."})
-    lease_expires_at = DateTime(metadata={"description": "Only while it is leased."})
+    delivered_at = DateTime(metadata={"description": "Only if a poll has delivered the event."})
+    receipt = String(
+        metadata={"description": "Only while the event is leased. Acknowledges, releases or extends the lease."}
+    )
+    lease_expires_at = DateTime(metadata={"description": "Only while the event is leased."})
 
 
 class Caller(Schema):
@@ -165,7 +170,8 @@ class ProblemDocument(Schema):
     """RFC 9457."""
 
     type = String(
-        required=True, metadata={"description": "A page that explains it.", "examples": ["/problems/not-json"]}
+        required=True,
+        metadata={"description": "The path of a page about the problem.", "examples": ["/problems/not-json"]},
     )
     title = String(required=True)
     status = Integer(required=True)

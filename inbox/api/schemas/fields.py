@@ -1,11 +1,16 @@
-"""Members and parameters that several calls take, each with its form."""
+"""Fields and schemas of requests.
+
+Messages are the ends of sentences, which `inbox.api.request_parsing` begins with the field's name: "`limit` must be
+between 1 and 500."
+"""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from marshmallow import Schema, ValidationError
-from marshmallow.fields import Boolean, Field, Integer, String
-from marshmallow.validate import Length, Range, Regexp
+from marshmallow.fields import Boolean, Dict, Enum, Field, Integer, List, String
+from marshmallow.validate import Length, OneOf, Range, Regexp
 
 from inbox.api.examples import EVENT_TYPE, STORED_AT
 from inbox.domain import exact_json
@@ -14,85 +19,138 @@ from inbox.domain.inboxes import INBOX_NAME
 from inbox.domain.tenants import MAX_NAME
 from inbox.domain.timestamps import clamp_timestamp, parse_timestamp
 
-# As far as every language's patterns go; Unicode knows more that cannot be printed.
+# Regular expressions of every language can express this. It lacks the unprintable characters of Unicode.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
-AT_MOST = {"description": "At most so many; fewer come where they are large.", "examples": [100]}
-LEASE_SECONDS = Range(1, 43_200)
-DELAY_SECONDS = Range(0, 43_200)
+LIMIT = {"description": "Maximum number of events; fewer if payloads are large.", "examples": [100]}
 
 
-class FormedText(String):
-    """Text of one form, which the OpenAPI shows as a pattern that every language reads the same."""
+def between(lowest: int, highest: int) -> Range:
+    return Range(lowest, highest, error="must be between {min} and {max}")
+
+
+def one_of(choices: Iterable[object]) -> OneOf:
+    return OneOf([str(choice) for choice in choices], error="must be one of {choices}")
+
+
+def length(lowest: int, highest: int) -> Length:
+    return Length(lowest, highest, error="must have {min} to {max} characters")
+
+
+def entries(lowest: int, highest: int) -> Length:
+    return Length(lowest, highest, error="must have {min} to {max} entries")
+
+
+LEASE_SECONDS = between(1, 43_200)
+DELAY_SECONDS = between(0, 43_200)
+
+
+class _RequestField(Field[Any]):
+    invalid_message = "is not valid"
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.error_messages |= {
+            "required": "is required",
+            "null": "must not be null",
+            "invalid": self.invalid_message,
+            "unknown": "must be one of {choices}",
+        }
+
+
+class Text(_RequestField, String):
+    invalid_message = "must be a string"
+
+
+class JSONObject(_RequestField, Dict):
+    invalid_message = "must be an object"
+
+
+class Array(_RequestField, List[Any]):
+    invalid_message = "must be an array"
+
+
+class Choice(_RequestField, Enum[Any]):
+    """A member of an enum, by its value."""
+
+    def __init__(self, enum: Any, **options: Any) -> None:
+        super().__init__(enum, by_value=Text, **options)
+
+
+class PatternText(Text):
+    """Text that matches a pattern, which must mean the same in every language: OpenAPI shows it."""
 
     def __init__(self, pattern: str, error: str, *, metadata: dict[str, Any], **options: Any) -> None:
-        form = Regexp(rf"{pattern}\Z", error=error)
-        super().__init__(validate=form, metadata={"pattern": f"^{pattern}$"} | metadata, **options)
+        validate = Regexp(rf"{pattern}\Z", error=error)
+        super().__init__(validate=validate, metadata={"pattern": f"^{pattern}$"} | metadata, **options)
 
 
-class Name(String):
-    """For people to read."""
+class Name(Text):
+    """A display name."""
 
-    def __init__(self, least: int = 0, **options: Any) -> None:
+    def __init__(self, min_length: int = 0, **options: Any) -> None:
         metadata = {"pattern": PRINTABLE} | options.pop("metadata", {})
-        super().__init__(validate=[Length(least, MAX_NAME), _check_printable], metadata=metadata, **options)
+        super().__init__(validate=[length(min_length, MAX_NAME), _check_printable], metadata=metadata, **options)
 
 
 def _check_printable(text: str) -> None:
     if not text.isprintable():
-        raise ValidationError("Has to have printable characters only.")
+        raise ValidationError("must have printable characters only")
 
 
-class EventType(FormedText):
+class EventType(PatternText):
     FORM = "[A-Za-z0-9._:/-]{1,128}"
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
             self.FORM,
-            "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - and nothing else.",
+            "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / -",
             metadata={"examples": [EVENT_TYPE]} | options.pop("metadata", {}),
             **options,
         )
 
 
-class EventTypePattern(FormedText):
+class EventTypePattern(PatternText):
     def __init__(self) -> None:
         super().__init__(
             "[A-Za-z0-9._:/*-]{1,128}",
-            "Has to be 1 to 128 of A-Z a-z 0-9 . _ : / - * and nothing else.",
+            "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / - *",
             metadata={"examples": ["order.*"]},
         )
 
 
-class InboxName(FormedText):
+class InboxName(PatternText):
     def __init__(self) -> None:
         super().__init__(
             INBOX_NAME,
-            "Is not the name of an inbox.",
+            "is not the name of an inbox",
             load_default=DEFAULT_INBOX,
-            metadata={"description": "Which inbox's copy.", "examples": [DEFAULT_INBOX, "crm"]},
+            metadata={"description": "The inbox whose copy is meant.", "examples": [DEFAULT_INBOX, "crm"]},
         )
 
 
-class HeaderText(String):
-    """A header's value as UTF-8: WSGI hands it over as if it were Latin-1, and a body's member is not."""
+class HeaderText(Text):
+    """A header's value as UTF-8. WSGI passes it as if it were Latin-1."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
         try:
             return str(super()._deserialize(value, *args, **kwargs)).encode("latin-1").decode()
         except UnicodeError:
-            raise ValidationError("Has to be UTF-8.") from None
+            raise ValidationError("must be UTF-8") from None
 
 
-class Flag(Boolean):
-    """A parameter that is `true` or `false`; marshmallow alone also accepts `yes`, `1` and `T`."""
+class Flag(_RequestField, Boolean):
+    """A parameter that is `true` or `false`. marshmallow alone also accepts `yes`, `1` and `T`."""
+
+    invalid_message = "must be true or false"
 
     def __init__(self, **options: Any) -> None:
-        message: dict[str, Any] = {"invalid": "Must be true or false."}
-        super().__init__(truthy={"true"}, falsy={"false"}, error_messages=message, **options)
+        super().__init__(truthy={"true"}, falsy={"false"}, **options)
 
 
-class WholeNumber(Integer):
-    """A parameter of plain digits: what else Python takes for a number (1_0, ٣, +5) was meant as something else."""
+class WholeNumber(_RequestField, Integer):
+    """A parameter of plain digits. Python alone also accepts 1_0, ٣ and +5."""
+
+    invalid_message = "must be a whole number"
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         if not re.fullmatch("[0-9]{1,9}", str(value), re.ASCII):
@@ -100,8 +158,10 @@ class WholeNumber(Integer):
         return int(value)
 
 
-class JSONWholeNumber(Integer):
-    """A member that is a number without fraction and exponent; a string of digits is none."""
+class JSONWholeNumber(_RequestField, Integer):
+    """A member that is a number without fraction or exponent, and not a string of digits."""
+
+    invalid_message = "must be a whole number"
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         number = exact_json.whole_number(value)
@@ -110,8 +170,10 @@ class JSONWholeNumber(Integer):
         return number
 
 
-class JSONFlag(Boolean):
-    """A member that is `true` or `false`; marshmallow alone also takes texts and numbers for it."""
+class JSONFlag(_RequestField, Boolean):
+    """A member that is `true` or `false`. marshmallow alone also accepts strings and numbers."""
+
+    invalid_message = "must be true or false"
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
         if not isinstance(value, bool):
@@ -119,8 +181,10 @@ class JSONFlag(Boolean):
         return value
 
 
-class Moment(Field[int]):
-    """Epoch milliseconds or ISO 8601, as parameter or member."""
+class Timestamp(_RequestField):
+    """A parameter or member in epoch milliseconds or ISO 8601. Loads as epoch milliseconds."""
+
+    invalid_message = "must be epoch milliseconds or ISO 8601"
 
     def __init__(self, description: str, example: str = STORED_AT, **options: Any) -> None:
         either = [
@@ -135,20 +199,27 @@ class Moment(Field[int]):
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         if isinstance(value, str):
-            moment = parse_timestamp(value)
+            timestamp_ms = parse_timestamp(value)
         else:
             number = exact_json.whole_number(value)
-            moment = None if number is None else clamp_timestamp(number)
-        if moment is None:
-            raise ValidationError("Has to be epoch milliseconds or ISO 8601.")
-        return moment
+            timestamp_ms = None if number is None else clamp_timestamp(number)
+        if timestamp_ms is None:
+            raise self.make_error("invalid")
+        return timestamp_ms
 
 
-class SmallBody(Schema):
-    """A body that is no event: its limit has nothing to do with how small an event has to be."""
+class RequestSchema(Schema):
+    error_messages: dict[str, str] = {  # noqa: RUF012 - declared so by marshmallow
+        "unknown": "is not a known parameter or member",
+        "type": "must be an object",
+    }
+
+
+class NoParameters(RequestSchema):
+    pass
+
+
+class SmallBody(RequestSchema):
+    """A body without events. Its size limit is independent of the limit for events."""
 
     max_bytes = 262_144
-
-
-class NoParameters(Schema):
-    """For calls where a parameter that has no effect would be misread as a limit to what happens."""

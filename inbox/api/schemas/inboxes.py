@@ -1,11 +1,19 @@
-"""The forms of inboxes."""
+"""Schemas of inboxes."""
 
 from marshmallow import Schema
 from marshmallow.fields import Boolean, DateTime, List, String
-from marshmallow.validate import Length, OneOf
 
 from inbox.api.examples import STORED_AT
-from inbox.api.schemas.fields import EventTypePattern, HeaderText, JSONFlag, SmallBody
+from inbox.api.schemas.fields import (
+    Array,
+    EventTypePattern,
+    HeaderText,
+    JSONFlag,
+    RequestSchema,
+    SmallBody,
+    entries,
+    one_of,
+)
 
 MAX_PATTERNS = 50
 
@@ -13,26 +21,26 @@ MAX_PATTERNS = 50
 class InboxBody(SmallBody):
     may_be_missing = True
 
-    event_types = List(
+    event_types = Array(
         EventTypePattern(),
         load_default=None,
         allow_none=True,
-        validate=Length(1, MAX_PATTERNS),
+        validate=entries(1, MAX_PATTERNS),
         metadata={
-            "description": "Patterns, in which `*` stands for any characters; without them it takes every event.",
+            "description": "Patterns, in which `*` matches any characters; without patterns, every event matches.",
             "examples": [["order.*"]],
         },
     )
     enabled = JSONFlag(
-        metadata={"description": "Only for `default`, and required there: false turns it off, true turns it on again."}
+        metadata={"description": "Only for `default`, and required there: false turns it off, true turns it on."}
     )
 
 
-class SaveInboxHeaders(Schema):
+class SaveInboxHeaders(RequestSchema):
     if_none_match = HeaderText(
         data_key="If-None-Match",
-        validate=OneOf(["*"]),
-        metadata={"description": "Only create the inbox: 412 if it exists."},
+        validate=one_of(["*"]),
+        metadata={"description": "Only create the inbox; 412 if it exists."},
     )
 
 

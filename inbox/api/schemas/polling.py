@@ -1,21 +1,28 @@
-"""The forms of polls and of what settles a lease."""
+"""Schemas of polls, and of acknowledging, releasing and extending leases."""
 
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import UUID, List, String
-from marshmallow.validate import Length, OneOf, Range
+from marshmallow.validate import Length
 
 from inbox.api.examples import EVENT_ID, RECEIPT
 from inbox.api.schemas.fields import (
-    AT_MOST,
     DELAY_SECONDS,
     LEASE_SECONDS,
+    LIMIT,
+    Array,
     HeaderText,
     JSONFlag,
     JSONWholeNumber,
+    RequestSchema,
     SmallBody,
+    Text,
     WholeNumber,
+    between,
+    entries,
+    length,
+    one_of,
 )
 from inbox.domain.events import Order
 
@@ -23,36 +30,36 @@ MAX_POLL = 500
 DEFAULT_POLL = 100
 MAX_WAIT = 20
 MAX_RECEIPTS = 500
-_LONGEST_RECEIPT = 300
-_OF_AN_EVENT = {"examples": [EVENT_ID]}
-_LEASE_DEFAULT = "INBOX_LEASE_SECONDS where it is not given"
+_MAX_RECEIPT = 300
+_EVENT_ID = {"examples": [EVENT_ID]}
+_LEASE_DEFAULT = "the default is INBOX_LEASE_SECONDS"
 
 
-class PollParameters(Schema):
-    mode = String(
+class PollParameters(RequestSchema):
+    mode = Text(
         load_default="consume",
-        validate=OneOf(["consume", "peek", "lease"]),
+        validate=one_of(["consume", "peek", "lease"]),
         metadata={
-            "description": "`consume` marks the events delivered, `lease` hands them out for a while, each with a "
-            "receipt, `peek` changes nothing.",
-            # What *Try it out* starts with: executing it must not consume events.
+            "description": "`consume` marks the returned events delivered, `lease` leases them and adds a receipt to "
+            "each, `peek` changes nothing.",
+            # *Try it out* starts with this value, so that it consumes no events.
             "example": "peek",
         },
     )
-    limit = WholeNumber(load_default=DEFAULT_POLL, validate=Range(1, MAX_POLL), metadata=AT_MOST)
-    order = String(
+    limit = WholeNumber(load_default=DEFAULT_POLL, validate=between(1, MAX_POLL), metadata=LIMIT)
+    order = Text(
         load_default=Order.OLDEST,
-        validate=OneOf([str(order) for order in Order]),
-        metadata={"description": "`newest` turns the order round, with `mode=peek` only."},
+        validate=one_of(Order),
+        metadata={"description": "`newest` is only allowed with `mode=peek`."},
     )
     lease_seconds = WholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"With `mode=lease` only; {_LEASE_DEFAULT}.", "examples": [60]}
+        validate=LEASE_SECONDS, metadata={"description": f"Only with `mode=lease`; {_LEASE_DEFAULT}.", "examples": [60]}
     )
     wait = WholeNumber(
         load_default=0,
-        validate=Range(0, MAX_WAIT),
+        validate=between(0, MAX_WAIT),
         metadata={
-            "description": "Holds an empty answer back until an event comes or the seconds are over. "
+            "description": "Long poll: if the inbox is empty, waits up to this many seconds for an event. "
             "Behind Apache, lighttpd, Varnish, or HAProxy without `option abortonclose`, "
             "which do not tell the server that a client has disconnected, use `Inbox-Attempt` or `mode=lease`.",
             "examples": [20],
@@ -60,42 +67,45 @@ class PollParameters(Schema):
     )
 
     @post_load
-    def _fits_the_mode(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def _check_mode(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if data["mode"] != "peek" and data["order"] != Order.OLDEST:
-            raise ValidationError("Only mode=peek takes it.", "order")
+            raise ValidationError("is only allowed with mode=peek", "order")
         if data["mode"] != "lease" and "lease_seconds" in data:
-            raise ValidationError("Only mode=lease takes it.", "lease_seconds")
+            raise ValidationError("is only allowed with mode=lease", "lease_seconds")
         return data
 
 
-class PollHeaders(Schema):
+class PollHeaders(RequestSchema):
     attempt = HeaderText(
         data_key="Inbox-Attempt",
-        validate=Length(1, 128),
+        validate=length(1, 128),
         metadata={
-            "description": "The same again within 5 minutes gets the same events again. Not with `mode=peek`.",
+            "description": "Repeating it within 5 minutes returns the same events again. Not with `mode=peek`.",
             "examples": ["6f1e0f0c-5d6b-4a53-9a0e-2f6f0b1c7d11"],
         },
     )
 
 
 class ReceiptsBody(SmallBody):
-    receipts = List(
-        String(validate=Length(max=_LONGEST_RECEIPT)),
+    receipts = Array(
+        Text(validate=Length(max=_MAX_RECEIPT, error="must have up to {max} characters")),
         required=True,
-        validate=Length(1, MAX_RECEIPTS),
+        validate=entries(1, MAX_RECEIPTS),
         metadata={"examples": [[RECEIPT]]},
     )
 
 
 class ReleaseBody(ReceiptsBody):
     delay_seconds = JSONWholeNumber(
-        load_default=0, validate=DELAY_SECONDS, metadata={"description": "How long nobody gets them.", "examples": [30]}
+        load_default=0,
+        validate=DELAY_SECONDS,
+        metadata={"description": "No poll returns the events for this long.", "examples": [30]},
     )
     failed = JSONFlag(
         load_default=False,
         metadata={
-            "description": "Counts as a lost lease: the last of INBOX_MAX_DELIVERIES makes the event dead at once.",
+            "description": "The events could not be processed. This counts as a lost lease: after "
+            "INBOX_MAX_DELIVERIES of them an event is dead.",
             "examples": [True],
         },
     )
@@ -103,21 +113,21 @@ class ReleaseBody(ReceiptsBody):
 
 class ExtendBody(ReceiptsBody):
     lease_seconds = JSONWholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"From now on; {_LEASE_DEFAULT}.", "examples": [60]}
+        validate=LEASE_SECONDS, metadata={"description": f"Counted from now; {_LEASE_DEFAULT}.", "examples": [60]}
     )
 
 
 class _Settled(Schema):
-    lost = List(String(), required=True, metadata={"description": "Receipts that hold no more.", "examples": [[]]})
+    lost = List(String(), required=True, metadata={"description": "Expired or unknown receipts.", "examples": [[]]})
 
 
 class Acknowledged(_Settled):
-    acknowledged = List(UUID(metadata=_OF_AN_EVENT), required=True)
+    acknowledged = List(UUID(metadata=_EVENT_ID), required=True)
 
 
 class Released(_Settled):
-    released = List(UUID(metadata=_OF_AN_EVENT), required=True)
+    released = List(UUID(metadata=_EVENT_ID), required=True)
 
 
 class Extended(_Settled):
-    extended = List(UUID(metadata=_OF_AN_EVENT), required=True)
+    extended = List(UUID(metadata=_EVENT_ID), required=True)

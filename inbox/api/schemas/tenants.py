@@ -1,14 +1,27 @@
-"""The forms of the tenants' registry."""
+"""Schemas of the registry of tenants."""
 
 import re
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
-from marshmallow.fields import Boolean, DateTime, Dict, Enum, Integer, List, Nested, String
-from marshmallow.validate import OneOf, Range
+from marshmallow.fields import Boolean, DateTime, Dict, Integer, List, Nested, String
+from marshmallow.validate import OneOf
 
-from inbox.api.examples import HANDED_OUT_AT, KEY_ID, STORED_AT, STORED_MS
-from inbox.api.schemas.fields import Flag, FormedText, JSONFlag, JSONWholeNumber, Moment, Name, SmallBody, WholeNumber
+from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT, STORED_MS
+from inbox.api.schemas.fields import (
+    Choice,
+    Flag,
+    JSONFlag,
+    JSONWholeNumber,
+    Name,
+    PatternText,
+    RequestSchema,
+    SmallBody,
+    Text,
+    Timestamp,
+    WholeNumber,
+    between,
+)
 from inbox.domain.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
@@ -24,11 +37,11 @@ MAX_PAGE = 100
 DEFAULT_PAGE = 50
 _NAME = "Acme Corp."
 _EMAIL = "ops@acme.example"
-_PLACED = f"{STORED_MS}.acme"
+_POSITION_EXAMPLE = f"{STORED_MS}.acme"
 _STATUSES = [str(status) for status in TenantStatus]
 
 
-class Email(String):
+class Email(Text):
     def __init__(self, **options: Any) -> None:
         super().__init__(
             metadata={"pattern": f"^{EMAIL}$", "examples": [_EMAIL]},
@@ -39,50 +52,50 @@ class Email(String):
 
 def _check_email(text: str) -> None:
     if not is_email(text):
-        raise ValidationError("Has to be an e-mail address.")
+        raise ValidationError("must be an email address")
 
 
-class _Page(Schema):
+class _Page(RequestSchema):
     page_size = WholeNumber(
-        data_key="pageSize", load_default=DEFAULT_PAGE, validate=Range(1, MAX_PAGE), metadata={"examples": [50]}
+        data_key="pageSize", load_default=DEFAULT_PAGE, validate=between(1, MAX_PAGE), metadata={"examples": [50]}
     )
 
 
-_PLACE = rf"([0-9]{{1,13}})\.({TENANT_ID})"
+_POSITION = rf"([0-9]{{1,13}})\.({TENANT_ID})"
 
 
-class Place(String):
-    """Where the page before has ended."""
+class Position(Text):
+    """The end of the previous page, in the form of `position_text`."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
-        match = re.fullmatch(_PLACE, value)
+        match = re.fullmatch(_POSITION, value)
         if match is None:
-            raise ValidationError("Has to come out of an earlier answer.")
+            raise ValidationError("must come from a previous page")
         return TenantPosition(int(match[1]), match[2])
 
 
-def place_text(place: TenantPosition) -> str:
-    return f"{place.created_at_ms}.{place.tenant_id}"
+def position_text(position: TenantPosition) -> str:
+    return f"{position.created_at_ms}.{position.tenant_id}"
 
 
 class TenantListParameters(_Page):
-    start_at = Place(
+    start_at = Position(
         data_key="startAt",
         metadata={
-            "description": "The `startAt` of the answer before.",
-            "pattern": f"^{_PLACE}$",
-            "examples": [_PLACED],
+            "description": "The `startAt` of the previous page.",
+            "pattern": f"^{_POSITION}$",
+            "examples": [_POSITION_EXAMPLE],
         },
     )
-    status = Enum(TenantStatus, by_value=String)
-    since_ms = Moment("Created from this time on.", data_key="since")
-    until_ms = Moment("Created before this time.", HANDED_OUT_AT, data_key="until")
+    status = Choice(TenantStatus)
+    since_ms = Timestamp("Only tenants created since this time, inclusive.", data_key="since")
+    until_ms = Timestamp("Only tenants created before this time.", DELIVERED_AT, data_key="until")
     include_inactive = Flag(
-        data_key="includeInactive", load_default=False, metadata={"description": "Deleted ones too."}
+        data_key="includeInactive", load_default=False, metadata={"description": "Include deleted tenants."}
     )
 
     @post_load
-    def _selection(self, data: dict[str, Any], **_: Any) -> tuple[TenantSelection, int, TenantPosition | None]:
+    def _to_selection(self, data: dict[str, Any], **_: Any) -> tuple[TenantSelection, int, TenantPosition | None]:
         page_size, start_at = data.pop("page_size"), data.pop("start_at", None)
         return TenantSelection(**data), page_size, start_at
 
@@ -90,27 +103,30 @@ class TenantListParameters(_Page):
 class AuditParameters(_Page):
     start_at = WholeNumber(
         data_key="startAt",
-        validate=Range(0, 999_999_999),
-        metadata={"description": "Only entries with numbers below this.", "examples": [2]},
+        validate=between(0, 999_999_999),
+        metadata={"description": "Only entries with a smaller number.", "examples": [2]},
     )
 
 
 class _TenantMembers(SmallBody):
-    organization_name = Name(least=1, allow_none=True, metadata={"examples": [_NAME]})
+    organization_name = Name(min_length=1, allow_none=True, metadata={"examples": [_NAME]})
     destination_email = Email(allow_none=True)
     rate_limit = JSONWholeNumber(
         allow_none=True,
-        validate=Range(0, MAX_RATE_LIMIT),
-        metadata={"description": "Requests a second; 0 is no limit, null the service's own.", "examples": [100]},
+        validate=between(0, MAX_RATE_LIMIT),
+        metadata={
+            "description": "Requests per second; 0 for unlimited, null for the service's default.",
+            "examples": [100],
+        },
     )
 
 
 class NewTenantBody(_TenantMembers):
-    tenant_id = FormedText(
+    tenant_id = PatternText(
         TENANT_ID,
-        "Has to be 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit.",
+        "must be 1 to 63 letters, digits, dots, underscores or hyphens, starting with a letter or digit",
         allow_none=True,
-        metadata={"description": "Without it the tenant gets one.", "examples": ["acme"]},
+        metadata={"description": "Generated if omitted.", "examples": ["acme"]},
     )
     email = Email(required=True)
 
@@ -120,10 +136,8 @@ class TenantBody(_TenantMembers):
 
 
 class StatusBody(SmallBody):
-    status = Enum(TenantStatus, by_value=String, required=True, metadata={"examples": [str(TenantStatus.VALIDATED)]})
-    force = JSONFlag(
-        load_default=False, metadata={"description": "Allows every other transition; the audit log shows it."}
-    )
+    status = Choice(TenantStatus, required=True, metadata={"examples": [str(TenantStatus.VALIDATED)]})
+    force = JSONFlag(load_default=False, metadata={"description": "Allow any transition. The audit log records it."})
 
 
 class RegisteredTenant(Schema):
@@ -136,12 +150,12 @@ class RegisteredTenant(Schema):
     status_before_suspension = String(
         validate=OneOf([status for status in _STATUSES if status != TenantStatus.SUSPENDED]),
         metadata={
-            "description": "Only while the tenant is SUSPENDED: the one status that it can change to without `force`."
+            "description": "Only while the tenant is SUSPENDED: the only status it can change to without `force`."
         },
     )
-    active = Boolean(required=True, metadata={"description": "False while it is deleted.", "examples": [True]})
+    active = Boolean(required=True, metadata={"description": "False if the tenant is deleted.", "examples": [True]})
     date_created = DateTime(required=True, metadata={"examples": [STORED_AT]})
-    date_last_updated = DateTime(required=True, metadata={"examples": [HANDED_OUT_AT]})
+    date_last_updated = DateTime(required=True, metadata={"examples": [DELIVERED_AT]})
     last_updated_by = String(required=True, metadata={"examples": [KEY_ID]})
 
 
@@ -152,20 +166,20 @@ class TenantPage(Schema):
         data_key="startAt",
         required=True,
         allow_none=True,
-        metadata={"description": "For the next page, if any.", "examples": [_PLACED]},
+        metadata={"description": "For the next page, or null.", "examples": [_POSITION_EXAMPLE]},
     )
 
 
 class AuditDocument(Schema):
     number = Integer(required=True, metadata={"examples": [2]})
-    at = DateTime(required=True, metadata={"examples": [HANDED_OUT_AT]})
-    by = String(required=True, metadata={"description": "The id of a key, `cli` or `migration`.", "examples": [KEY_ID]})
+    at = DateTime(required=True, metadata={"examples": [DELIVERED_AT]})
+    by = String(required=True, metadata={"description": "A key ID, `cli` or `migration`.", "examples": [KEY_ID]})
     action = String(
         required=True,
         validate=OneOf([str(action) for action in AuditAction]),
         metadata={"examples": [str(AuditAction.STATUS_CHANGED)]},
     )
     forced = Boolean(
-        required=True, metadata={"description": "True if the status changed by force.", "examples": [False]}
+        required=True, metadata={"description": "True if the status change was forced.", "examples": [False]}
     )
     changes = Dict(required=True, metadata={"examples": [{"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}]})
