@@ -84,10 +84,8 @@ class ConsoleTab:
         expect(confirmation).to_be_hidden()
 
     def stored_values(self) -> list[str]:
-        values: list[str] = self.page.evaluate("() => Object.values(sessionStorage)")
-        return values
+        return list(self.page.evaluate("() => Object.values(sessionStorage)"))
 
     def horizontal_overflow(self) -> int:
         """Returns the number of pixels the page can be scrolled sideways."""
-        pixels: int = self.page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth")
-        return max(pixels, 0)
+        return max(0, int(self.page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth")))

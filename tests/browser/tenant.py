@@ -38,17 +38,14 @@ class ApiClient:
         self.request("POST", "/events/batch", events)
 
     def poll(self, query: str = "") -> list[dict[str, Any]]:
-        events: list[dict[str, Any]] = self.get(f"/inbox{query}")
-        return events
+        return list(self.get(f"/inbox{query}"))
 
     def key_named(self, name: str) -> dict[str, Any]:
         (key,) = [key for key in self.get("/keys") if key["name"] == name]
-        found: dict[str, Any] = key
-        return found
+        return dict(key)
 
     def event(self, event_id: str) -> dict[str, Any]:
-        event: dict[str, Any] = self.get(f"/events/{event_id}")
-        return event
+        return dict(self.get(f"/events/{event_id}"))
 
 
 @dataclass(frozen=True)

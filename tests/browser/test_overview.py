@@ -22,7 +22,7 @@ def test_figures_match_the_events(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Events")
     console.go("Overview")
     expect(tile(console, "Undelivered")).to_have_text("2")
-    expect(tile(console, "Oldest undelivered")).to_have_text(re.compile(r"^\d+ (s|min)"))
+    expect(tile(console, "Oldest waiting")).to_have_text(re.compile(r"^\d+ (s|min)"))
     expect(tile(console, "Received")).to_have_text("3")
     expect(tile(console, "Delivered")).to_have_text("1")
     expect(console.row("By event type", "order.created")).to_contain_text("2")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 
 from tests.browser.console_tab import VIEWS, ConsoleTab
-from tests.browser.tenant import ApiClient, Tenant
+from tests.browser.tenant import Tenant
 
 # Well-formed but unknown.
 UNKNOWN = "ibx_0000000000000000000000000000000000000000000"
@@ -57,9 +57,3 @@ def test_each_view_has_a_link_and_a_url(console: ConsoleTab) -> None:
     expect(console.heading(last)).to_be_visible()
     console.page.go_back()
     expect(console.heading(previous)).to_be_visible()
-
-
-def test_only_admin_keys_see_tenants(tab: ConsoleTab, admin: ApiClient) -> None:
-    tab.sign_in(admin.key)
-    expect(tab.nav.get_by_role("link")).to_have_text([*VIEWS, "Tenants"])
-    tab.go("Tenants")

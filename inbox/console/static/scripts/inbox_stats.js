@@ -36,7 +36,7 @@ export function statsCache(window) {
   async function refresh(inboxes, signal, onupdate) {
     const loaded = [...cache.keys()];
     await mapConcurrently(inboxes.toSorted((one, other) => loaded.indexOf(one) - loaded.indexOf(other)), async (inbox) => {
-      const stats = await getStatsIfExists(inbox, window, signal);
+      const stats = await getStats(inbox, window, signal).catch(nullIfDeleted);
       cache.delete(inbox);
       cache.set(inbox, stats);
       onupdate();
@@ -45,11 +45,7 @@ export function statsCache(window) {
   return { get: (inbox) => cache.get(inbox) ?? null, refresh };
 }
 
-async function getStatsIfExists(inbox, window, signal) {
-  try {
-    return await getStats(inbox, window, signal);
-  } catch (problem) {
-    if (problem.status === 404) return null;
-    throw problem;
-  }
+function nullIfDeleted(problem) {
+  if (problem.status !== 404) throw problem;
+  return null;
 }

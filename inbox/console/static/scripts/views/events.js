@@ -95,17 +95,14 @@ export function openEvents(root, { query, signal }) {
   }
 
   function show(hasMore) {
-    rows.show(events, true, hasMore ? "No matches among the newest events. Load more to search older ones." : emptyText());
+    rows.show(events, true, hasMore ? "No matches among the newest events. Load more to search older ones."
+      : filters.hasAny() ? "No events match these filters." : noEvents());
     more.hidden = !hasMore || shown >= MAX_SHOWN;
     if (more.hidden && document.activeElement === more) {
       more.blur();
       restoreFocus();
     }
     limitNote.hidden = !hasMore || shown < MAX_SHOWN;
-  }
-
-  function emptyText() {
-    return filters.hasAny() ? "No events match these filters." : noEvents();
   }
 
   const showDrawer = routedDrawer(

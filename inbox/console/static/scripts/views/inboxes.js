@@ -30,7 +30,7 @@ const MAX_PEEK_CHARACTERS = 2000;
 
 const COLUMNS = [
   { label: "Inbox", kind: "lead" }, { label: "Event types" }, { label: "Undelivered", kind: "number" },
-  { label: "Oldest undelivered", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "Actions", kind: "actions" },
+  { label: "Oldest waiting", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "Actions", kind: "actions" },
 ];
 
 export function openInboxes(root, { signal }) {

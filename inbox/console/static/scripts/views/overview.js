@@ -93,7 +93,7 @@ function windowFrom({ window }) {
 
 function tiles() {
   const waiting = tile("Undelivered");
-  const oldest = tile("Oldest undelivered");
+  const oldest = tile("Oldest waiting");
   const received = tile("Received");
   const delivered = tile("Delivered");
   const element = el("dl", { class: "tiles" }, [waiting, oldest, received, delivered].map((each) => each.element));
@@ -149,7 +149,7 @@ function typeCell(type) {
 function inboxTable() {
   const inboxes = table("By inbox", [
     { label: "Inbox" },
-    { label: "Undelivered", kind: "number" }, { label: "Oldest undelivered", kind: "number nowrap" },
+    { label: "Undelivered", kind: "number" }, { label: "Oldest waiting", kind: "number nowrap" },
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
   ], { cards: false, captionShown: true });
 

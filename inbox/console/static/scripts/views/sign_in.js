@@ -24,7 +24,7 @@ export function openSignIn(main, reason, onsignin) {
   el("p", { class: "lead" }, "Send events to your inbox, and poll them when you’re ready."),
   reason && el("p", { class: "notice", role: "status" }, reason),
   keyField, slot, submit,
-  el("p", { class: "faint small" }, "Your key stays in this tab until you close it."));
+  el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
   signIn.classList.add("card");
 
   async function tryKey(text) {
