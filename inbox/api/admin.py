@@ -1,11 +1,12 @@
 """/admin/tenants: the registry of tenants, for operators."""
 
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.keys import create_granted_key, key_response
 from inbox.api.problem_types import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS, WRONG_STEP
 from inbox.api.responses import empty_response, json_response, next_page
@@ -27,38 +28,27 @@ from inbox.domain.tenants import TenantPosition, TenantSelection, audit_document
 
 blueprint = Blueprint("admin", __name__)
 
-_ADMIN = (Scope.ADMIN,)
+_AdminEndpoint = partial(Endpoint, scopes=(Scope.ADMIN,), bypass_key_cache=True)
 
 
 @blueprint.get("/admin/tenants")
-@endpoint(
-    scopes=_ADMIN,
-    query=TenantListParameters(),
-    returns={200: Success(TenantPage(), "Newest first.", headers=("Link",))},
-    bypass_key_cache=True,
-)
+@_AdminEndpoint(query=TenantListParameters(), returns={200: Success(TenantPage(), "Newest first.", headers=("Link",))})
 def list_tenants(query: tuple[TenantSelection, int, TenantPosition | None]) -> Response:
     """List tenants by status and date"""
     tenants, more = services().tenants.page(*query)
     start_at = position_text(tenants[-1].position) if more else None
-    document = {
-        "tenants": [tenant_document(tenant) for tenant in tenants],
-        "moreAvailable": more,
-        "startAt": start_at,
-    }
+    document = {"tenants": [tenant_document(tenant) for tenant in tenants], "moreAvailable": more, "startAt": start_at}
     return json_response(document, headers=next_page("startAt", start_at))
 
 
 @blueprint.post("/admin/tenants")
-@endpoint(
-    scopes=_ADMIN,
+@_AdminEndpoint(
     body=NewTenantBody(),
     returns={
         201: Success(RegisteredTenant(), "Created, with status UNVALIDATED.", headers=("Location",)),
         200: Success(RegisteredTenant(), "The existing tenant with this email address, unchanged."),
     },
     problems=(ALREADY_EXISTS, EMAIL_TAKEN),
-    bypass_key_cache=True,
 )
 def create_tenant(body: dict[str, Any]) -> Response:
     """Create a tenant, or find it by its email address"""
@@ -69,25 +59,14 @@ def create_tenant(body: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/admin/tenants/<tenant_id>")
-@endpoint(
-    scopes=_ADMIN,
-    returns={200: Success(RegisteredTenant())},
-    problems=(NOT_FOUND,),
-    bypass_key_cache=True,
-)
+@_AdminEndpoint(returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND,))
 def get_tenant(tenant_id: str) -> Response:
     """Get a tenant, even a deleted one"""
     return json_response(tenant_document(services().tenants.get(tenant_id)))
 
 
 @blueprint.patch("/admin/tenants/<tenant_id>")
-@endpoint(
-    scopes=_ADMIN,
-    body=TenantBody(),
-    returns={200: Success(RegisteredTenant())},
-    problems=(NOT_FOUND, EMAIL_TAKEN),
-    bypass_key_cache=True,
-)
+@_AdminEndpoint(body=TenantBody(), returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND, EMAIL_TAKEN))
 def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant
 
@@ -98,12 +77,8 @@ def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
 
 
 @blueprint.put("/admin/tenants/<tenant_id>/status")
-@endpoint(
-    scopes=_ADMIN,
-    body=StatusBody(),
-    returns={200: Success(RegisteredTenant())},
-    problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED),
-    bypass_key_cache=True,
+@_AdminEndpoint(
+    body=StatusBody(), returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED)
 )
 def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant's status
@@ -115,11 +90,9 @@ def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
 
 
 @blueprint.delete("/admin/tenants/<tenant_id>")
-@endpoint(
-    scopes=_ADMIN,
+@_AdminEndpoint(
     returns={204: Success(description="The tenant's keys stop working. None of its data is removed.")},
     problems=(NOT_FOUND, NOT_ALLOWED),
-    bypass_key_cache=True,
 )
 def delete_tenant(tenant_id: str) -> Response:
     """Delete a tenant; it can be restored"""
@@ -128,24 +101,17 @@ def delete_tenant(tenant_id: str) -> Response:
 
 
 @blueprint.post("/admin/tenants/<tenant_id>/restore")
-@endpoint(
-    scopes=_ADMIN,
-    returns={200: Success(RegisteredTenant())},
-    problems=(NOT_FOUND,),
-    bypass_key_cache=True,
-)
+@_AdminEndpoint(returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND,))
 def restore_tenant(tenant_id: str) -> Response:
     """Restore a deleted tenant"""
     return json_response(tenant_document(services().tenants.restore(tenant_id, principal().key_id)))
 
 
 @blueprint.get("/admin/tenants/<tenant_id>/audit")
-@endpoint(
-    scopes=_ADMIN,
+@_AdminEndpoint(
     query=AuditParameters(),
     returns={200: Success(AuditDocument(many=True), "Newest first.", headers=("Link",))},
     problems=(NOT_FOUND,),
-    bypass_key_cache=True,
 )
 def list_tenant_audit(tenant_id: str, query: dict[str, Any]) -> Response:
     """List a tenant's audit log"""
@@ -155,12 +121,10 @@ def list_tenant_audit(tenant_id: str, query: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/admin/tenants/<tenant_id>/keys")
-@endpoint(
-    scopes=_ADMIN,
+@_AdminEndpoint(
     body=KeyBody(),
     returns={201: Success(CreatedKey(), "The key cannot be shown again.")},
     problems=(NOT_FOUND, TOO_MANY_KEYS, NOT_ALLOWED),
-    bypass_key_cache=True,
 )
 def create_key_for_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
     """Create an API key for a tenant, such as its first"""

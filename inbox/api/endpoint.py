@@ -1,12 +1,11 @@
-"""`@endpoint`: what a view takes and returns, declared once. Requests are checked by it, and OpenAPI documents it."""
+"""`@Endpoint`: what a view takes and returns, declared once. Requests are checked by it, and OpenAPI documents it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from flask import Response
-from flask import request as current_request
+from flask import Response, request
 from marshmallow import Schema
 
 from inbox.api.auth import authorize
@@ -40,69 +39,45 @@ class Success:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The declaration of a view, for OpenAPI."""
-
-    scopes: tuple[Scope, ...] | None
-    returns: Mapping[int, Success]
-    problems: tuple[Problem, ...]
-    headers: Schema | None
-    query: Schema | None
-    body: Schema | None
-    body_schema: dict[str, Any] | None
-    body_examples: dict[str, Any] | None
-
-
-def endpoint(
-    *,
-    scopes: tuple[Scope, ...] | None,
-    returns: Mapping[int, Success],
-    problems: tuple[Problem, ...] = (),
-    headers: Schema | None = None,
-    query: Schema | None = None,
-    body: Schema | None = None,
-    body_schema: dict[str, Any] | None = None,
-    body_examples: dict[str, Any] | None = None,
-    bypass_key_cache: bool = False,
-) -> Callable[[View], View]:
     """Runs a view for requests with a key of one of `scopes`, with `headers`, `query` and `body` as parsed arguments.
 
     Without `query`, an endpoint that needs a key refuses all query parameters: a parameter without effect could be
-    mistaken for a limit to what the request changes. `problems` are those that the other arguments do not imply.
+    mistaken for a limit to what the request changes. `problems` are those that the other attributes do not imply.
     `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views that could
     create another key: a key that was just revoked must not.
     """
-    readers = {
-        "headers": headers and header_reader(headers),
-        "query": query and query_reader(query),
-        "body": body and body_reader(body),
-    }
-    arguments = [(name, read) for name, read in readers.items() if read]
-    read_no_parameters = query_reader(NoParameters()) if scopes is not PUBLIC and query is None else None
 
-    def decorate(view: View) -> View:
+    scopes: tuple[Scope, ...] | None
+    returns: Mapping[int, Success]
+    problems: tuple[Problem, ...] = ()
+    headers: Schema | None = None
+    query: Schema | None = None
+    body: Schema | None = None
+    body_schema: dict[str, Any] | None = None
+    body_examples: dict[str, Any] | None = None
+    bypass_key_cache: bool = False
+
+    def __call__(self, view: View) -> View:
+        scopes, bypass_key_cache, ignores_body = self.scopes, self.bypass_key_cache, self.body is None
+        check_no_parameters = query_reader(NoParameters()) if scopes is not PUBLIC and self.query is None else None
+        readers = {
+            "headers": self.headers and header_reader(self.headers),
+            "query": self.query and query_reader(self.query),
+            "body": self.body and body_reader(self.body),
+        }
+        arguments = [(name, read) for name, read in readers.items() if read]
+
         @wraps(view)
         def handle(**path_arguments: Any) -> Response:
             # The proxy would look up the request at each access.
-            request = current_request._get_current_object()  # type: ignore[attr-defined]
+            current = request._get_current_object()  # type: ignore[attr-defined]
             if scopes is not PUBLIC:
-                authorize(request, scopes, bypass_cache=bypass_key_cache)
-                if body is None:
-                    check_ignored_body(request)
-            if read_no_parameters:
-                read_no_parameters(request)
-            parsed = {name: read(request) for name, read in arguments}
-            return view(**parsed, **path_arguments)
+                authorize(current, scopes, bypass_cache=bypass_key_cache)
+                if ignores_body:
+                    check_ignored_body(current)
+            if check_no_parameters:
+                check_no_parameters(current)
+            return view(**{name: read(current) for name, read in arguments}, **path_arguments)
 
-        handle.endpoint = Endpoint(  # type: ignore[attr-defined]
-            scopes=scopes,
-            returns=returns,
-            problems=problems,
-            headers=headers,
-            query=query,
-            body=body,
-            body_schema=body_schema,
-            body_examples=body_examples,
-        )
+        handle.endpoint = self  # type: ignore[attr-defined]
         return handle
-
-    return decorate

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.examples import example_of, named
 from inbox.api.problem_types import IDEMPOTENCY_CONFLICT
 from inbox.api.responses import json_response, stored_document
@@ -27,7 +27,7 @@ _WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not sta
 
 
 @blueprint.post("/events")
-@endpoint(
+@Endpoint(
     scopes=(Scope.EVENTS_WRITE,),
     headers=SendHeaders(),
     query=SendParameters(),
@@ -37,9 +37,7 @@ _WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not sta
     returns={
         201: Success(StoredEvent(), "Stored durably.", headers=("Location",)),
         200: Success(
-            StoredEvent(),
-            "Already stored under this idempotency key.",
-            headers=("Location", "Idempotency-Replayed"),
+            StoredEvent(), "Already stored under this idempotency key.", headers=("Location", "Idempotency-Replayed")
         ),
     },
     problems=(IDEMPOTENCY_CONFLICT,),
@@ -62,7 +60,7 @@ def send_event(headers: dict[str, str], query: dict[str, Any], body: Submission)
 
 
 @blueprint.post("/events/batch")
-@endpoint(
+@Endpoint(
     scopes=(Scope.EVENTS_WRITE,),
     headers=SendHeaders(),
     query=SendParameters(),

@@ -1,4 +1,4 @@
-"""Examples for OpenAPI: documents built from the `examples` of each schema's fields."""
+"""Descriptions and examples for OpenAPI: of single fields, and documents built from them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,10 +24,20 @@ KEY_ID = "key_187ac454abf1e7d6"
 REQUEST_ID = "722cdd4e3df84a52869ccf216fc13da5"
 
 
+def doc(description: str, *examples: Any) -> dict[str, Any]:
+    """Returns the metadata of a field."""
+    return {"description": description} | ({"examples": list(examples)} if examples else {})
+
+
+def example(value: Any) -> dict[str, Any]:
+    """Returns the metadata of a field that needs no description."""
+    return {"examples": [value]}
+
+
 def example_of(schema: Schema, **members: Any) -> Any:
     """Returns a document of every member that has an example, overridden by `members`."""
     document = {
-        field.data_key or name: example for name, field in schema.fields.items() for example in _first_example(field)
+        field.data_key or name: value for name, field in schema.fields.items() for value in _first_example(field)
     }
     return [document | members] if schema.many else document | members
 

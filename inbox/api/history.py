@@ -6,7 +6,7 @@ from uuid import UUID
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import EVENT_LEASED, NOT_FOUND
 from inbox.api.responses import empty_response, event_document, json_response, next_page
 from inbox.api.schemas.events import PolledEvent
@@ -21,7 +21,7 @@ _READ = (Scope.EVENTS_READ, Scope.INBOX_READ)
 
 
 @blueprint.get("/events")
-@endpoint(
+@Endpoint(
     scopes=_READ,
     query=ListParameters(),
     returns={200: Success(PolledEvent(many=True), "Newest first.", headers=("Link",))},
@@ -40,12 +40,7 @@ def list_events(query: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/events/<uuid:event_id>")
-@endpoint(
-    scopes=_READ,
-    query=InboxParameter(),
-    returns={200: Success(PolledEvent())},
-    problems=(NOT_FOUND,),
-)
+@Endpoint(scopes=_READ, query=InboxParameter(), returns={200: Success(PolledEvent())}, problems=(NOT_FOUND,))
 def get_event(event_id: UUID, query: dict[str, str]) -> Response:
     """Get one event"""
     event = services().history.get(principal().tenant_id, query["inbox"], str(event_id))
@@ -53,7 +48,7 @@ def get_event(event_id: UUID, query: dict[str, str]) -> Response:
 
 
 @blueprint.post("/events/<uuid:event_id>/replay")
-@endpoint(
+@Endpoint(
     scopes=(Scope.INBOX_READ,),
     query=InboxParameter(),
     returns={200: Success(PolledEvent())},
@@ -70,11 +65,8 @@ def replay_event(event_id: UUID, query: dict[str, str]) -> Response:
 
 
 @blueprint.post("/events/replay")
-@endpoint(
-    scopes=(Scope.INBOX_READ,),
-    body=ReplayBody(),
-    returns={200: Success(ReplayedAnswer())},
-    problems=(NOT_FOUND,),
+@Endpoint(
+    scopes=(Scope.INBOX_READ,), body=ReplayBody(), returns={200: Success(ReplayedAnswer())}, problems=(NOT_FOUND,)
 )
 def replay_events(body: Selection) -> Response:
     """Replay all matching events
@@ -87,10 +79,8 @@ def replay_events(body: Selection) -> Response:
 
 
 @blueprint.delete("/events/<uuid:event_id>")
-@endpoint(
-    scopes=(Scope.TENANT_MANAGE,),
-    returns={204: Success(description="Erased from every inbox.")},
-    problems=(NOT_FOUND,),
+@Endpoint(
+    scopes=(Scope.TENANT_MANAGE,), returns={204: Success(description="Erased from every inbox.")}, problems=(NOT_FOUND,)
 )
 def erase_event(event_id: UUID) -> Response:
     """Erase one event from every inbox

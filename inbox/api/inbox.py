@@ -10,7 +10,7 @@ from flask import Blueprint, Flask, Response, request
 
 from inbox.api.access_log import note_wait
 from inbox.api.auth import check_again, check_scopes, current_access, principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.examples import DELIVERED_AT, LEASE_EXPIRES_AT, RECEIPT, example_of, named
 from inbox.api.problem_types import BAD_REQUEST, NOT_FOUND, PREFETCH_REFUSED
 from inbox.api.problems import ProblemError
@@ -74,7 +74,7 @@ def disable_head(app: Flask) -> None:
 
 
 @blueprint.get("/inbox")
-@endpoint(
+@Endpoint(
     scopes=_PEEK_SCOPES,
     headers=PollHeaders(),
     query=PollParameters(),
@@ -93,7 +93,7 @@ def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/inbox/<name>")
-@endpoint(
+@Endpoint(
     scopes=_PEEK_SCOPES,
     headers=PollHeaders(),
     query=PollParameters(),
@@ -109,7 +109,7 @@ def poll_named(name: str, headers: dict[str, str], query: dict[str, Any]) -> Res
 
 
 @blueprint.post("/inbox/ack")
-@endpoint(scopes=_CLAIM_SCOPES, body=ReceiptsBody(), returns={200: Success(Acknowledged())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=ReceiptsBody(), returns={200: Success(Acknowledged())})
 def acknowledge(body: dict[str, Any]) -> Response:
     """Acknowledge leased events; safe to repeat
 
@@ -121,7 +121,7 @@ def acknowledge(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/release")
-@endpoint(scopes=_CLAIM_SCOPES, body=ReleaseBody(), returns={200: Success(Released())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=ReleaseBody(), returns={200: Success(Released())})
 def release(body: dict[str, Any]) -> Response:
     """Release leased events; safe to repeat
 
@@ -136,7 +136,7 @@ def release(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/extend")
-@endpoint(scopes=_CLAIM_SCOPES, body=ExtendBody(), returns={200: Success(Extended())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=ExtendBody(), returns={200: Success(Extended())})
 def extend(body: dict[str, Any]) -> Response:
     """Extend leases"""
     settled = services().consume.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_FOUND, PRECONDITION_FAILED, TOO_MANY_INBOXES
 from inbox.api.responses import empty_response, inbox_document, json_response
 from inbox.api.schemas.inboxes import InboxBody, NamedInbox, SaveInboxHeaders
@@ -19,7 +19,7 @@ _MANAGE = (Scope.TENANT_MANAGE,)
 
 
 @blueprint.get("/inboxes")
-@endpoint(scopes=_READ, returns={200: Success(NamedInbox(many=True), "Sorted by name.")})
+@Endpoint(scopes=_READ, returns={200: Success(NamedInbox(many=True), "Sorted by name.")})
 def list_inboxes() -> Response:
     """List the named inboxes
 
@@ -29,14 +29,14 @@ def list_inboxes() -> Response:
 
 
 @blueprint.get("/inboxes/<name>")
-@endpoint(scopes=_READ, returns={200: Success(NamedInbox())}, problems=(NOT_FOUND,))
+@Endpoint(scopes=_READ, returns={200: Success(NamedInbox())}, problems=(NOT_FOUND,))
 def get_inbox(name: str) -> Response:
     """Get one inbox"""
     return json_response(inbox_document(services().inboxes.get(principal().tenant_id, name)))
 
 
 @blueprint.put("/inboxes/<name>")
-@endpoint(
+@Endpoint(
     scopes=_MANAGE,
     headers=SaveInboxHeaders(),
     body=InboxBody(),
@@ -63,10 +63,8 @@ def save_inbox(name: str, headers: dict[str, str], body: dict[str, Any]) -> Resp
 
 
 @blueprint.delete("/inboxes/<name>")
-@endpoint(
-    scopes=_MANAGE,
-    returns={204: Success(description="Removed, with its copies of events.")},
-    problems=(NOT_FOUND,),
+@Endpoint(
+    scopes=_MANAGE, returns={204: Success(description="Removed, with its copies of events.")}, problems=(NOT_FOUND,)
 )
 def remove_inbox(name: str) -> Response:
     """Remove a named inbox and its copies of events

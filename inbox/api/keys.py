@@ -1,12 +1,13 @@
 """/keys: a tenant's own API keys."""
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response
 
 from inbox.api.auth import missing_scope, principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS
 from inbox.api.responses import empty_response, json_response
 from inbox.api.schemas.keys import AboutKey, CreatedKey, KeyBody, RotateBody
@@ -16,27 +17,21 @@ from inbox.services.keys import NewKey
 
 blueprint = Blueprint("keys", __name__)
 
-_MANAGE = (Scope.TENANT_MANAGE,)
+_KeyEndpoint = partial(Endpoint, scopes=(Scope.TENANT_MANAGE,), bypass_key_cache=True)
 
 
 @blueprint.get("/keys")
-@endpoint(
-    scopes=_MANAGE,
-    returns={200: Success(AboutKey(many=True), "Oldest first, including revoked and expired keys.")},
-    bypass_key_cache=True,
-)
+@_KeyEndpoint(returns={200: Success(AboutKey(many=True), "Oldest first, including revoked and expired keys.")})
 def list_keys() -> Response:
     """List the API keys, without the keys themselves"""
     return json_response([key_document(key) for key in services().keys.list(principal().tenant_id)])
 
 
 @blueprint.post("/keys")
-@endpoint(
-    scopes=_MANAGE,
+@_KeyEndpoint(
     body=KeyBody(),
     returns={201: Success(CreatedKey(), "The key cannot be shown again.")},
     problems=(TOO_MANY_KEYS, NOT_ALLOWED),
-    bypass_key_cache=True,
 )
 def create_key(body: dict[str, Any]) -> Response:
     """Create an API key"""
@@ -44,11 +39,9 @@ def create_key(body: dict[str, Any]) -> Response:
 
 
 @blueprint.delete("/keys/<key_id>")
-@endpoint(
-    scopes=_MANAGE,
+@_KeyEndpoint(
     returns={204: Success(description="The key stops working, in all processes within INBOX_KEY_CACHE_SECONDS.")},
     problems=(NOT_FOUND,),
-    bypass_key_cache=True,
 )
 def revoke_key(key_id: str) -> Response:
     """Revoke an API key; safe to repeat"""
@@ -58,12 +51,10 @@ def revoke_key(key_id: str) -> Response:
 
 
 @blueprint.post("/keys/<key_id>/rotate")
-@endpoint(
-    scopes=_MANAGE,
+@_KeyEndpoint(
     body=RotateBody(),
     returns={201: Success(CreatedKey(), "The new key. The old one works for `overlap_seconds` more.")},
     problems=(NOT_FOUND, TOO_MANY_KEYS, NOT_ALLOWED),
-    bypass_key_cache=True,
 )
 def rotate_key(key_id: str, body: dict[str, Any]) -> Response:
     """Replace an API key by a new one

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import ANY_KEY, PUBLIC, Success, endpoint
+from inbox.api.endpoint import ANY_KEY, PUBLIC, Endpoint, Success
 from inbox.api.problem_types import BAD_REQUEST, UNAVAILABLE
 from inbox.api.responses import json_response
 from inbox.api.schemas.events import Caller, Health
@@ -19,7 +19,7 @@ inbox_waiting_polls 3.0
 
 
 @blueprint.get("/me")
-@endpoint(scopes=ANY_KEY, returns={200: Success(Caller())})
+@Endpoint(scopes=ANY_KEY, returns={200: Success(Caller())})
 def me() -> Response:
     """Show the tenant and the scopes of this API key"""
     current = principal()
@@ -34,14 +34,14 @@ def me() -> Response:
 
 
 @blueprint.get("/healthz")
-@endpoint(scopes=PUBLIC, returns={200: Success(Health())})
+@Endpoint(scopes=PUBLIC, returns={200: Success(Health())})
 def healthz() -> Response:
     """Check that the process is alive"""
     return json_response({"status": "ok"})
 
 
 @blueprint.get("/readyz")
-@endpoint(scopes=PUBLIC, returns={200: Success(Health())}, problems=(BAD_REQUEST, UNAVAILABLE))
+@Endpoint(scopes=PUBLIC, returns={200: Success(Health())}, problems=(BAD_REQUEST, UNAVAILABLE))
 def readyz() -> Response:
     """Check that the store responds and accepts writes
 
@@ -53,7 +53,7 @@ def readyz() -> Response:
 
 
 @blueprint.get("/metrics")
-@endpoint(
+@Endpoint(
     scopes=PUBLIC,
     returns={200: Success({"type": "string"}, "Prometheus text format.", example=_EXAMPLE, media_type="text/plain")},
     problems=(BAD_REQUEST,),

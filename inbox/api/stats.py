@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from inbox.api.auth import principal
-from inbox.api.endpoint import Success, endpoint
+from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_FOUND
 from inbox.api.responses import json_response
 from inbox.api.schemas.stats import InboxStats, StatsParameters
@@ -18,7 +18,7 @@ blueprint = Blueprint("stats", __name__)
 
 
 @blueprint.get("/stats")
-@endpoint(
+@Endpoint(
     scopes=(Scope.EVENTS_READ, Scope.INBOX_READ),
     query=StatsParameters(),
     returns={200: Success(InboxStats())},

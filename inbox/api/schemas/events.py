@@ -8,7 +8,7 @@ from marshmallow import Schema, post_load, pre_load
 from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
 from marshmallow.validate import OneOf
 
-from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS
+from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS, doc, example
 from inbox.api.schemas.fields import EventType, Flag, HeaderText, JSONObject, RequestSchema, Text, length
 from inbox.domain.events import Status
 from inbox.domain.keys import DEFAULT_SCOPES, Scope
@@ -27,10 +27,9 @@ _is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
 
 class Envelope(RequestSchema):
     event_type = EventType(allow_none=True)
-    payload = JSONObject(required=True, metadata={"description": "Any JSON object.", "examples": [PAYLOAD]})
+    payload = JSONObject(required=True, metadata=doc("Any JSON object.", PAYLOAD))
     idempotency_key = Text(
-        validate=length(1, MAX_IDEMPOTENCY_KEY),
-        metadata={"description": "Sending the same event again stores it only once."},
+        validate=length(1, MAX_IDEMPOTENCY_KEY), metadata=doc("Sending the same event again stores it only once.")
     )
 
     max_elements = MAX_BATCH
@@ -102,10 +101,9 @@ RAW_EVENT = {
 
 
 class SendParameters(RequestSchema):
-    event_type = EventType(metadata={"description": "The type of events that have none in their envelope."})
+    event_type = EventType(metadata=doc("The type of events that have none in their envelope."))
     raw = Flag(
-        load_default=False,
-        metadata={"description": "Store each event whole as its payload, even if it has a member `payload`."},
+        load_default=False, metadata=doc("Store each event whole as its payload, even if it has a member `payload`.")
     )
 
 
@@ -113,66 +111,52 @@ class SendHeaders(RequestSchema):
     idempotency_key = HeaderText(
         data_key="Idempotency-Key",
         validate=length(1, MAX_IDEMPOTENCY_KEY),
-        metadata={
-            "description": "Like the member `idempotency_key`. For a batch it applies to the whole batch.",
-            "examples": ["order-1001"],
-        },
+        metadata=doc("Like the member `idempotency_key`. For a batch it applies to the whole batch.", "order-1001"),
     )
 
 
 class StoredEvent(Schema):
     """An event without its payload."""
 
-    id = UUID(required=True, metadata={"examples": [EVENT_ID]})
-    event_type = String(required=True, allow_none=True, metadata={"examples": [EVENT_TYPE]})
-    timestamp = Integer(required=True, metadata={"description": "Epoch milliseconds.", "examples": [STORED_MS]})
-    created_at = DateTime(required=True, metadata={"examples": [STORED_AT]})
+    id = UUID(required=True, metadata=example(EVENT_ID))
+    event_type = String(required=True, allow_none=True, metadata=example(EVENT_TYPE))
+    timestamp = Integer(required=True, metadata=doc("Epoch milliseconds.", STORED_MS))
+    created_at = DateTime(required=True, metadata=example(STORED_AT))
     status = String(
-        required=True,
-        validate=OneOf([str(status) for status in Status]),
-        metadata={"examples": [str(Status.UNDELIVERED)]},
+        required=True, validate=OneOf([str(status) for status in Status]), metadata=example(str(Status.UNDELIVERED))
     )
-    deliveries = Integer(
-        required=True, metadata={"description": "Number of times a poll returned the event.", "examples": [0]}
-    )
+    deliveries = Integer(required=True, metadata=doc("Number of times a poll returned the event.", 0))
 
 
 class PolledEvent(StoredEvent):
-    payload = Dict(required=True, metadata={"examples": [PAYLOAD]})
-    delivered_at = DateTime(metadata={"description": "Only if a poll has delivered the event."})
-    receipt = String(
-        metadata={"description": "Only while the event is leased. Acknowledges, releases or extends the lease."}
-    )
-    lease_expires_at = DateTime(metadata={"description": "Only while the event is leased."})
+    payload = Dict(required=True, metadata=example(PAYLOAD))
+    delivered_at = DateTime(metadata=doc("Only if a poll has delivered the event."))
+    receipt = String(metadata=doc("Only while the event is leased. Acknowledges, releases or extends the lease."))
+    lease_expires_at = DateTime(metadata=doc("Only while the event is leased."))
 
 
 class Caller(Schema):
-    tenant_id = String(required=True, metadata={"examples": ["acme"]})
-    tenant_name = String(required=True, metadata={"examples": ["Acme Corp."]})
-    key_id = String(required=True, metadata={"examples": [KEY_ID]})
+    tenant_id = String(required=True, metadata=example("acme"))
+    tenant_name = String(required=True, metadata=example("Acme Corp."))
+    key_id = String(required=True, metadata=example(KEY_ID))
     scopes = List(
-        String(validate=OneOf([str(scope) for scope in Scope])),
-        required=True,
-        metadata={"examples": [sorted(DEFAULT_SCOPES)]},
+        String(validate=OneOf([str(scope) for scope in Scope])), required=True, metadata=example(sorted(DEFAULT_SCOPES))
     )
 
 
 class Health(Schema):
-    status = String(required=True, metadata={"examples": ["ok"]})
+    status = String(required=True, metadata=example("ok"))
 
 
 class ProblemFault(Schema):
-    pointer = String(required=True, metadata={"examples": ["/3/payload"]})
+    pointer = String(required=True, metadata=example("/3/payload"))
     detail = String(required=True)
 
 
 class ProblemDocument(Schema):
     """RFC 9457."""
 
-    type = String(
-        required=True,
-        metadata={"description": "The path of a page about the problem.", "examples": ["/problems/not-json"]},
-    )
+    type = String(required=True, metadata=doc("The path of a page about the problem.", "/problems/not-json"))
     title = String(required=True)
     status = Integer(required=True)
     detail = String(required=True)

@@ -12,7 +12,7 @@ from marshmallow import Schema, ValidationError
 from marshmallow.fields import Boolean, Dict, Enum, Field, Integer, List, String
 from marshmallow.validate import Length, OneOf, Range, Regexp
 
-from inbox.api.examples import EVENT_TYPE, STORED_AT
+from inbox.api.examples import EVENT_TYPE, STORED_AT, doc, example
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.inboxes import INBOX_NAME
@@ -104,7 +104,7 @@ class EventType(PatternText):
         super().__init__(
             self.FORM,
             "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / -",
-            metadata={"examples": [EVENT_TYPE]} | options.pop("metadata", {}),
+            metadata=example(EVENT_TYPE) | options.pop("metadata", {}),
             **options,
         )
 
@@ -114,7 +114,7 @@ class EventTypePattern(PatternText):
         super().__init__(
             "[A-Za-z0-9._:/*-]{1,128}",
             "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / - *",
-            metadata={"examples": ["order.*"]},
+            metadata=example("order.*"),
         )
 
 
@@ -124,7 +124,7 @@ class InboxName(PatternText):
             INBOX_NAME,
             "is not the name of an inbox",
             load_default=DEFAULT_INBOX,
-            metadata={"description": "The inbox whose copy is meant.", "examples": [DEFAULT_INBOX, "crm"]},
+            metadata=doc("The inbox whose copy is meant.", DEFAULT_INBOX, "crm"),
         )
 
 

@@ -4,7 +4,7 @@ from marshmallow import Schema
 from marshmallow.fields import DateTime, List, String
 from marshmallow.validate import OneOf
 
-from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT
+from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT, doc, example
 from inbox.api.schemas.fields import Array, Choice, JSONWholeNumber, Name, SmallBody, Timestamp, between, entries
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, KeyStatus, Scope
 
@@ -16,12 +16,12 @@ _EXPIRES_AT = "2100-01-01T00:00:00.000Z"
 class KeyBody(SmallBody):
     may_be_missing = True
 
-    name = Name(load_default="", metadata={"description": "What the key is for.", "examples": ["zapier"]})
+    name = Name(load_default="", metadata=doc("What the key is for.", "zapier"))
     scopes = Array(
         Choice(Scope),
         load_default=lambda: sorted(DEFAULT_SCOPES),
         validate=entries(1, len(Scope)),
-        metadata={"description": "What the key allows. By default it can send and poll.", "examples": [_SCOPES]},
+        metadata=doc("What the key allows. By default it can send and poll.", _SCOPES),
     )
     expires_at_ms = Timestamp("When the key expires.", _EXPIRES_AT, data_key="expires_at", allow_none=True)
 
@@ -32,33 +32,25 @@ class RotateBody(SmallBody):
     overlap_seconds = JSONWholeNumber(
         load_default=DEFAULT_OVERLAP_SECONDS,
         validate=between(0, MAX_OVERLAP_SECONDS),
-        metadata={"description": "How long the old key keeps working.", "examples": [3600]},
+        metadata=doc("How long the old key keeps working.", 3600),
     )
 
 
 class AboutKey(Schema):
     """A key's data, without the key."""
 
-    key_id = String(required=True, metadata={"examples": [KEY_ID]})
-    name = String(required=True, metadata={"examples": ["zapier"]})
-    hint = String(
-        required=True, allow_none=True, metadata={"description": "The end of the key.", "examples": ["ibx_…x7Qf"]}
-    )
-    scopes = List(
-        String(validate=OneOf([str(scope) for scope in Scope])), required=True, metadata={"examples": [_SCOPES]}
-    )
+    key_id = String(required=True, metadata=example(KEY_ID))
+    name = String(required=True, metadata=example("zapier"))
+    hint = String(required=True, allow_none=True, metadata=doc("The end of the key.", "ibx_…x7Qf"))
+    scopes = List(String(validate=OneOf([str(scope) for scope in Scope])), required=True, metadata=example(_SCOPES))
     status = String(
-        required=True,
-        validate=OneOf([str(status) for status in KeyStatus]),
-        metadata={"examples": [str(KeyStatus.ACTIVE)]},
+        required=True, validate=OneOf([str(status) for status in KeyStatus]), metadata=example(str(KeyStatus.ACTIVE))
     )
-    created_at = DateTime(required=True, metadata={"examples": [STORED_AT]})
-    last_used_at = DateTime(
-        required=True, allow_none=True, metadata={"description": "Accurate to the hour.", "examples": [DELIVERED_AT]}
-    )
-    expires_at = DateTime(required=True, allow_none=True, metadata={"examples": [_EXPIRES_AT]})
+    created_at = DateTime(required=True, metadata=example(STORED_AT))
+    last_used_at = DateTime(required=True, allow_none=True, metadata=doc("Accurate to the hour.", DELIVERED_AT))
+    expires_at = DateTime(required=True, allow_none=True, metadata=example(_EXPIRES_AT))
 
 
 class CreatedKey(AboutKey):
-    last_used_at = DateTime(required=True, allow_none=True, metadata={"examples": [None]})
-    key = String(required=True, metadata={"description": "The key. It cannot be shown again.", "examples": ["ibx_…"]})
+    last_used_at = DateTime(required=True, allow_none=True, metadata=example(None))
+    key = String(required=True, metadata=doc("The key. It cannot be shown again.", "ibx_…"))

@@ -6,24 +6,8 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import UUID, List, String
 from marshmallow.validate import Length
 
-from inbox.api.examples import EVENT_ID, RECEIPT
-from inbox.api.schemas.fields import (
-    DELAY_SECONDS,
-    LEASE_SECONDS,
-    LIMIT,
-    Array,
-    HeaderText,
-    JSONFlag,
-    JSONWholeNumber,
-    RequestSchema,
-    SmallBody,
-    Text,
-    WholeNumber,
-    between,
-    entries,
-    length,
-    one_of,
-)
+from inbox.api.examples import EVENT_ID, RECEIPT, doc, example
+from inbox.api.schemas import fields
 from inbox.domain.events import Order
 
 MAX_POLL = 500
@@ -35,10 +19,10 @@ _EVENT_ID = {"examples": [EVENT_ID]}
 _LEASE_DEFAULT = "the default is INBOX_LEASE_SECONDS"
 
 
-class PollParameters(RequestSchema):
-    mode = Text(
+class PollParameters(fields.RequestSchema):
+    mode = fields.Text(
         load_default="consume",
-        validate=one_of(["consume", "peek", "lease"]),
+        validate=fields.one_of(["consume", "peek", "lease"]),
         metadata={
             "description": "`consume` marks the returned events delivered, `lease` leases them and adds a receipt to "
             "each, `peek` changes nothing.",
@@ -46,24 +30,24 @@ class PollParameters(RequestSchema):
             "example": "peek",
         },
     )
-    limit = WholeNumber(load_default=DEFAULT_POLL, validate=between(1, MAX_POLL), metadata=LIMIT)
-    order = Text(
+    limit = fields.WholeNumber(load_default=DEFAULT_POLL, validate=fields.between(1, MAX_POLL), metadata=fields.LIMIT)
+    order = fields.Text(
         load_default=Order.OLDEST,
-        validate=one_of(Order),
-        metadata={"description": "`newest` is only allowed with `mode=peek`."},
+        validate=fields.one_of(Order),
+        metadata=doc("`newest` is only allowed with `mode=peek`."),
     )
-    lease_seconds = WholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"Only with `mode=lease`; {_LEASE_DEFAULT}.", "examples": [60]}
+    lease_seconds = fields.WholeNumber(
+        validate=fields.LEASE_SECONDS, metadata=doc(f"Only with `mode=lease`; {_LEASE_DEFAULT}.", 60)
     )
-    wait = WholeNumber(
+    wait = fields.WholeNumber(
         load_default=0,
-        validate=between(0, MAX_WAIT),
-        metadata={
-            "description": "Long poll: if the inbox is empty, waits up to this many seconds for an event. "
+        validate=fields.between(0, MAX_WAIT),
+        metadata=doc(
+            "Long poll: if the inbox is empty, waits up to this many seconds for an event. "
             "Behind Apache, lighttpd, Varnish, or HAProxy without `option abortonclose`, "
             "which do not tell the server that a client has disconnected, use `Inbox-Attempt` or `mode=lease`.",
-            "examples": [20],
-        },
+            20,
+        ),
     )
 
     @post_load
@@ -75,50 +59,48 @@ class PollParameters(RequestSchema):
         return data
 
 
-class PollHeaders(RequestSchema):
-    attempt = HeaderText(
+class PollHeaders(fields.RequestSchema):
+    attempt = fields.HeaderText(
         data_key="Inbox-Attempt",
-        validate=length(1, 128),
-        metadata={
-            "description": "Repeating it within 5 minutes returns the same events again. Not with `mode=peek`.",
-            "examples": ["6f1e0f0c-5d6b-4a53-9a0e-2f6f0b1c7d11"],
-        },
+        validate=fields.length(1, 128),
+        metadata=doc(
+            "Repeating it within 5 minutes returns the same events again. Not with `mode=peek`.",
+            "6f1e0f0c-5d6b-4a53-9a0e-2f6f0b1c7d11",
+        ),
     )
 
 
-class ReceiptsBody(SmallBody):
-    receipts = Array(
-        Text(validate=Length(max=_MAX_RECEIPT, error="must have up to {max} characters")),
+class ReceiptsBody(fields.SmallBody):
+    receipts = fields.Array(
+        fields.Text(validate=Length(max=_MAX_RECEIPT, error="must have up to {max} characters")),
         required=True,
-        validate=entries(1, MAX_RECEIPTS),
-        metadata={"examples": [[RECEIPT]]},
+        validate=fields.entries(1, MAX_RECEIPTS),
+        metadata=example([RECEIPT]),
     )
 
 
 class ReleaseBody(ReceiptsBody):
-    delay_seconds = JSONWholeNumber(
-        load_default=0,
-        validate=DELAY_SECONDS,
-        metadata={"description": "No poll returns the events for this long.", "examples": [30]},
+    delay_seconds = fields.JSONWholeNumber(
+        load_default=0, validate=fields.DELAY_SECONDS, metadata=doc("No poll returns the events for this long.", 30)
     )
-    failed = JSONFlag(
+    failed = fields.JSONFlag(
         load_default=False,
-        metadata={
-            "description": "The events could not be processed. This counts as a lost lease: after "
+        metadata=doc(
+            "The events could not be processed. This counts as a lost lease: after "
             "INBOX_MAX_DELIVERIES of them an event is dead.",
-            "examples": [True],
-        },
+            True,
+        ),
     )
 
 
 class ExtendBody(ReceiptsBody):
-    lease_seconds = JSONWholeNumber(
-        validate=LEASE_SECONDS, metadata={"description": f"Counted from now; {_LEASE_DEFAULT}.", "examples": [60]}
+    lease_seconds = fields.JSONWholeNumber(
+        validate=fields.LEASE_SECONDS, metadata=doc(f"Counted from now; {_LEASE_DEFAULT}.", 60)
     )
 
 
 class _Settled(Schema):
-    lost = List(String(), required=True, metadata={"description": "Expired or unknown receipts.", "examples": [[]]})
+    lost = List(String(), required=True, metadata=doc("Expired or unknown receipts.", []))
 
 
 class Acknowledged(_Settled):

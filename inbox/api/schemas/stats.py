@@ -3,7 +3,7 @@
 from marshmallow import Schema
 from marshmallow.fields import DateTime, Integer, List, Nested, String
 
-from inbox.api.examples import EVENT_TYPE, STORED_AT
+from inbox.api.examples import EVENT_TYPE, STORED_AT, doc, example
 from inbox.api.schemas.fields import Choice, InboxName, RequestSchema
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.services.stats import Window
@@ -16,56 +16,46 @@ class StatsParameters(RequestSchema):
     window = Choice(
         Window,
         load_default=Window.DAY,
-        metadata={"description": "The period of the totals: 24 hours, 7 days or 30 days, including the current one."},
+        metadata=doc("The period of the totals: 24 hours, 7 days or 30 days, including the current one."),
     )
 
 
 class CountsOf(Schema):
     """Number of times each of these happened. An event that is leased twice counts twice."""
 
-    received = Integer(required=True, metadata={"examples": [40]})
-    delivered = Integer(required=True, metadata={"examples": [38]})
-    leased = Integer(required=True, metadata={"examples": [12]})
-    dead = Integer(required=True, metadata={"examples": [0]})
-    replayed = Integer(required=True, metadata={"examples": [1]})
-    bytes = Integer(required=True, metadata={"description": "Size of the received payloads.", "examples": [2480]})
+    received = Integer(required=True, metadata=example(40))
+    delivered = Integer(required=True, metadata=example(38))
+    leased = Integer(required=True, metadata=example(12))
+    dead = Integer(required=True, metadata=example(0))
+    replayed = Integer(required=True, metadata=example(1))
+    bytes = Integer(required=True, metadata=doc("Size of the received payloads.", 2480))
 
 
 class CountsOfType(CountsOf):
     event_type = String(
         required=True,
         allow_none=True,
-        metadata={
-            "description": "Null for events without a type. Each hour and day counts 50 types separately, and "
+        metadata=doc(
+            "Null for events without a type. Each hour and day counts 50 types separately, and "
             "all others together as `*`.",
-            "examples": [EVENT_TYPE],
-        },
+            EVENT_TYPE,
+        ),
     )
 
 
 class CountsFrom(CountsOf):
-    start = DateTime(required=True, metadata={"examples": [_HOUR_OF_STORED]})
+    start = DateTime(required=True, metadata=example(_HOUR_OF_STORED))
 
 
 class InboxStats(Schema):
-    inbox = String(required=True, metadata={"examples": [DEFAULT_INBOX]})
-    window = String(required=True, metadata={"examples": [str(Window.DAY)]})
-    undelivered = Integer(
-        required=True, metadata={"description": "Number of events that a poll could return now.", "examples": [3]}
-    )
+    inbox = String(required=True, metadata=example(DEFAULT_INBOX))
+    window = String(required=True, metadata=example(str(Window.DAY)))
+    undelivered = Integer(required=True, metadata=doc("Number of events that a poll could return now.", 3))
     oldest_undelivered_at = DateTime(
-        required=True,
-        allow_none=True,
-        metadata={"description": "When the oldest of them was stored.", "examples": [STORED_AT]},
+        required=True, allow_none=True, metadata=doc("When the oldest of them was stored.", STORED_AT)
     )
-    oldest_undelivered_age_seconds = Integer(required=True, allow_none=True, metadata={"examples": [33]})
+    oldest_undelivered_age_seconds = Integer(required=True, allow_none=True, metadata=example(33))
     totals = Nested(CountsOf, required=True)
-    event_types = List(Nested(CountsOfType), required=True, metadata={"description": "Sorted by events received."})
-    per_hour = List(
-        Nested(CountsFrom), required=True, metadata={"description": "The last 24 hours, or 72 for the longer windows."}
-    )
-    per_day = List(
-        Nested(CountsFrom),
-        required=True,
-        metadata={"description": "The last 2, 7 or 30 days in UTC, oldest first."},
-    )
+    event_types = List(Nested(CountsOfType), required=True, metadata=doc("Sorted by events received."))
+    per_hour = List(Nested(CountsFrom), required=True, metadata=doc("The last 24 hours, or 72 for the longer windows."))
+    per_day = List(Nested(CountsFrom), required=True, metadata=doc("The last 2, 7 or 30 days in UTC, oldest first."))

@@ -7,21 +7,8 @@ from marshmallow import Schema, ValidationError, post_load
 from marshmallow.fields import Boolean, DateTime, Dict, Integer, List, Nested, String
 from marshmallow.validate import OneOf
 
-from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT, STORED_MS
-from inbox.api.schemas.fields import (
-    Choice,
-    Flag,
-    JSONFlag,
-    JSONWholeNumber,
-    Name,
-    PatternText,
-    RequestSchema,
-    SmallBody,
-    Text,
-    Timestamp,
-    WholeNumber,
-    between,
-)
+from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT, STORED_MS, doc, example
+from inbox.api.schemas import fields
 from inbox.domain.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
@@ -41,13 +28,9 @@ _POSITION_EXAMPLE = f"{STORED_MS}.acme"
 _STATUSES = [str(status) for status in TenantStatus]
 
 
-class Email(Text):
+class Email(fields.Text):
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            metadata={"pattern": f"^{EMAIL}$", "examples": [_EMAIL]},
-            validate=_check_email,
-            **options,
-        )
+        super().__init__(metadata={"pattern": f"^{EMAIL}$", "examples": [_EMAIL]}, validate=_check_email, **options)
 
 
 def _check_email(text: str) -> None:
@@ -55,16 +38,16 @@ def _check_email(text: str) -> None:
         raise ValidationError("must be an email address")
 
 
-class _Page(RequestSchema):
-    page_size = WholeNumber(
-        data_key="pageSize", load_default=DEFAULT_PAGE, validate=between(1, MAX_PAGE), metadata={"examples": [50]}
+class _Page(fields.RequestSchema):
+    page_size = fields.WholeNumber(
+        data_key="pageSize", load_default=DEFAULT_PAGE, validate=fields.between(1, MAX_PAGE), metadata=example(50)
     )
 
 
 _POSITION = rf"([0-9]{{1,13}})\.({TENANT_ID})"
 
 
-class Position(Text):
+class Position(fields.Text):
     """The end of the previous page, in the form of `position_text`."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
@@ -87,11 +70,11 @@ class TenantListParameters(_Page):
             "examples": [_POSITION_EXAMPLE],
         },
     )
-    status = Choice(TenantStatus)
-    since_ms = Timestamp("Only tenants created since this time, inclusive.", data_key="since")
-    until_ms = Timestamp("Only tenants created before this time.", DELIVERED_AT, data_key="until")
-    include_inactive = Flag(
-        data_key="includeInactive", load_default=False, metadata={"description": "Include deleted tenants."}
+    status = fields.Choice(TenantStatus)
+    since_ms = fields.Timestamp("Only tenants created since this time, inclusive.", data_key="since")
+    until_ms = fields.Timestamp("Only tenants created before this time.", DELIVERED_AT, data_key="until")
+    include_inactive = fields.Flag(
+        data_key="includeInactive", load_default=False, metadata=doc("Include deleted tenants.")
     )
 
     @post_load
@@ -101,32 +84,29 @@ class TenantListParameters(_Page):
 
 
 class AuditParameters(_Page):
-    start_at = WholeNumber(
+    start_at = fields.WholeNumber(
         data_key="startAt",
-        validate=between(0, 999_999_999),
-        metadata={"description": "Only entries with a smaller number.", "examples": [2]},
+        validate=fields.between(0, 999_999_999),
+        metadata=doc("Only entries with a smaller number.", 2),
     )
 
 
-class _TenantMembers(SmallBody):
-    organization_name = Name(min_length=1, allow_none=True, metadata={"examples": [_NAME]})
+class _TenantMembers(fields.SmallBody):
+    organization_name = fields.Name(min_length=1, allow_none=True, metadata=example(_NAME))
     destination_email = Email(allow_none=True)
-    rate_limit = JSONWholeNumber(
+    rate_limit = fields.JSONWholeNumber(
         allow_none=True,
-        validate=between(0, MAX_RATE_LIMIT),
-        metadata={
-            "description": "Requests per second; 0 for unlimited, null for the service's default.",
-            "examples": [100],
-        },
+        validate=fields.between(0, MAX_RATE_LIMIT),
+        metadata=doc("Requests per second; 0 for unlimited, null for the service's default.", 100),
     )
 
 
 class NewTenantBody(_TenantMembers):
-    tenant_id = PatternText(
+    tenant_id = fields.PatternText(
         TENANT_ID,
         "must be 1 to 63 letters, digits, dots, underscores or hyphens, starting with a letter or digit",
         allow_none=True,
-        metadata={"description": "Generated if omitted.", "examples": ["acme"]},
+        metadata=doc("Generated if omitted.", "acme"),
     )
     email = Email(required=True)
 
@@ -135,51 +115,47 @@ class TenantBody(_TenantMembers):
     email = Email()
 
 
-class StatusBody(SmallBody):
-    status = Choice(TenantStatus, required=True, metadata={"examples": [str(TenantStatus.VALIDATED)]})
-    force = JSONFlag(load_default=False, metadata={"description": "Allow any transition. The audit log records it."})
+class StatusBody(fields.SmallBody):
+    status = fields.Choice(TenantStatus, required=True, metadata=example(str(TenantStatus.VALIDATED)))
+    force = fields.JSONFlag(load_default=False, metadata=doc("Allow any transition. The audit log records it."))
 
 
 class RegisteredTenant(Schema):
-    tenant_id = String(required=True, metadata={"examples": ["acme"]})
-    organization_name = String(required=True, allow_none=True, metadata={"examples": [_NAME]})
-    email = String(required=True, allow_none=True, metadata={"examples": [_EMAIL]})
-    destination_email = String(required=True, allow_none=True, metadata={"examples": [_EMAIL]})
-    rate_limit = Integer(required=True, allow_none=True, metadata={"examples": [100]})
-    status = String(required=True, validate=OneOf(_STATUSES), metadata={"examples": [str(TenantStatus.UNVALIDATED)]})
+    tenant_id = String(required=True, metadata=example("acme"))
+    organization_name = String(required=True, allow_none=True, metadata=example(_NAME))
+    email = String(required=True, allow_none=True, metadata=example(_EMAIL))
+    destination_email = String(required=True, allow_none=True, metadata=example(_EMAIL))
+    rate_limit = Integer(required=True, allow_none=True, metadata=example(100))
+    status = String(required=True, validate=OneOf(_STATUSES), metadata=example(str(TenantStatus.UNVALIDATED)))
     status_before_suspension = String(
         validate=OneOf([status for status in _STATUSES if status != TenantStatus.SUSPENDED]),
-        metadata={
-            "description": "Only while the tenant is SUSPENDED: the only status it can change to without `force`."
-        },
+        metadata=doc("Only while the tenant is SUSPENDED: the only status it can change to without `force`."),
     )
-    active = Boolean(required=True, metadata={"description": "False if the tenant is deleted.", "examples": [True]})
-    date_created = DateTime(required=True, metadata={"examples": [STORED_AT]})
-    date_last_updated = DateTime(required=True, metadata={"examples": [DELIVERED_AT]})
-    last_updated_by = String(required=True, metadata={"examples": [KEY_ID]})
+    active = Boolean(required=True, metadata=doc("False if the tenant is deleted.", True))
+    date_created = DateTime(required=True, metadata=example(STORED_AT))
+    date_last_updated = DateTime(required=True, metadata=example(DELIVERED_AT))
+    last_updated_by = String(required=True, metadata=example(KEY_ID))
 
 
 class TenantPage(Schema):
     tenants = List(Nested(RegisteredTenant), required=True)
-    more_available = Boolean(data_key="moreAvailable", required=True, metadata={"examples": [True]})
+    more_available = Boolean(data_key="moreAvailable", required=True, metadata=example(True))
     start_at = String(
         data_key="startAt",
         required=True,
         allow_none=True,
-        metadata={"description": "For the next page, or null.", "examples": [_POSITION_EXAMPLE]},
+        metadata=doc("For the next page, or null.", _POSITION_EXAMPLE),
     )
 
 
 class AuditDocument(Schema):
-    number = Integer(required=True, metadata={"examples": [2]})
-    at = DateTime(required=True, metadata={"examples": [DELIVERED_AT]})
-    by = String(required=True, metadata={"description": "A key ID, `cli` or `migration`.", "examples": [KEY_ID]})
+    number = Integer(required=True, metadata=example(2))
+    at = DateTime(required=True, metadata=example(DELIVERED_AT))
+    by = String(required=True, metadata=doc("A key ID, `cli` or `migration`.", KEY_ID))
     action = String(
         required=True,
         validate=OneOf([str(action) for action in AuditAction]),
-        metadata={"examples": [str(AuditAction.STATUS_CHANGED)]},
+        metadata=example(str(AuditAction.STATUS_CHANGED)),
     )
-    forced = Boolean(
-        required=True, metadata={"description": "True if the status change was forced.", "examples": [False]}
-    )
-    changes = Dict(required=True, metadata={"examples": [{"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}]})
+    forced = Boolean(required=True, metadata=doc("True if the status change was forced.", False))
+    changes = Dict(required=True, metadata=example({"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}))
