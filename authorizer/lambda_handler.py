@@ -11,14 +11,40 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import boto3
+from botocore.config import Config
+
 from authorizer import apikey, credentials, sealing
-from authorizer.lookup import Lookup
-from authorizer.resolver import Principal, resolve
+from authorizer.items import Item, find_key
+from authorizer.resolver import KeyRecord, Principal, resolve
 
 EventPage = tuple[Principal, dict[str, Any]]
 """Whose key it is, and what is passed on of it: plain texts, since REST APIs take nothing deeper."""
 
 _METHOD_ARN = re.compile(r"(arn:aws[a-z-]*:execute-api:[a-z0-9-]+:[0-9]+:[a-z0-9]+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
+
+
+# Less patient than the service: API Gateway waits ten seconds for an authorizer, and both reads have to fit in.
+_CONFIG = Config(
+    connect_timeout=1,
+    read_timeout=1,
+    retries={"mode": "standard", "total_max_attempts": 2},
+    tcp_keepalive=True,
+)
+
+
+class Lookup:
+    def __init__(self, table_prefix: str, region: str | None) -> None:
+        self._table_prefix = table_prefix
+        self.client: Any = boto3.client("dynamodb", region_name=region, config=_CONFIG)
+
+    def find(self, key_hash: str) -> KeyRecord | None:
+        return find_key(self._get, key_hash)
+
+    def _get(self, table: str, key: Item) -> Item | None:
+        answer = self.client.get_item(TableName=self._table_prefix + table, Key=key, ConsistentRead=True)
+        item: Item | None = answer.get("Item")
+        return item
 
 
 @dataclass(frozen=True, slots=True)

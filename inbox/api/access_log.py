@@ -11,7 +11,7 @@ import structlog
 from flask import request
 
 from authorizer import apikey
-from inbox.services.blocking_polls import LONG_POLL
+from inbox.services.long_polling import LONG_POLL
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

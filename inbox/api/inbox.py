@@ -31,7 +31,7 @@ from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
-from inbox.services.blocking_polls import LONG_POLLS
+from inbox.services.long_polling import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__)
 

@@ -22,7 +22,7 @@ from inbox.server.request_bodies import BodyNeeded, BrokenBody, ChunkedBody, Mis
 from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
 from inbox.server.thread_pool import DaemonThreads
 from inbox.server.wsgi_calls import Answer, call_app, problem_answer
-from inbox.services.blocking_polls import LONG_POLL, LONG_POLLS
+from inbox.services.long_polling import LONG_POLL, LONG_POLLS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

@@ -15,8 +15,7 @@ from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
 from inbox.server.request_heads import Environ
 from inbox.server.thread_pool import DaemonThreads
-from inbox.services.arrivals import Arrivals
-from inbox.services.blocking_polls import LONG_POLL
+from inbox.services.long_polling import LONG_POLL, Arrivals
 from inbox.store.interface import ArrivalWatch
 
 _CHECK_KEYS_SECONDS = 5.0

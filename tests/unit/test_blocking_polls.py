@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox.domain.events import Event, Page, Status
-from inbox.services.blocking_polls import ThreadWaits
+from inbox.services.long_polling import ThreadWaits
 
 NOTHING = Page([], more=False)
 SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
@@ -13,7 +13,7 @@ SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=Fals
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.services.blocking_polls._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("inbox.services.long_polling._PAUSE_SECONDS", 0)
 
 
 def test_client_that_is_gone_gets_nothing_more_claimed() -> None:

@@ -119,7 +119,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _program(ours: list[FrameType], asking: FrameType) -> str:
-    if _module(asking) == "authorizer.lookup.":
+    if _module(asking) == "authorizer.lambda_handler.":
         return "authorizer"
     command = sys.argv[1] if Path(sys.argv[0]).name == "inbox" else None
     if command in (None, "quickstart"):

@@ -7,14 +7,33 @@ any other WSGI server each waiting poll blocks a thread, which polls the store e
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
-from inbox.domain.events import Page
+from inbox.domain.events import InboxKey, Page
+from inbox.store.interface import ArrivalWatch
 
 LONG_POLLS = "inbox.long_polls"
 LONG_POLL = "inbox.long_poll"
 """Keys of the WSGI environ: the registry of waiting polls, and the poll of this request."""
 
 _PAUSE_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """Calls `listener` with an inbox in which this process has stored, released or replayed events.
+
+    `watch` reports the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or
+    stops waiting.
+    """
+
+    watch: Callable[[], ArrivalWatch]
+    now_ms: Callable[[], int]
+    on_waiting_change: Callable[[int], object]
+    listener: Callable[[InboxKey], object] = lambda _inbox_key: None
+
+    def notify(self, tenant_id: str, inbox: str) -> None:
+        self.listener((tenant_id, inbox))
 
 
 class ThreadWaits:
