@@ -2,8 +2,8 @@
 
     gunicorn --worker-class inbox.server.worker.InboxWorker --threads 12 --worker-connections 16384 wsgi:app
 
-Any other worker or WSGI server works too; a poll that waits then holds a thread, and a stop waits for it. Do not use
---preload: it would open the store before the fork. Each process applies the limits, and counts for /metrics, by itself.
+Any other worker or WSGI server works too, but each waiting poll then blocks a thread and delays a stop. Do not use
+--preload: it would open the store before the fork. Each process has its own rate limits and metrics.
 """
 
 import os
@@ -24,5 +24,5 @@ try:
     app = create_app(settings, store, Shared())
     start_background(store)
 except InboxError as error:
-    # The one error that gunicorn prints in a line and does not try again.
+    # gunicorn prints this error in one line and does not restart the worker.
     raise AppImportError(f"inbox: {error}") from None

@@ -1,7 +1,7 @@
-"""API keys as text: mint, check, hash. Pure, apart from the randomness of a new key.
+"""API keys as text: creating, checking and hashing them.
 
-A key is `ibx_` + 43 base62 characters (32 random bytes) + 6 base62 characters of CRC-32. The checksum is no
-secret: it lets a mistyped or made-up key be refused before anybody asks the store.
+A key is `ibx_` + 43 base62 characters (32 random bytes) + 6 base62 characters of CRC-32. The checksum is not
+a secret: mistyped and invented keys are refused without asking the store.
 """
 
 import hashlib
@@ -14,33 +14,32 @@ _SECRET_BYTES = 32
 _SECRET_LENGTH = 43
 _CHECKSUM_LENGTH = 6
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_SHAPE = re.compile(rf"{PREFIX}([0-9A-Za-z]{{{_SECRET_LENGTH}}})([0-9A-Za-z]{{{_CHECKSUM_LENGTH}}})", re.ASCII)
+_FORMAT = re.compile(rf"{PREFIX}([0-9A-Za-z]{{{_SECRET_LENGTH}}})([0-9A-Za-z]{{{_CHECKSUM_LENGTH}}})", re.ASCII)
 
 
 def mint() -> str:
-    """A new key. Whoever calls this holds the only copy."""
+    """Returns a new random key. No copy is stored."""
     secret = _base62(int.from_bytes(secrets.token_bytes(_SECRET_BYTES)), _SECRET_LENGTH)
     return PREFIX + secret + _checksum(secret)
 
 
 def looks_like_key(text: str) -> bool:
-    """Whether it has the shape of a key."""
-    return _SHAPE.fullmatch(text) is not None
+    return _FORMAT.fullmatch(text) is not None
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether it could have been minted: shape and checksum."""
-    match = _SHAPE.fullmatch(text)
+    """Returns True if both format and checksum are valid."""
+    match = _FORMAT.fullmatch(text)
     return match is not None and match[2] == _checksum(match[1])
 
 
 def hash_of(key: str) -> str:
-    """What is stored in place of a key: its SHA-256, in hex."""
+    """Returns the SHA-256 in hex, which is stored in place of the key."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def hint_of(key: str) -> str:
-    """What people tell their keys apart by: a part of the checksum, which leaves more than 230 bits to guess."""
+    """Returns a part of the checksum by which people recognise a key. It leaves more than 230 bits unknown."""
     return f"{PREFIX}…{key[-4:]}"
 
 

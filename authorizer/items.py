@@ -1,4 +1,4 @@
-"""How a key and its tenant stand in DynamoDB: names, keys, and what is read from their items."""
+"""The DynamoDB items of keys and tenants: table names, primary keys and parsing."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from authorizer.resolver import KeyRecord, Principal
 
 Item = Mapping[str, Any]
-"""An item as DynamoDB writes it: every value inside its type, `{"S": "text"}`."""
+"""An item in DynamoDB's JSON: every value inside its type, `{"S": "text"}`."""
 
 TENANT_API_KEYS = "TenantApiKeys"
 TENANTS = "Tenants"
@@ -23,7 +23,7 @@ def tenant_key(tenant_id: str) -> dict[str, Any]:
 
 
 def find_key(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
-    """The key with its tenant; None for an unknown or revoked one. `get` reads an item of a table, consistently."""
+    """Returns the key with its tenant, or None if it is unknown or revoked. `get` is a consistent read of an item."""
     key = get(TENANT_API_KEYS, api_key_key(key_hash))
     if key is None or key["status"]["S"] != "active":
         return None

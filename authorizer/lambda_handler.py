@@ -1,6 +1,6 @@
-"""API Gateway's authorizer: REST APIs (TOKEN and REQUEST), and HTTP APIs in both of their formats.
+"""Lambda authorizer for API Gateway: REST APIs (TOKEN and REQUEST) and HTTP APIs (formats 1.0 and 2.0).
 
-It has no cache: API Gateway has one, and what is sealed must not be older than it says.
+It has no cache of its own: API Gateway has one, and a seal must not be older than it says.
 """
 
 import os
@@ -18,13 +18,13 @@ from authorizer import apikey, credentials, sealing
 from authorizer.items import Item, find_key
 from authorizer.resolver import KeyRecord, Principal, resolve
 
-EventPage = tuple[Principal, dict[str, Any]]
-"""Whose key it is, and what is passed on of it: plain texts, since REST APIs take nothing deeper."""
+Resolved = tuple[Principal, dict[str, Any]]
+"""The principal, and the context for the service. REST APIs accept only flat values in it."""
 
 _METHOD_ARN = re.compile(r"(arn:aws[a-z-]*:execute-api:[a-z0-9-]+:[0-9]+:[a-z0-9]+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
 
 
-# Less patient than the service: API Gateway waits ten seconds for an authorizer, and both reads have to fit in.
+# Shorter timeouts than the service: API Gateway waits ten seconds for an authorizer, which makes two reads.
 _CONFIG = Config(
     connect_timeout=1,
     read_timeout=1,
@@ -42,8 +42,8 @@ class Lookup:
         return find_key(self._get, key_hash)
 
     def _get(self, table: str, key: Item) -> Item | None:
-        answer = self.client.get_item(TableName=self._table_prefix + table, Key=key, ConsistentRead=True)
-        item: Item | None = answer.get("Item")
+        response = self.client.get_item(TableName=self._table_prefix + table, Key=key, ConsistentRead=True)
+        item: Item | None = response.get("Item")
         return item
 
 
@@ -56,26 +56,26 @@ class _Environment:
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda gives it
     match event:
         case {"type": "REQUEST", "version": "2.0", "headers": headers}:
-            return _simple_answer(_resolved(_key_in(event, headers)))
+            return _simple_response(_resolve(_key_in(event, headers)))
         case {"type": "REQUEST", "methodArn": str(arn)} if event.get("version", "1.0") == "1.0":
             headers = event.get("multiValueHeaders") or event.get("headers")
-            return _policy_answer(_whole_stage(arn), _resolved(_key_in(event, headers)))
+            return _policy_response(_whole_stage(arn), _resolve(_key_in(event, headers)))
         case {"type": "TOKEN", "methodArn": str(arn)}:
             token = event.get("authorizationToken")
-            return _policy_answer(_whole_stage(arn), _resolved(credentials.find_key_in(token)))
-    raise ValueError("This is no event of an API Gateway authorizer.")
+            return _policy_response(_whole_stage(arn), _resolve(credentials.find_key_in(token)))
+    raise ValueError("Not an event of an API Gateway authorizer.")
 
 
-def _simple_answer(found: EventPage | None) -> dict[str, Any]:
+def _simple_response(found: Resolved | None) -> dict[str, Any]:
     if found is None:
         return {"isAuthorized": False, "context": {}}
     principal, context = found
     return {"isAuthorized": principal.tenant_active, "context": context}
 
 
-def _policy_answer(resource: str, found: EventPage | None) -> dict[str, Any]:
+def _policy_response(resource: str, found: Resolved | None) -> dict[str, Any]:
     if found is None:
-        # The one text that API Gateway makes a 401 of.
+        # API Gateway responds with 401 to exactly this message.
         raise Exception("Unauthorized")
     principal, context = found
     effect = "Allow" if principal.tenant_active else "Deny"
@@ -88,36 +88,36 @@ def _policy_answer(resource: str, found: EventPage | None) -> dict[str, Any]:
 
 
 def _whole_stage(method_arn: str) -> str:
-    """Not the method alone: API Gateway keeps the policy, and goes by it when the same key calls another method."""
+    """Returns the ARN of all methods: API Gateway caches the policy and applies it to the key's other requests."""
     found = _METHOD_ARN.fullmatch(method_arn)
     if found is None:
-        raise ValueError("This is no ARN of a method.")
+        raise ValueError("Not the ARN of a method.")
     return f"{found[1]}/*"
 
 
 def _key_in(event: Mapping[str, Any], headers: Mapping[str, str | list[str]] | None) -> str | None:
-    together: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for name, value in (headers or {}).items():
-        together.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
-    # Joined, as the service's own server and HTTP APIs do it: then a header that came twice holds no key.
-    authorization, x_api_key = (",".join(together.get(name, ())) for name in ("authorization", "x-api-key"))
+        values.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
+    # Joined as in the service's own server and HTTP APIs: a repeated header then contains no valid key.
+    authorization, x_api_key = (",".join(values.get(name, ())) for name in ("authorization", "x-api-key"))
     key = credentials.find_key(authorization, x_api_key)
     return key if key is None or _is_identity(key, event.get("identitySource")) else None
 
 
 def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
-    """Whether the answer would be kept for this key, and not for another header that anybody may send."""
+    """Returns True if API Gateway caches the response by this key, not by another header that the client chooses."""
     if not sources:
         return True
     values = sources.split(",") if isinstance(sources, str) else sources
     return any(credentials.find_key_in(value) == key for value in values)
 
 
-def _resolved(key: str | None) -> EventPage | None:
+def _resolve(key: str | None) -> Resolved | None:
     if key is None:
         return None
     environment = _environment()
-    # Before the reads, so that what is sealed is never older than it says.
+    # Before the reads, so that a seal is never older than it says.
     now_ms = time.time_ns() // 1_000_000
     record = resolve(key, environment.lookup.find, now_ms)
     if record is None:
@@ -139,7 +139,7 @@ def _context(principal: Principal) -> dict[str, Any]:
 
 @cache
 def _environment() -> _Environment:
-    """Read at the first call, and kept for as long as the Lambda stays warm."""
-    # boto3 itself reads only AWS_DEFAULT_REGION, for which this leaves room.
+    """Read at the first request and kept while the Lambda is warm."""
+    # boto3 reads only AWS_DEFAULT_REGION, and does so if this is None.
     lookup = Lookup(os.environ.get("INBOX_TABLE_PREFIX", ""), os.environ.get("AWS_REGION"))
     return _Environment(lookup, sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", "")))

@@ -1,4 +1,4 @@
-"""Resolves an API key into what is known of it: whose it is, and what it may do."""
+"""Resolves an API key to its tenant and scopes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from authorizer import apikey
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who is calling, and what they may do. `rate_limit` is the tenant's own, in requests a second; 0 is none."""
+    """The tenant and key of a request. `rate_limit` is the tenant's own, in requests per second; 0 means unlimited."""
 
     tenant_id: str
     tenant_name: str
@@ -20,7 +20,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """A stored key that is not revoked, together with its tenant."""
+    """A stored key that is not revoked, with its tenant."""
 
     principal: Principal
     expires_at_ms: int | None = None
@@ -30,12 +30,7 @@ class KeyRecord:
         return self.expires_at_ms is not None and self.expires_at_ms <= now_ms
 
 
-FindKey = Callable[[str], KeyRecord | None]
-"""Asks the store for a key by its hash; None for an unknown or revoked one."""
-
-
-def resolve(key: str, find: FindKey, now_ms: int) -> KeyRecord | None:
-    """None for a key that is malformed, unknown, revoked or expired."""
-    # A made-up key stops here, and costs no call.
+def resolve(key: str, find: Callable[[str], KeyRecord | None], now_ms: int) -> KeyRecord | None:
+    """Returns None if the key is malformed, unknown, revoked or expired. `find` reads a key by its hash."""
     record = find(apikey.hash_of(key)) if apikey.is_well_formed(key) else None
     return None if record is None or record.has_expired(now_ms) else record

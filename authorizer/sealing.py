@@ -1,7 +1,7 @@
-"""What the authorizer found out, sealed for the service behind it, which then need not look it up again.
+"""Seals: signed key records, with which the service trusts the authorizer and does not read the key again.
 
-A seal is `v1.CONTENT.MAC`: base64url of JSON, and an HMAC-SHA256 over all that stands before it. It names the hash of
-the key that it was made for, so it is worth nothing without that key.
+A seal is `v1.CONTENT.MAC`: base64url of JSON, and an HMAC-SHA256 of everything before it. It contains the hash of its
+key, so it is useless without that key.
 """
 
 import base64
@@ -23,7 +23,7 @@ class Sealed:
 
 
 def parse_secret(text: str) -> str:
-    """As both sides read it, whatever blanks stand around it; empty where nothing is to be sealed."""
+    """Returns the stripped secret; empty means that sealing is off. Raises ValueError if it is invalid."""
     secret = text.strip()
     if secret and not 32 <= len(secret) <= 1024:
         raise ValueError("32 to 1024 characters, or empty")
@@ -36,16 +36,16 @@ def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
         "sealed_at_ms": now_ms,
         "record": asdict(record) | {"principal": _as_json(record.principal)},
     }
-    # As UTF-8 and not as escapes: those would make a header of some scripts three times as long.
+    # UTF-8 instead of escapes, which would triple the length of the header for some scripts.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     signed = f"{_VERSION}.{_base64url(text.encode())}"
     return f"{signed}.{_mac(signed, secret)}"
 
 
 def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
-    """None for whatever was not sealed for this key with this secret."""
+    """Returns None unless `text` was sealed for this key with this secret."""
     signed, _, mac = text.rpartition(".")
-    # Without a secret anybody could make a seal.
+    # Without a secret anybody could forge a seal.
     if not secret or not text.isascii() or not hmac.compare_digest(mac, _mac(signed, secret)):
         return None
     version, _, content = signed.partition(".")
@@ -53,15 +53,15 @@ def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
 
 
 def _read(content: str, key_hash: str) -> Sealed | None:
-    # It is authentic, and may still come from another release than this one.
+    # It is authentic, but may come from another release.
     try:
         found = json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
         if found["key_hash"] != key_hash:
             return None
         record = found["record"]
         principal = record["principal"]
-        whose = Principal(**principal | {"scopes": frozenset(principal["scopes"])})
-        return Sealed(KeyRecord(**record | {"principal": whose}), found["sealed_at_ms"])
+        sealed_for = Principal(**principal | {"scopes": frozenset(principal["scopes"])})
+        return Sealed(KeyRecord(**record | {"principal": sealed_for}), found["sealed_at_ms"])
     except (ValueError, KeyError, TypeError):
         return None
 

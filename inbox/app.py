@@ -34,14 +34,14 @@ from inbox.store.shared_integer import SharedInteger
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1
-# The largest batches that a process can parse at the same time. Parsing takes up to eight times their size in memory.
-_BATCHES_AT_ONCE = 4
+# The number of largest batches parsed at the same time. Parsing takes up to eight times their size in memory.
+_MAX_LARGEST_BATCHES = 4
 _MIN_BODY_BUDGET_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the processes of a service have in common, where it is made before they are forked."""
+    """What the processes of a service share. Create it before the fork."""
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     recently_valid_keys: TokenBuckets = field(default_factory=TokenBuckets)
@@ -51,7 +51,7 @@ class Shared:
 
 
 def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
-    """The service as a WSGI app. Call it in the process that serves: a store's connections must not cross a fork."""
+    """Returns the WSGI app. Call it after the fork: a store's connections must not be shared between processes."""
     metrics = Metrics(settings.engine, shared.metrics_folder)
     store.set_batch_listener(metrics.observe_batch)
     store = MeasuredStore(store, metrics.store_observer)
@@ -97,13 +97,13 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
 
 
 def body_budget(settings: Settings) -> ByteBudget:
-    """Returns a budget that several of the largest bodies fit in."""
+    """Returns a budget with room for several of the largest bodies."""
     largest = LARGEST_EVENTS_IN_A_BATCH * settings.max_event_bytes
-    return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _BATCHES_AT_ONCE * largest))
+    return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _MAX_LARGEST_BATCHES * largest))
 
 
 def start_background(store: Store) -> None:
-    """Deletes what is past its retention and writes down what was counted, as long as this process lives."""
+    """Purges expired rows and flushes counts in threads, until the process exits."""
     for background in (
         BackgroundTask("purge", Retention(store.events, store.now_ms).purge_until, _PURGE_SECONDS),
         BackgroundTask("flush", lambda _stopping: store.counters.flush(at_once=False), _FLUSH_SECONDS),

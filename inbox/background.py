@@ -1,4 +1,4 @@
-"""What a process does again and again by itself, beside its requests."""
+"""Periodic tasks of a process."""
 
 import random
 import threading
@@ -10,30 +10,30 @@ _log = structlog.get_logger()
 
 
 class BackgroundTask:
-    """Acts every so many seconds in a thread of its own. What takes long looks whether it is told to stop."""
+    """Calls `run` in a thread every `interval_seconds`. A long run should check the event, which is set to stop it."""
 
-    def __init__(self, name: str, act: Callable[[threading.Event], object], every_seconds: float) -> None:
+    def __init__(self, name: str, run: Callable[[threading.Event], object], interval_seconds: float) -> None:
         self._name = name
-        self._act = act
-        self._every_seconds = every_seconds
+        self._run = run
+        self._interval_seconds = interval_seconds
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when what is under way is done."""
+        """Waits for a run in progress."""
         self._stopping.set()
         self._thread.join()
 
-    def _run(self) -> None:
-        # Several processes start at the same moment and need not act at the same moment.
-        due_seconds = random.uniform(0, self._every_seconds)  # noqa: S311
-        while not self._stopping.wait(due_seconds):
+    def _loop(self) -> None:
+        # Processes start at the same moment and should not all run at the same moment.
+        wait_seconds = random.uniform(0, self._interval_seconds)  # noqa: S311
+        while not self._stopping.wait(wait_seconds):
             try:
-                self._act(self._stopping)
+                self._run(self._stopping)
             except Exception as error:
-                # Whatever it was, it is for the operator, and the next time may be better.
+                # For the operator. The next run may succeed.
                 _log.warning(f"{self._name} failed", error=type(error).__name__, cause=str(error))
-            due_seconds = self._every_seconds
+            wait_seconds = self._interval_seconds

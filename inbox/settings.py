@@ -1,4 +1,4 @@
-"""The environment, read once and strictly, into one frozen Settings."""
+"""Settings, read once from environment variables and validated."""
 
 import difflib
 import os
@@ -16,19 +16,19 @@ PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
 _DYNAMODB = "dynamodb://"
 _TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
-# Kubernetes sets these in every pod of a namespace that has a service named `inbox`.
+# Kubernetes sets these in every pod if its namespace has a service named `inbox`.
 _SERVICE_LINK = re.compile(
     r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
 )
 
-# A service that listens on every address is called on this one.
+# The default URL of a service that listens on every address.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
 
 
-def _whole(least: int, most: int) -> Callable[[str], int]:
+def _integer(minimum: int, maximum: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not least <= int(text) <= most:
-            raise ValueError(f"a whole number from {least} to {most}")
+        if not re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) or not minimum <= int(text) <= maximum:
+            raise ValueError(f"a whole number from {minimum} to {maximum}")
         return int(text)
 
     return parse
@@ -36,7 +36,7 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 def _port(text: str) -> int:
     try:
-        return _whole(1, 65535)(text)
+        return _integer(1, 65535)(text)
     except ValueError as error:
         if not text.startswith(("tcp://", "udp://", "sctp://")):
             raise
@@ -54,7 +54,7 @@ def _store(text: str) -> str:
 
 def _table_prefix(text: str) -> str:
     if not _TABLE_PREFIX.fullmatch(text):
-        raise ValueError("at most 100 letters, digits, dots, underscores and hyphens")
+        raise ValueError("up to 100 letters, digits, dots, underscores and hyphens")
     return text
 
 
@@ -64,7 +64,7 @@ def _log_format(text: str) -> str:
     return text
 
 
-def _words(text: str) -> str:
+def _not_empty(text: str) -> str:
     if not text.strip():
         raise ValueError("not empty")
     return text.strip()
@@ -76,26 +76,26 @@ def _setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Each field is the variable INBOX_<NAME>. What they mean is in docs/reference/settings.md."""
+    """Each field is the variable INBOX_<NAME>. See docs/reference/settings.md."""
 
     store: str = _setting("sqlite:///data/inbox.db", _store)
     table_prefix: str = _setting("", _table_prefix)
-    host: str = _setting("127.0.0.1", _words)
+    host: str = _setting("127.0.0.1", _not_empty)
     port: int = _setting(8080, _port)
-    workers: int = _setting(min(os.cpu_count() or 1, 4), _whole(1, 256))
-    threads: int = _setting(12, _whole(1, 1024))
-    retention_days: int = _setting(30, _whole(1, 36500))
-    max_event_bytes: int = _setting(262_144, _whole(1, 64 * 1024 * 1024))
-    lease_seconds: int = _setting(60, _whole(1, 43200))
-    max_deliveries: int = _setting(10, _whole(1, 1_000_000))
-    key_cache_seconds: int = _setting(30, _whole(0, 86400))
-    rate_limit: int = _setting(0, _whole(0, MAX_RATE_LIMIT))
-    auth_failure_limit: int = _setting(300, _whole(0, 1_000_000))
-    trusted_proxies: int = _setting(0, _whole(0, 10))
+    workers: int = _setting(min(os.cpu_count() or 1, 4), _integer(1, 256))
+    threads: int = _setting(12, _integer(1, 1024))
+    retention_days: int = _setting(30, _integer(1, 36500))
+    max_event_bytes: int = _setting(262_144, _integer(1, 64 * 1024 * 1024))
+    lease_seconds: int = _setting(60, _integer(1, 43200))
+    max_deliveries: int = _setting(10, _integer(1, 1_000_000))
+    key_cache_seconds: int = _setting(30, _integer(0, 86400))
+    rate_limit: int = _setting(0, _integer(0, MAX_RATE_LIMIT))
+    auth_failure_limit: int = _setting(300, _integer(0, 1_000_000))
+    trusted_proxies: int = _setting(0, _integer(0, 10))
     authorizer_secret: str = _setting("", parse_secret, secret=True)
     log_format: str = _setting("json", _log_format)
     api_key: str = _setting("", str.strip, secret=True)
-    url: str = _setting("", _words)
+    url: str = _setting("", _not_empty)
 
     def __post_init__(self) -> None:
         if not self.url:
@@ -103,12 +103,12 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """What the service listens on: host:port."""
+        """Where the service listens, as host:port."""
         return _join(self.host, self.port)
 
     @property
     def sqlite_path(self) -> Path | None:
-        """The file of the embedded store; None where the store is DynamoDB."""
+        """The file of the embedded store, or None for DynamoDB."""
         return None if self.store == _DYNAMODB else Path(self.store.removeprefix(SQLITE))
 
     @property
@@ -116,7 +116,7 @@ class Settings:
         return "dynamodb" if self.sqlite_path is None else "sqlite"
 
     def as_variables(self) -> dict[str, str]:
-        """Every setting by the name of its variable, secrets hidden."""
+        """Returns every setting by the name of its variable. Secrets are hidden."""
         return {
             variable_of(each.name): "(hidden)"
             if each.metadata["secret"] and getattr(self, each.name)
@@ -134,7 +134,7 @@ def variable_of(name: str) -> str:
 
 
 def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Settings:
-    """Settings from environment variables; SettingsError, in one line, at the first that makes no sense."""
+    """Raises SettingsError, with a message of one line, at the first invalid variable."""
     known = {variable_of(each.name): each for each in fields(Settings)}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in known and not _SERVICE_LINK.fullmatch(variable):
@@ -147,5 +147,5 @@ def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Setti
             try:
                 values[each.name] = each.metadata["parse"](environment[variable])
             except ValueError as error:
-                raise SettingsError(f"{variable} is not valid: it has to be {error}") from None
+                raise SettingsError(f"{variable} is not valid: it must be {error}") from None
     return Settings(**values)

@@ -82,7 +82,7 @@ def _check(principal: Principal, scopes: Collection[Scope]) -> None:
 def _count(environ: "WSGIEnvironment", principal: Principal) -> None:
     """Counts the request against its tenant's rate limit, once however often the server runs it."""
     if _RATE_LIMIT_STATE not in environ:
-        environ[_RATE_LIMIT_STATE] = services().authenticator.allow(principal)
+        environ[_RATE_LIMIT_STATE] = services().authenticator.count_request(principal)
     state: RateLimitState | None = environ[_RATE_LIMIT_STATE]
     if state is None:
         return

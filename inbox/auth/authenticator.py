@@ -1,4 +1,4 @@
-"""Who may come in: keys become principals, and both callers and guessers are held to their limits."""
+"""Authentication: resolves keys to principals and enforces rate limits."""
 
 import ipaddress
 import re
@@ -21,21 +21,21 @@ from inbox.store.interface import KeyStore
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
-_NOTED_KEYS = 10_000
+_MAX_RECORDED_USES = 10_000
 _WITH_PORT = re.compile(r"^(?:([0-9.]+)|\[(.*)\])(?::[0-9]+)?$")
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """`requests_per_second` is for a tenant that has no limit of its own; 0 is none. Failures are for each address."""
+    """`requests_per_second` applies to tenants without their own limit. Failures count per address. 0 is unlimited."""
 
     requests_per_second: int
     failures_per_minute: int
 
 
 class Source(StrEnum):
-    """Where it is found out whose key it is."""
+    """Where a key was found."""
 
     CACHE = "cache"
     SEAL = "seal"
@@ -44,8 +44,6 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RateLimitState:
-    """What a tenant may still do."""
-
     requests_per_second: int
     bucket: BucketState
 
@@ -58,9 +56,9 @@ class Access(NamedTuple):
 
 
 class Authenticator:
-    """`secret` is what the Lambda authorizer seals with; without one no seal is taken.
+    """`secret` is shared with the Lambda authorizer; without it no seal is accepted.
 
-    `on_lookup` hears of every key that could be one, and where it was found out whose it is.
+    `on_lookup` is called for every well-formed key, with the source of its record.
     """
 
     def __init__(
@@ -80,15 +78,15 @@ class Authenticator:
         self._limits = limits
         self._secret = secret
         self._now_ms = now_ms
-        self._noted: LRUCache[str, int] = LRUCache(_NOTED_KEYS)
+        self._recorded_uses: LRUCache[str, int] = LRUCache(_MAX_RECORDED_USES)
         self._mutex = threading.Lock()
 
     def identify(
         self, key: str | None, address: str, seal: str | None = None, *, bypass_cache: bool = False
     ) -> Principal:
-        """Whose key it is; `bypass_cache` asks the store, whatever is remembered or sealed.
+        """Returns the principal of the key. `bypass_cache` reads the store, whatever is cached or sealed.
 
-        Unauthenticated without a valid key, TooManyFailures where the address has come without one too often.
+        Raises Unauthenticated if the key is not valid, and TooManyFailures if that was so too often for the address.
         """
         now_ms = self._now_ms()
         key_hash = apikey.hash_of(key or "")
@@ -101,13 +99,13 @@ class Authenticator:
         if record is None or record.has_expired(now_ms):
             self._count("failures", address)
             raise Unauthenticated
-        self._note_use(key_hash, record, now_ms)
+        self._record_use(key_hash, record, now_ms)
         return record.principal
 
     def still_allows(self, access: Access) -> bool:
         """Returns True if the key is valid, its tenant active and one of the scopes granted.
 
-        Asks the store, and lets the cache know. Counts no failure.
+        Reads the store and updates the cache. Counts no failure.
         """
         read_at = self._cache.timer()
         record = self._keys.get_by_hash(access.key_hash)
@@ -117,8 +115,8 @@ class Authenticator:
         caller = record.principal
         return caller.tenant_active and not caller.scopes.isdisjoint(access.scopes)
 
-    def allow(self, principal: Principal) -> RateLimitState | None:
-        """Counts a request. Whether the tenant may make it, and what it may still do; None where nothing limits it."""
+    def count_request(self, principal: Principal) -> RateLimitState | None:
+        """Counts a request against the tenant's rate limit. Returns None if the tenant is unlimited."""
         own = principal.rate_limit
         limit = self._limits.requests_per_second if own is None else own
         if limit == 0:
@@ -126,7 +124,7 @@ class Authenticator:
         return RateLimitState(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
-        """What the authorizer in front of the service has read a moment ago."""
+        """Returns the record that the authorizer has sealed, unless it is older than the cache may be."""
         opened = sealing.open_seal(seal, key_hash, self._secret) if seal else None
         if opened is None:
             return None
@@ -138,24 +136,24 @@ class Authenticator:
         return opened.record
 
     def _from_store(self, key: str, key_hash: str, address: str, *, bypass_cache: bool) -> KeyRecord | None:
-        # A made-up key stops here: it costs neither memory nor a call.
+        # An invented key stops here: it costs neither memory nor a read.
         if not apikey.is_well_formed(key):
             return None
         if self._cache.is_unknown(key_hash) and not bypass_cache:
             self._on_lookup(Source.CACHE)
             return None
         if not self._cache.was_recently_valid(key_hash):
-            self._refuse_guessers(address)
+            self._refuse_guesses(address)
         self._on_lookup(Source.STORE)
         read_at = self._cache.timer()
         record = self._keys.get_by_hash(key_hash)
         self._cache.keep(key_hash, record, read_at)
         if record is None:
-            # Apart from other failures: whoever comes with a revoked key again and again keeps nobody out.
+            # Counted apart from other failures: a client that repeats a revoked key must not block its address.
             self._count("guesses", address)
         return record
 
-    def _refuse_guessers(self, address: str) -> None:
+    def _refuse_guesses(self, address: str) -> None:
         if self._limits.failures_per_minute:
             _refuse(self._buckets.peek(*self._bucket("guesses", address)))
 
@@ -164,24 +162,24 @@ class Authenticator:
             _refuse(self._buckets.take(*self._bucket(what, address)))
 
     def _bucket(self, what: str, address: str) -> tuple[str, float, int]:
-        most = self._limits.failures_per_minute
-        return f"{what} {_neighbourhood(address)}", most / 60, most
+        limit = self._limits.failures_per_minute
+        return f"{what} {_network_of(address)}", limit / 60, limit
 
-    def _note_use(self, key_hash: str, record: KeyRecord, now_ms: int) -> None:
-        """Writes down that a key was used, once an hour at most."""
+    def _record_use(self, key_hash: str, record: KeyRecord, now_ms: int) -> None:
+        """Stores the time of the key's last use, up to once an hour."""
         if now_ms - (record.last_used_at_ms or 0) < _HOUR_MS:
             return
         with self._mutex:
-            if now_ms - self._noted.get(key_hash, 0) < _HOUR_MS:
+            if now_ms - self._recorded_uses.get(key_hash, 0) < _HOUR_MS:
                 return
-            self._noted[key_hash] = now_ms
+            self._recorded_uses[key_hash] = now_ms
         try:
             self._keys.record_use(key_hash, now_ms)
         except StoreUnavailable as error:
             # The request goes on. Another one retries in a minute.
             with self._mutex:
-                self._noted[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
-            _log.warning("use of a key not noted", key_id=record.principal.key_id, cause=str(error))
+                self._recorded_uses[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
+            _log.warning("last use of a key not recorded", key_id=record.principal.key_id, cause=str(error))
 
 
 def _refuse(failures: BucketState) -> None:
@@ -189,8 +187,9 @@ def _refuse(failures: BucketState) -> None:
         raise TooManyFailures(failures.wait_seconds)
 
 
-def _neighbourhood(address: str) -> str:
-    """Whoever has one IPv6 address has 2^64 of them; and some proxies write the port behind it."""
+def _network_of(address: str) -> str:
+    """Returns the address, or its /64 network for IPv6, where one client has 2^64 addresses."""
+    # Some proxies append the port.
     text = _WITH_PORT.sub(r"\1\2", address)
     try:
         parsed = ipaddress.ip_address(text)

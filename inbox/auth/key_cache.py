@@ -1,4 +1,4 @@
-"""What is remembered of keys, bounded in size and in time."""
+"""A cache of key records, limited in size and time."""
 
 import threading
 import time
@@ -9,15 +9,15 @@ from cachetools import TLRUCache, TTLCache
 from authorizer.resolver import KeyRecord
 from inbox.auth.token_buckets import TokenBuckets
 
-_REMEMBERED = 10_000
+_MAX_KEYS = 10_000
 _DAY_SECONDS = 86_400
 
 
 class KeyCache:
-    """Nothing is remembered for longer than `seconds`, so that is how long a revoked key may still work.
+    """Records expire after `seconds`: a revoked key may work for as long.
 
-    Only that there was such a key is remembered for a day, in `met`, by all processes together: a bucket with one
-    token, which is taken when the key is met.
+    `recently_valid` remembers for a day, in all processes, that a key was valid: its bucket has one token, which is
+    taken when the key is read.
     """
 
     def __init__(
@@ -28,10 +28,10 @@ class KeyCache:
         self._recently_valid = recently_valid
         self._mutex = threading.Lock()
         self._known: TLRUCache[str, tuple[KeyRecord, float]] = TLRUCache(
-            _REMEMBERED, lambda _key_hash, known, _now: known[1], timer
+            _MAX_KEYS, lambda _key_hash, known, _now: known[1], timer
         )
-        # Apart from the known ones, so that a flood of made-up keys cannot push real ones out.
-        self._unknown: TTLCache[str, bool] = TTLCache(_REMEMBERED, seconds, timer)
+        # A separate cache, so that a flood of invented keys cannot evict valid ones.
+        self._unknown: TTLCache[str, bool] = TTLCache(_MAX_KEYS, seconds, timer)
 
     def get(self, key_hash: str) -> KeyRecord | None:
         with self._mutex:
@@ -39,16 +39,16 @@ class KeyCache:
         return None if known is None else known[0]
 
     def is_unknown(self, key_hash: str) -> bool:
-        """Whether the store had no such key when it was last asked."""
+        """Returns True if the store did not have the key at the last read."""
         with self._mutex:
             return key_hash in self._unknown
 
     def was_recently_valid(self, key_hash: str) -> bool:
-        """Whether there was such a key within a day: who holds one does not guess."""
+        """Returns True if the key was valid within the last day, so that its client is not guessing."""
         return self._recently_valid.peek(key_hash, 1 / _DAY_SECONDS, 1).remaining == 0
 
     def keep(self, key_hash: str, record: KeyRecord | None, read_at: float) -> None:
-        """What the store answered when it was asked, by this cache's timer."""
+        """Caches what the store returned for the key. `read_at` is the time before the read, by `timer`."""
         with self._mutex:
             if record is None:
                 self._unknown[key_hash] = True

@@ -1,8 +1,8 @@
-"""Token buckets in memory that forked processes share, in a table of fixed size.
+"""Token buckets in memory shared by forked processes, in a table of fixed size.
 
-A bucket is one number: when it will be full again (GCRA). One that is full is as good as one that was never there, so
-a place in the table is free again as soon as its time has passed. Processes do not lock each other out: of two that
-come to one bucket at the same moment one may not be counted.
+A bucket is one number: the time when it will be full again (GCRA). A full bucket is the same as a new one, so its slot
+is free once that time has passed. Processes do not lock the table: if two take a token from one bucket at the same
+moment, one may not be counted.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from math import ceil
 
 _NUMBER_BYTES = 8
-_PLACES = 65_536
-_TRIED = 8
-# What is lost to rounding counts neither as a token nor as a second.
+_SLOTS = 65_536
+_PROBES = 8
+# Tolerance for rounding errors, in tokens and seconds.
 _ROUNDING = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class BucketState:
-    """Of a bucket: `wait_seconds` is 0 where a token was there."""
+    """`wait_seconds` is 0 if a token was available."""
 
     remaining: int
     wait_seconds: float
@@ -30,50 +30,50 @@ class BucketState:
 
 
 class TokenBuckets:
-    """Made before the fork, it counts for all processes together."""
+    """Create it before the fork to share it between processes."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._memory = memoryview(mmap.mmap(-1, 2 * _PLACES * _NUMBER_BYTES))
-        # Each number is written in one go: another process sees it before or after, and never in between.
-        self._owners = self._memory[: _PLACES * _NUMBER_BYTES].cast("Q")
-        self._full_at = self._memory[_PLACES * _NUMBER_BYTES :].cast("d")
+        self._memory = memoryview(mmap.mmap(-1, 2 * _SLOTS * _NUMBER_BYTES))
+        # Aligned 8-byte writes are atomic: another process sees the old or the new value.
+        self._owners = self._memory[: _SLOTS * _NUMBER_BYTES].cast("Q")
+        self._full_at = self._memory[_SLOTS * _NUMBER_BYTES :].cast("d")
         self._mutex = threading.Lock()
         self._seconds = seconds
 
     def take(self, name: str, per_second: float, size: int) -> BucketState:
-        """Takes a token, if there is one, from the bucket of that name: so many fit in, so many come back a second."""
+        """Takes a token from the bucket, if it has one. The bucket holds `size` tokens and refills `per_second`."""
         return self._touch(name, per_second, size, 1)
 
     def peek(self, name: str, per_second: float, size: int) -> BucketState:
-        """Where it stands, without taking any."""
+        """Returns the state of the bucket without taking a token."""
         return self._touch(name, per_second, size, 0)
 
     def _touch(self, name: str, per_second: float, size: int, tokens: int) -> BucketState:
         owner = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
-        token, whole = 1 / per_second, size / per_second
+        token, full = 1 / per_second, size / per_second
         with self._mutex:
             now = self._seconds()
-            place, full_at = self._find(owner, now)
-            # Never further off than an empty bucket's: the place may have had another owner a moment ago.
-            full_at = min(max(full_at, now), now + whole)
-            wait = full_at + token - now - whole
+            slot, full_at = self._find(owner, now)
+            # No later than an empty bucket's: another process may have taken over the slot a moment ago.
+            full_at = min(max(full_at, now), now + full)
+            wait = full_at + token - now - full
             if wait <= token * _ROUNDING:
                 wait = 0.0
                 full_at += token * tokens
                 if tokens:
-                    self._full_at[place] = full_at
-                    self._owners[place] = owner
-        remaining = int((now + whole - full_at) / token + _ROUNDING)
+                    self._full_at[slot] = full_at
+                    self._owners[slot] = owner
+        remaining = int((now + full - full_at) / token + _ROUNDING)
         return BucketState(max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
 
     def _find(self, owner: int, now: float) -> tuple[int, float]:
-        """The owner's place, or else the one nearby that is free, or nearest to it."""
-        nearest = (-1, float("inf"))
-        for step in range(_TRIED):
-            place = (owner + step) % _PLACES
-            full_at = self._full_at[place]
-            if self._owners[place] == owner:
-                return place, full_at
-            if full_at < nearest[1]:
-                nearest = (place, full_at)
-        return nearest[0], now
+        """Returns the owner's slot, or the one of the next slots that is free or will be free first."""
+        first_free = (-1, float("inf"))
+        for step in range(_PROBES):
+            slot = (owner + step) % _SLOTS
+            full_at = self._full_at[slot]
+            if self._owners[slot] == owner:
+                return slot, full_at
+            if full_at < first_free[1]:
+                first_free = (slot, full_at)
+        return first_free[0], now

@@ -1,4 +1,4 @@
-"""The folder in which the worker processes of a service count their metrics, each in files of its own."""
+"""The folder in which the worker processes of a service store their metrics, each in its own files."""
 
 import fcntl
 import os
@@ -12,13 +12,13 @@ from prometheus_client.multiprocess import mark_process_dead
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 _PREFIX = "inbox-metrics-"
-# Twice what the files of a process take with every series in them.
+# Twice the size of a process's files with every series.
 _MIN_FREE_BYTES = 1024 * 1024
 
 
 @contextmanager
 def create_metrics_folder() -> Iterator[Path]:
-    """Yields a new private folder, in memory if possible, and removes it when the process that created it is done."""
+    """Yields a new private folder, in memory if possible. The process that created it removes it."""
     parent = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     _remove_abandoned_folders(parent)
     hidden = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=parent))
@@ -41,7 +41,7 @@ def has_room(folder: Path) -> bool:
 
 
 def remove_gauges(folder: Path, pid: int) -> None:
-    """Call this when a worker process has ended. What it counted stays; its waiting polls do not."""
+    """Call this when a worker process has ended. Its counters stay; its waiting polls do not."""
     mark_process_dead(pid, folder)
 
 

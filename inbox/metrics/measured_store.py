@@ -1,4 +1,4 @@
-"""A store whose calls are watched, each by its name: `events.claim`."""
+"""A store that reports each call by its name, such as `events.claim`."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -7,58 +7,58 @@ from typing import Any, cast
 from inbox.errors import InboxError, StoreUnavailable
 from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 
-Ended = Callable[[float, Any, bool], object]
-"""Hears of a call's end: the seconds that it took, what it returned, and whether the store failed."""
+Observer = Callable[[float, Any, bool], object]
+"""Called after a store call with its duration in seconds, its result, and True if the store failed."""
 
-Watch = Callable[[str], Ended]
-"""Who hears of an operation's calls. Asked at its first: a process never calls most of them."""
+ObserverOf = Callable[[str], Observer]
+"""Returns the observer of an operation. Called at its first use: a process never uses most of them."""
 
 
 class MeasuredStore:
-    """The time is not measured: it is asked for all the time, and comes from memory."""
+    """Does not measure `now_ms`, which is called all the time and reads from memory."""
 
-    def __init__(self, store: Store, watch: Watch) -> None:
-        self.events = cast(EventStore, _Part(store.events, "events", EventStore, watch))
-        self.inboxes = cast(InboxStore, _Part(store.inboxes, "inboxes", InboxStore, watch))
-        self.counters = cast(CounterStore, _Part(store.counters, "counters", CounterStore, watch))
-        self.keys = cast(KeyStore, _Part(store.keys, "keys", KeyStore, watch))
-        self.tenants = cast(TenantStore, _Part(store.tenants, "tenants", TenantStore, watch))
+    def __init__(self, store: Store, observer_of: ObserverOf) -> None:
+        self.events = cast(EventStore, _MeasuredPart(store.events, "events", EventStore, observer_of))
+        self.inboxes = cast(InboxStore, _MeasuredPart(store.inboxes, "inboxes", InboxStore, observer_of))
+        self.counters = cast(CounterStore, _MeasuredPart(store.counters, "counters", CounterStore, observer_of))
+        self.keys = cast(KeyStore, _MeasuredPart(store.keys, "keys", KeyStore, observer_of))
+        self.tenants = cast(TenantStore, _MeasuredPart(store.tenants, "tenants", TenantStore, observer_of))
         self.now_ms = store.now_ms
         self.init = store.init
-        self.check: Callable[[], None] = _measured(store, "check", "check", watch)
+        self.check: Callable[[], None] = _measured(store, "check", "check", observer_of)
         self.close = store.close
         self.set_batch_listener = store.set_batch_listener
         self.watch_arrivals = store.watch_arrivals
 
 
-class _Part:
-    """Has the operations that the port names, and nothing else."""
+class _MeasuredPart:
+    """Has the methods of the protocol and no others."""
 
-    def __init__(self, part: object, name: str, port: type, watch: Watch) -> None:
-        for operation in operations_of(port):
-            self.__dict__[operation] = _measured(part, operation, f"{name}.{operation}", watch)
-
-
-def operations_of(port: type) -> list[str]:
-    return [name for name in vars(port) if not name.startswith("_")]
+    def __init__(self, part: object, name: str, protocol: type, observer_of: ObserverOf) -> None:
+        for operation in operations_of(protocol):
+            self.__dict__[operation] = _measured(part, operation, f"{name}.{operation}", observer_of)
 
 
-def _measured(part: object, operation: str, name: str, watch: Watch) -> Callable[..., Any]:
-    ended: Ended | None = None
+def operations_of(protocol: type) -> list[str]:
+    return [name for name in vars(protocol) if not name.startswith("_")]
+
+
+def _measured(part: object, operation: str, name: str, observer_of: ObserverOf) -> Callable[..., Any]:
+    observe: Observer | None = None
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal ended
-        if ended is None:
-            ended = watch(name)
-        began = perf_counter()
+        nonlocal observe
+        if observe is None:
+            observe = observer_of(name)
+        started = perf_counter()
         try:
             result = getattr(part, operation)(*args, **kwargs)
         except Exception as error:
-            # A refusal is an answer, and no failure of the store.
+            # Errors such as NotFound are results, not failures of the store.
             failed = isinstance(error, StoreUnavailable) or not isinstance(error, InboxError)
-            ended(perf_counter() - began, None, failed)
+            observe(perf_counter() - started, None, failed)
             raise
-        ended(perf_counter() - began, result, False)
+        observe(perf_counter() - started, result, False)
         return result
 
     return call

@@ -1,6 +1,6 @@
 """The Prometheus metrics of the service. docs/reference/metrics.md describes them; a test compares the two.
 
-No label holds anything that a client chooses, so there are only so many series: nothing of tenants, keys or paths.
+No label has a value that a client can choose, so the number of series is limited: no tenants, keys or paths.
 """
 
 import os
@@ -28,16 +28,16 @@ from prometheus_client.values import MultiProcessValue, MutexValue
 from inbox import __version__
 from inbox.domain.events import Page, PutResult, ReplayResult
 from inbox.metrics.folder import has_room
-from inbox.metrics.measured_store import Ended
+from inbox.metrics.measured_store import Observer
 
 _UNMATCHED = "unmatched"
 _OTHER = "other"
 _METHODS = {name: name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG_POLL_SECONDS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20, 25)
-_CALLERS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+_BATCH_SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
 
-# When a number was begun is not known where processes count together. So both ways show the same.
+# prometheus_client does not know creation times in multi-process mode. Without them both modes show the same.
 disable_created_metrics()
 
 _log = structlog.get_logger()
@@ -50,12 +50,12 @@ CountResult = Callable[[Any], None]
 class EventCounts:
     def __init__(self, counter: Callable[..., Counter]) -> None:
         self._received = counter("inbox_events_received", "Events stored")
-        self._repeated = counter("inbox_events_repeated", "Events that were there already, by their idempotency key")
-        handed_out = counter("inbox_events_handed_out", "Events taken by polls", ["status"])
+        self._repeated = counter("inbox_events_repeated", "Events that were stored already under their idempotency key")
+        handed_out = counter("inbox_events_handed_out", "Events returned by polls", ["status"])
         self._delivered, self._leased = handed_out.labels("delivered"), handed_out.labels("leased")
         settled = counter("inbox_events_settled", "Leased events that were settled", ["action"])
-        self._lost = counter("inbox_receipts_lost", "Receipts that held no more")
-        self._replayed = counter("inbox_events_replayed", "Events that a replay made undelivered, or found so")
+        self._lost = counter("inbox_receipts_lost", "Expired or unknown receipts")
+        self._replayed = counter("inbox_events_replayed", "Events that a replay made undelivered or found undelivered")
         self._of: dict[str, CountResult] = {
             "events.put": self._put,
             "events.claim": self._claimed,
@@ -67,7 +67,7 @@ class EventCounts:
         }
 
     def of(self, operation: str) -> CountResult | None:
-        """What counts the results of an operation, where there is something to count."""
+        """Returns the function that counts the results of an operation, or None if its results are not counted."""
         return self._of.get(operation)
 
     def _put(self, stored: list[PutResult]) -> None:
@@ -98,7 +98,7 @@ class EventCounts:
 
 
 class Metrics:
-    """Counts in files in `folder`, and shows the sums of all processes that do; without a folder, counts in memory."""
+    """Counts in files in `folder` and shows the sums of all processes; without a folder, counts in memory."""
 
     def __init__(self, engine: str, folder: Path | None = None) -> None:
         registry = CollectorRegistry()
@@ -114,42 +114,45 @@ class Metrics:
             if has_room(folder):
                 values.ValueClass = MultiProcessValue()
             else:
-                _log.warning("metrics of this process are not counted, no room left", folder=str(folder))
+                _log.warning("metrics of this process are not counted: no space left", folder=str(folder))
         self._shown.register(_Build(engine))
 
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
-        self._requests = counter("inbox_requests", "Answers", ["route", "method", "status"])
+        self._requests = counter("inbox_requests", "Responses", ["route", "method", "status"])
         self._request_seconds = histogram(
-            "inbox_request_duration_seconds", "Time to an answer", ["route", "method"], buckets=_SECONDS
+            "inbox_request_duration_seconds", "Time to the response", ["route", "method"], buckets=_SECONDS
         )
         self._long_poll_seconds = histogram(
-            "inbox_long_poll_duration_seconds", "The same, of polls with a wait", ["route"], buckets=_LONG_POLL_SECONDS
+            "inbox_long_poll_duration_seconds",
+            "Time to the response of polls with a wait",
+            ["route"],
+            buckets=_LONG_POLL_SECONDS,
         )
-        self._waiting = Gauge("inbox_waiting_polls", "Polls held back", multiprocess_mode="livesum", registry=registry)
-        self._key_lookups = counter("inbox_key_lookups", "Keys looked up, by where they were found", ["source"])
+        self._waiting = Gauge("inbox_waiting_polls", "Waiting polls", multiprocess_mode="livesum", registry=registry)
+        self._key_lookups = counter("inbox_key_lookups", "Keys looked up, by source", ["source"])
         self._store_seconds = histogram(
             "inbox_store_call_duration_seconds", "Calls of the store", ["engine", "operation"], buckets=_SECONDS
         )
-        self._store_errors = counter("inbox_store_errors", "Calls in which it failed", ["engine", "operation"])
-        batches = histogram("inbox_store_batch_size", "Callers that share a write", ["engine"], buckets=_CALLERS)
+        self._store_errors = counter("inbox_store_errors", "Calls of the store that failed", ["engine", "operation"])
+        batches = histogram("inbox_store_batch_size", "Requests that share a write", ["engine"], buckets=_BATCH_SIZES)
 
         self.observe_batch: Observe = batches.labels(engine).observe
         self._events = EventCounts(counter)
-        # Found once for each route, method and status, as finding them costs more than counting.
-        self._answers: dict[tuple[str | None, str, int, bool], tuple[Count, Observe]] = {}
+        # Cached for each route, method and status: looking up the labels costs more than counting.
+        self._responses: dict[tuple[str | None, str, int, bool], tuple[Count, Observe]] = {}
         self._sources: dict[str, Count] = {}
 
     def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
-        """The route is a rule and never a path; None where there is none for the request."""
+        """`route` is a URL rule, never a path; None if no rule matched."""
         key = route, _METHODS.get(method, _OTHER), status, may_wait
-        found = self._answers.get(key)
+        found = self._responses.get(key)
         if found is None:
-            found = self._answers[key] = self._of_answer(*key)
+            found = self._responses[key] = self._of_response(*key)
         count, observe = found
         count()
         observe(seconds)
 
-    def _of_answer(self, route: str | None, method: str, status: int, may_wait: bool) -> tuple[Count, Observe]:
+    def _of_response(self, route: str | None, method: str, status: int, may_wait: bool) -> tuple[Count, Observe]:
         name = route or _UNMATCHED
         of_route = self._long_poll_seconds.labels(name) if may_wait else self._request_seconds.labels(name, method)
         return self._requests.labels(name, method, status).inc, of_route.observe
@@ -160,41 +163,41 @@ class Metrics:
             found = self._sources[source] = self._key_lookups.labels(source).inc
         found()
 
-    def add_waiting_polls(self, more: int) -> None:
-        self._waiting.inc(more)
+    def add_waiting_polls(self, number: int) -> None:
+        self._waiting.inc(number)
 
     def waiting_poll(self) -> AbstractContextManager[object]:
-        """For as long as a poll is held back."""
+        """Counts a waiting poll while the context manager is open."""
         return self._waiting.track_inprogress()
 
-    def store_observer(self, operation: str) -> Ended:
-        """What hears of the store's calls."""
+    def store_observer(self, operation: str) -> Observer:
+        """Returns the observer of a store operation."""
         observe = self._store_seconds.labels(self._engine, operation).observe
-        # There from the first call on: Prometheus sees no rise in a number that begins with 1.
+        # Created with the first call: Prometheus sees no increase in a counter that begins with 1.
         count_error = self._store_errors.labels(self._engine, operation).inc
         count_events = self._events.of(operation)
 
-        def ended(seconds: float, result: Any, failed: bool) -> None:
+        def observe_call(seconds: float, result: Any, failed: bool) -> None:
             observe(seconds)
             if failed:
                 count_error()
             elif count_events is not None and result is not None:
                 count_events(result)
 
-        return ended
+        return observe_call
 
     def exposition(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """Returns all metrics in the Prometheus text format."""
         return generate_latest(self._shown)
 
 
 class _Build(Collector):
-    """Always 1, and what matters is its labels. Not in files: every process has the same."""
+    """A constant 1 with labels. Not stored in files, because every process has the same."""
 
     def __init__(self, engine: str) -> None:
         self._labels = {"version": __version__, "engine": engine}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        family = GaugeMetricFamily("inbox_build_info", "The release, and where it keeps events", labels=[*self._labels])
+        family = GaugeMetricFamily("inbox_build_info", "The release and its store engine", labels=[*self._labels])
         family.add_metric([*self._labels.values()], 1)
         yield family

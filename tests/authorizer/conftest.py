@@ -1,4 +1,4 @@
-"""What the authorizer is tested on: recorded events, and a registry on moto."""
+"""Recorded events, and a registry on moto."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def registry(moto_url: str) -> Iterator[Registry]:
 
 @pytest.fixture
 def on_registry(registry: Registry, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A Lambda that has just started, and looks there."""
+    """A Lambda that has just started and reads the registry."""
     request.getfixturevalue("on_moto")
     monkeypatch.setenv("INBOX_TABLE_PREFIX", registry.prefix)
     monkeypatch.delenv("INBOX_AUTHORIZER_SECRET", raising=False)

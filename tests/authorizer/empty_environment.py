@@ -1,4 +1,4 @@
-"""A Python with boto3 and what it needs, and nothing else, as a Lambda has it."""
+"""A Python environment with boto3 and its requirements only, as in Lambda."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 
 class EmptyEnvironment:
-    """The code in `task` is imported as a Lambda's is, from the first place on the path."""
+    """Imports the code in `task` first, as Lambda does."""
 
     def __init__(self, folder: Path, task: Path) -> None:
         self._task = task
@@ -23,9 +23,9 @@ class EmptyEnvironment:
             _copy(name, site_packages)
 
     def run(self, code: str, given: Any = None, environment: dict[str, str] | None = None) -> Any:
-        """What the code prints as JSON; `given` is what it finds in that form on stdin."""
+        """Returns the JSON that `code` prints. `given` is its stdin, as JSON."""
         code = f"import json, sys; sys.path.insert(0, {str(self._task)!r})\n{code}"
-        # Isolated: neither this process's variables nor its working directory lead to other packages.
+        # Isolated from this process's variables and working directory, which could lead to other packages.
         command = [str(self._python), "-I", "-W", "error", "-c", code]
         done = subprocess.run(
             command, input=json.dumps(given), env=environment or {}, capture_output=True, text=True, timeout=60
@@ -46,7 +46,7 @@ def _with_requirements(name: str) -> set[str]:
 
 def _copy(name: str, site_packages: Path) -> None:
     for file in distribution(name).files or ():
-        # Scripts stay behind: they are outside of the packages.
+        # Not the scripts, which are outside of the packages.
         if ".." not in file.parts:
             target = site_packages / file
             target.parent.mkdir(parents=True, exist_ok=True)

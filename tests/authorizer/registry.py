@@ -1,4 +1,4 @@
-"""Tenants and keys as they stand in DynamoDB, written item by item: the authorizer ships without a store."""
+"""Writes items of tenants and keys to DynamoDB without a store, because the authorizer ships without one."""
 
 import uuid
 from typing import Any
@@ -11,8 +11,8 @@ class Registry:
     def __init__(self, url: str) -> None:
         self.prefix = f"test-{uuid.uuid4().hex[:8]}-"
         self.client = dynamodb_client(url)
-        self._make_table("TenantApiKeys", "pk", "sk")
-        self._make_table("Tenants", "PK", "SK")
+        self._create_table("TenantApiKeys", "pk", "sk")
+        self._create_table("Tenants", "PK", "SK")
 
     def add_tenant(self, **attributes: dict[str, str]) -> str:
         tenant_id = f"tenant-{uuid.uuid4().hex[:8]}"
@@ -50,7 +50,7 @@ class Registry:
             ExpressionAttributeValues={":revoked": {"S": "revoked"}},
         )
 
-    def _make_table(self, name: str, partition_key: str, sort_key: str) -> None:
+    def _create_table(self, name: str, partition_key: str, sort_key: str) -> None:
         self.client.create_table(
             TableName=self.prefix + name,
             KeySchema=[

@@ -234,7 +234,7 @@ def test_a_tenants_own_limit_goes_before_that_of_the_service(
 ) -> None:
     house = House(requests=service)
     principal = replace(PRINCIPAL, rate_limit=own)
-    allowances = [house.authenticator.allow(principal) for _ in range(5)]
+    allowances = [house.authenticator.count_request(principal) for _ in range(5)]
     if allowed is None:
         assert allowances == [None] * 5
     else:
@@ -245,7 +245,7 @@ def test_a_tenants_own_limit_goes_before_that_of_the_service(
 def test_tenants_do_not_use_up_each_others_limit() -> None:
     house = House(requests=1)
     for tenant in ("acme", "globex"):
-        allowance = house.authenticator.allow(replace(PRINCIPAL, tenant_id=tenant))
+        allowance = house.authenticator.count_request(replace(PRINCIPAL, tenant_id=tenant))
         assert allowance is not None
         assert allowance.bucket.wait_seconds == 0
 
@@ -291,7 +291,7 @@ class GuardedCache(LRUCache[str, int]):
 
 def test_noted_uses_change_only_under_the_lock() -> None:
     house = House()
-    house.authenticator._noted = GuardedCache(house.authenticator._mutex)
+    house.authenticator._recorded_uses = GuardedCache(house.authenticator._mutex)
     key = house.keys.mint()
     house.pass_time(4000)
     for fails in (True, False):

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from inbox.errors import InboxError, StoreUnavailable, TenantExists
-from inbox.metrics.measured_store import Ended, MeasuredStore, operations_of
+from inbox.metrics.measured_store import MeasuredStore, Observer, operations_of
 from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
 from inbox.store.sqlite import SQLiteStore
 
@@ -23,7 +23,7 @@ class Watcher:
         self.asked: list[str] = []
         self.heard: list[tuple[str, Any, bool]] = []
 
-    def __call__(self, operation: str) -> Ended:
+    def __call__(self, operation: str) -> Observer:
         self.asked.append(operation)
 
         def ended(seconds: float, result: Any, failed: bool) -> None:

@@ -40,7 +40,7 @@ def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLi
 
 
 def test_the_background_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
-    purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
+    purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
     purge.start()
     while _rows(tmp_path) > 3:
         time.sleep(0.01)
@@ -65,7 +65,7 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
 
     monkeypatch.setattr(type(store.events), "purge", fail)
     with capture_logs() as log:
-        purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, every_seconds=0.01)
+        purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
         purge.start()
         assert tried_again.wait(10)
         purge.stop()

@@ -127,7 +127,7 @@ def test_a_port_that_kubernetes_has_set_is_refused_with_the_reason() -> None:
     with pytest.raises(SettingsError) as refused:
         read(INBOX_PORT="tcp://10.0.0.1:8080")
     assert str(refused.value) == (
-        "INBOX_PORT is not valid: it has to be a whole number from 1 to 65535. Kubernetes sets INBOX_PORT to an "
+        "INBOX_PORT is not valid: it must be a whole number from 1 to 65535. Kubernetes sets INBOX_PORT to an "
         "address if a service is named inbox: set enableServiceLinks: false in the pod's spec, rename the service, "
         "or set INBOX_PORT for the container"
     )

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from inbox.auth.token_buckets import _PLACES, TokenBuckets
+from inbox.auth.token_buckets import _SLOTS, TokenBuckets
 
 
 class Seconds:
@@ -80,7 +80,7 @@ def test_a_bucket_of_another_size_in_its_place_does_no_lasting_harm() -> None:
 def test_more_names_than_there_are_places_neither_grow_it_nor_break_it() -> None:
     buckets = TokenBuckets(Seconds())
     size = buckets._memory.nbytes
-    for number in range(_PLACES * 2):
+    for number in range(_SLOTS * 2):
         buckets.take(f"address {number}", 1, 60)
     assert buckets._memory.nbytes == size
     for _ in range(60):
