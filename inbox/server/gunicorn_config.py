@@ -16,7 +16,7 @@ from inbox.metrics.folder import SHARED_MEMORY, create_metrics_folder, remove_ga
 from inbox.server.logs import GunicornLogger
 from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
-from inbox.store.factory import open_made_store, open_store
+from inbox.store.factory import open_store, open_worker_store
 
 # Per worker. Above it, the longest idle connections are closed.
 _MAX_CONNECTIONS = 16_384
@@ -85,6 +85,6 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         # Does not check the store: gunicorn stops the service if a worker fails to start, and a disk may recover.
-        store = open_made_store(self._settings, self._shared.clock, self._shared.needed_disk_bytes)
+        store = open_worker_store(self._settings, self._shared.clock, self._shared.needed_disk_bytes)
         start_background(store)
         return create_app(self._settings, store, self._shared)

@@ -1,4 +1,4 @@
-"""Which engine a setting stands for."""
+"""Opens the store that INBOX_STORE names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings) -> Store:
-    """Creates an embedded store that is missing, and migrates one of an earlier release."""
+    """Creates a missing SQLite store, and migrates one of an earlier release."""
     return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
 
 
-def open_made_store(
+def open_worker_store(
     settings: Settings, clock: Clock | None = None, needed_disk_bytes: SharedInteger | None = None
 ) -> Store:
-    """One that was opened before. It is there at once, whatever is wrong with its disk, and makes nothing anew."""
+    """Opens a store that was opened before. Never fails, even if its disk does, and creates nothing."""
     if settings.sqlite_path is None:
         return _dynamodb(settings, clock)
-    return _sqlite(settings.sqlite_path, settings, made=True, clock=clock, needed_disk_bytes=needed_disk_bytes)
+    return _sqlite(settings.sqlite_path, settings, create=False, clock=clock, needed_disk_bytes=needed_disk_bytes)
 
 
-# The next two are for commands. A service of an earlier release may be running on the store, and could not be started
-# again after a migration.
+# The next two are for commands. They migrate nothing: a service of an earlier release may be running on the store, and
+# could not restart after a migration.
 
 
 def open_existing_store(settings: Settings) -> Store:
@@ -38,22 +38,22 @@ def open_existing_store(settings: Settings) -> Store:
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise StoreUnavailable(f"{path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.")
-    return open_made_store(settings)
+    return open_worker_store(settings)
 
 
 def open_or_create_store(settings: Settings) -> Store:
-    """Creates an embedded store that is missing. Raises StoreUnavailable if it has the schema of an earlier release."""
+    """Creates a missing SQLite store. Raises StoreUnavailable if it has the schema of an earlier release."""
     path = settings.sqlite_path
     return _sqlite(path, settings, upgrade=False) if path is not None else _dynamodb(settings)
 
 
 def open_source(path: Path, settings: Settings) -> SourceStore:
-    """What `inbox copy` reads from. It has to have this release's schema."""
-    return _sqlite(path, settings, made=True)
+    """Returns what `inbox copy` reads from. Fails at the first use if it has the schema of an earlier release."""
+    return _sqlite(path, settings, create=False)
 
 
 def open_target(settings: Settings) -> TargetStore:
-    """What `inbox copy` writes to."""
+    """Returns what `inbox copy` writes to."""
     return _dynamodb(settings)
 
 
@@ -85,7 +85,7 @@ def _sqlite(
     path: Path,
     settings: Settings,
     *,
-    made: bool = False,
+    create: bool = True,
     upgrade: bool = True,
     clock: Clock | None = None,
     needed_disk_bytes: SharedInteger | None = None,
@@ -93,7 +93,7 @@ def _sqlite(
     from inbox.store.sqlite import SQLiteStore
 
     return SQLiteStore(
-        path, settings.max_deliveries, made=made, upgrade=upgrade, clock=clock, needed_disk_bytes=needed_disk_bytes
+        path, settings.max_deliveries, create=create, upgrade=upgrade, clock=clock, needed_disk_bytes=needed_disk_bytes
     )
 
 

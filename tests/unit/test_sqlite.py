@@ -37,7 +37,7 @@ def test_sqlite_is_new_enough_for_two_writers() -> None:
 def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
     store.check()
     store.tenants.all()
-    connections = store._database._open
+    connections = store._database._connections
     assert len(connections) == 2
     for connection in connections:
         assert connection.pragma("journal_mode") == "wal"
@@ -201,7 +201,7 @@ def test_insert_without_room_does_not_fail_the_erasure_in_its_group(
         if connection.pragma("page_count") > pages:
             raise apsw.FullError("database or disk is full")
 
-    monkeypatch.setattr(store._database._room, "allocate", allocate)
+    monkeypatch.setattr(store._database._disk_space, "allocate", allocate)
     started, released = threading.Event(), threading.Event()
 
     def hold(_connection: apsw.Connection) -> None:
@@ -238,8 +238,8 @@ def test_deletion_without_room_for_its_log_takes_fewer_rows_at_once(
         if connection.total_changes() - changes_before > 7:
             raise apsw.FullError("database or disk is full")
 
-    monkeypatch.setattr(store._database._room, "begin", begin)
-    monkeypatch.setattr(store._database._room, "allocate", allocate)
+    monkeypatch.setattr(store._database._disk_space, "begin", begin)
+    monkeypatch.setattr(store._database._disk_space, "allocate", allocate)
     assert store.inboxes.close("acme", "crm")
     assert [store.inboxes.delete_copies("acme", "crm", 25) for _ in range(3)] == [25, 8, 0]
     assert store.events.purge(NOW + 3_600_000, 15) == 15
@@ -340,12 +340,12 @@ def test_the_neighbours_of_an_interrupted_act_are_told(store: SQLiteStore) -> No
 
 def test_readers_are_used_again(store: SQLiteStore) -> None:
     store.tenants.all()
-    open_before = set(store._database._open)
+    open_before = set(store._database._connections)
     for _ in range(20):
         thread = threading.Thread(target=store.tenants.all)
         thread.start()
         thread.join()
-    assert store._database._open == open_before
+    assert store._database._connections == open_before
 
 
 def test_a_lock_that_never_comes_is_unavailable(
@@ -365,4 +365,4 @@ def test_a_lock_that_never_comes_is_unavailable(
 def test_a_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "inbox.db").mkdir()
     with pytest.raises(StoreUnavailable):
-        Database(tmp_path / "inbox.db").make()
+        Database(tmp_path / "inbox.db").create()

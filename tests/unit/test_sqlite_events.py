@@ -41,7 +41,7 @@ def stops_at_the_first_few(plan: list[str]) -> bool:
 
 @pytest.mark.parametrize(
     "sql",
-    [*claims._PEEK.values(), claims._OLDEST, claims._ANY_ELIGIBLE, claims._ANYTHING_TO_DO],
+    [*claims._PEEK.values(), claims._OLDEST, claims._HAS_ELIGIBLE, claims._NEEDS_WRITE],
 )
 def test_the_inbox_is_read_from_its_index(store: SQLiteStore, sql: str) -> None:
     place = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "attempt": "a", "now_ms": NOW, "now_s": NOW // 1000}
@@ -52,30 +52,30 @@ def test_the_inbox_is_read_from_its_index(store: SQLiteStore, sql: str) -> None:
 
 @pytest.mark.parametrize("order", Order)
 @pytest.mark.parametrize("event_type", [None, "order.created"])
-@pytest.mark.parametrize("statuses", [None, *history.STORED.values(), ("delivered", "dead")], ids=str)
+@pytest.mark.parametrize("statuses", [None, *history.STORED_STATUSES.values(), ("delivered", "dead")], ids=str)
 def test_every_selection_is_read_from_an_index_in_order(
     store: SQLiteStore, statuses: tuple[str, ...] | None, event_type: str | None, order: Order
 ) -> None:
     selection = Selection(event_type=event_type)
-    sql = history.statement("seq", selection, statuses, order)
-    plan = plan_of(store, sql, history.parameters("acme", selection, order, None, NOW))
+    sql = history.selection_statement("seq", selection, statuses, order)
+    plan = plan_of(store, sql, history.selection_parameters("acme", selection, order, None, NOW))
     assert any("SEARCH events" in step for step in plan), plan
     assert stops_at_the_first_few(plan), plan
 
 
 def test_what_runs_out_is_found_in_its_index(store: SQLiteStore) -> None:
-    plan = plan_of(store, leases.RUN_OUT, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW})
+    plan = plan_of(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW})
     assert any("INDEX events_by_end (tenant_id=? AND inbox=? AND until_ms<?)" in step for step in plan), plan
 
 
 def test_records_are_read_in_order_without_sorting(store: SQLiteStore) -> None:
-    plan = plan_of(store, events._RECORDS, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "limit": 10})
+    plan = plan_of(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "limit": 10})
     assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
     assert stops_at_the_first_few(plan), plan
 
 
 def test_more_leases_than_one_transaction_settles_run_out_at_once(store: SQLiteStore) -> None:
-    put = [new_event() for _ in range(leases._AT_ONCE + 5)]
+    put = [new_event() for _ in range(leases._MAX_EXPIRED + 5)]
     store.events.put("acme", put, NOW, LATER)
     everything = PageSize(len(put), 1_000_000)
     # The youngest run out first, and the oldest are still the first to come back.

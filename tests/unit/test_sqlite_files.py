@@ -60,7 +60,7 @@ def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, p
 
 @CALLS
 def test_missing_store_is_not_created_while_it_is_in_use(path: Path, call: Call) -> None:
-    store = SQLiteStore(path, MAX_DELIVERIES, made=True)
+    store = SQLiteStore(path, MAX_DELIVERIES, create=False)
     with pytest.raises(StoreUnavailable, match="CantOpenError"):
         call(store)
     assert not path.exists()
@@ -86,7 +86,7 @@ def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteSto
     put(store)
     path.rename(path.with_suffix(".away"))
     path.touch()
-    newcomer = SQLiteStore(path, MAX_DELIVERIES, made=True)
+    newcomer = SQLiteStore(path, MAX_DELIVERIES, create=False)
     for call in (put, count):
         with pytest.raises(StoreUnavailable):
             call(newcomer)
@@ -104,7 +104,7 @@ def test_store_is_not_created_beside_the_companions_of_another(path: Path, is_em
     if not has_log:
         # Another start, after which nothing has been written.
         first.close()
-        first = SQLiteStore(path, MAX_DELIVERIES, made=True)
+        first = SQLiteStore(path, MAX_DELIVERIES, create=False)
         assert count(first) == 1
         assert Path(f"{path}-wal").stat().st_size == 0
     path.rename(path.with_suffix(".away"))
@@ -125,13 +125,13 @@ def test_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
     healthy = path.read_bytes()
     # All but the first page, which identifies the file as a database.
     path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
-    damaged = SQLiteStore(path, MAX_DELIVERIES, made=True)
+    damaged = SQLiteStore(path, MAX_DELIVERIES, create=False)
     for call in (put, count):
         with pytest.raises(StoreUnavailable, match="CorruptError"):
             call(damaged)
     damaged.close()
     path.write_bytes(healthy)
-    sound = SQLiteStore(path, MAX_DELIVERIES, made=True)
+    sound = SQLiteStore(path, MAX_DELIVERIES, create=False)
     assert count(sound) == 50
     sound.close()
 

@@ -129,10 +129,10 @@ class DynamoDBInboxes:
         if not is_new and not (replace and self._change(tenant_id, inbox)):
             there = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
             if there is None:
-                raise TooManyInboxes(f"A tenant has at most {MAX_INBOXES} inboxes.")
+                raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
             if not replace and "closing" not in there:
                 raise InboxExists(inbox.name)
-            raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
+            raise InboxClosing(f"The inbox {inbox.name} is still being deleted.")
         self._definitions.wait_until_known()
         return is_new
 

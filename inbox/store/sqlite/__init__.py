@@ -11,15 +11,15 @@ from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
 from inbox.store.sqlite.inboxes import SQLiteInboxes
 from inbox.store.sqlite.keys import SQLiteKeys
-from inbox.store.sqlite.leases import Settling
+from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.tenants import SQLiteTenants
 
 
 class SQLiteStore:
-    """Opening creates the file, and migrates one of an earlier release unless `upgrade` is False.
+    """Creates the file if it is missing, and migrates one of an earlier release unless `upgrade` is False.
 
-    With `made` it does neither, and a file that is missing or of an earlier release fails at the first use. The
-    processes of a service share `clock`, and `needed_disk_bytes`, so that `check` has the same result in all of them.
+    Without `create` it does neither. Then a missing file, or one of an earlier release, raises StoreUnavailable at the
+    first use. The processes of a service share `clock` and `needed_disk_bytes`.
     """
 
     def __init__(
@@ -27,24 +27,24 @@ class SQLiteStore:
         path: Path,
         max_deliveries: int,
         *,
-        made: bool = False,
+        create: bool = True,
         upgrade: bool = True,
         clock: Clock | None = None,
         needed_disk_bytes: SharedInteger | None = None,
     ) -> None:
         self._database = Database(path, needed_disk_bytes)
-        if not made:
-            self._database.make(upgrade=upgrade)
-        settling = Settling(self._database, max_deliveries)
-        self.events = SQLiteEvents(self._database, settling)
-        self.counters = SQLiteCounters(self._database, settling)
+        if create:
+            self._database.create(upgrade=upgrade)
+        leases = Leases(self._database, max_deliveries)
+        self.events = SQLiteEvents(self._database, leases)
+        self.counters = SQLiteCounters(self._database, leases)
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)
         self.now_ms = (clock or Clock()).now_ms
 
     def init(self) -> None:
-        """Opening it has done so."""
+        """Does nothing: the constructor has done it."""
 
     def check(self) -> None:
         self._database.check()

@@ -1,8 +1,8 @@
-"""Notices which inboxes have got events to claim.
+"""Finds inboxes that have events to claim, for waiting polls.
 
-While nothing is written, a look costs one pragma. After a write it reads only what was written: new events by their
-numbers, releases and replays from `reopened_inboxes`. No row is written when a lease or a delay ends, so a
-watch remembers the next end of each inbox, and examines all inboxes once a second for leases made since.
+While nothing is written, a check costs one pragma. After a write it reads only what was written: new events by seq,
+releases and replays from `reopened_inboxes`. No row is written when a lease or a delay ends, so a watch remembers the
+next end of each inbox, and examines all inboxes once a second for leases created since.
 """
 
 import math
@@ -15,11 +15,11 @@ import apsw
 from inbox.domain import exact_json
 from inbox.domain.events import InboxKey
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.errors import PASSING, unavailable
+from inbox.store.sqlite.errors import TEMPORARY, unavailable
 from inbox.store.sqlite.rows import seconds
 
 _EXAMINE_ALL_EVERY_MS = 1_000
-# About 10 ms of reading. After a larger import, the next looks go on.
+# About 10 ms of reading. After a larger import, the next checks continue.
 _MAX_NEW_EVENTS = 10_000
 
 _DATA_VERSION = "PRAGMA data_version"
@@ -38,7 +38,7 @@ _HAS_UNDELIVERED = """
             WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox
             AND status = 'undelivered' AND expires_at_s > :now_s)"""
 
-# The table is small enough for the page cache. The index has its entries of each inbox on another page.
+# The table is small enough for the page cache. In the index, each inbox has its entries on another page.
 _HAS_BACKLOG = """
     EXISTS (SELECT 1 FROM backlog
             WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox AND undelivered > 0)"""
@@ -66,7 +66,7 @@ _EXAMINE_ALL = _examination(f"{_HAS_BACKLOG} AND {_HAS_UNDELIVERED}")
 
 
 class _Numbers(NamedTuple):
-    """The newest event and the newest row of `reopened_inboxes` that a look has read."""
+    """The newest event and the newest row of `reopened_inboxes` that a check has read."""
 
     seq: int
     reopened: int
@@ -77,33 +77,33 @@ class SQLiteArrivals:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # Not a pooled one: `data_version` compares with what this connection has seen before.
+        # A connection of its own: `data_version` tells what others have written since its last read.
         self._connection: apsw.Connection | None = None
-        self._forget()
+        self._reset()
 
     def check(self, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
         if not waiting:
-            self._forget()
+            self._reset()
             return set()
         try:
-            return self._look(self._connected(), waiting, now_ms)
+            return self._check(self._connect(), waiting, now_ms)
         except Exception as error:
             self.close()
-            if isinstance(error, PASSING):
+            if isinstance(error, TEMPORARY):
                 raise unavailable(error) from error
             raise
 
     def check_soon(self, tenant_ids: Collection[str]) -> None:
-        """Does nothing: the next look reads what was written, by whichever process."""
+        """Does nothing: the next check finds what any process has written."""
 
     def close(self) -> None:
-        self._forget()
+        self._reset()
         if self._connection is not None:
             self._database.discard(self._connection)
             self._connection = None
 
-    def _forget(self) -> None:
-        """The next look examines each inbox."""
+    def _reset(self) -> None:
+        """Makes the next check examine each inbox."""
         self._known: frozenset[InboxKey] = frozenset()
         self._version: int | None = None
         self._numbers: _Numbers | None = None
@@ -112,22 +112,22 @@ class SQLiteArrivals:
         self._examined_all_at_ms = 0
         self._may_have_more = False
 
-    def _connected(self) -> apsw.Connection:
+    def _connect(self) -> apsw.Connection:
         if self._connection is not None and not self._database.is_in_place(self._connection):
             self.close()
         self._connection = self._connection or self._database.connect()
         return self._connection
 
-    def _look(self, connection: apsw.Connection, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
-        # Everything is read after the version: what is written meanwhile shows at the next look.
+    def _check(self, connection: apsw.Connection, waiting: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
+        # Read before everything else, so that the next check finds what is written meanwhile.
         version: int = connection.execute(_DATA_VERSION).get
         found: set[InboxKey] = set()
         if version != self._version:
             self._version, self._may_have_more = version, True
-            found |= self._read_news(connection, now_ms) & waiting
+            found |= self._read_new(connection, now_ms) & waiting
         if not self._known:
             self._examined_all_at_ms = now_ms
-        # A set of 5,000 takes 0.1 ms to compare, so an unchanged one is told by its identity.
+        # Comparing sets of 5,000 takes 0.1 ms; an unchanged set is the same object.
         to_examine: set[InboxKey] = set() if waiting is self._known else set(waiting - self._known)
         self._known = waiting
         if self._may_have_more and not 0 <= now_ms - self._examined_all_at_ms < _EXAMINE_ALL_EVERY_MS:
@@ -135,32 +135,32 @@ class SQLiteArrivals:
             self._ends_ms, self._next_end_ms = {}, math.inf
             found |= self._examine(connection, _EXAMINE_ALL, waiting, now_ms)
         if now_ms >= self._next_end_ms:
-            to_examine |= self._ended(now_ms) & waiting
+            to_examine |= self._pop_ended(now_ms) & waiting
         if to_examine:
             found |= self._examine(connection, _EXAMINE, to_examine, now_ms)
         # An event that no poll has claimed after a second is reported again.
         self._may_have_more = self._may_have_more or bool(found)
         return found
 
-    def _read_news(self, connection: apsw.Connection, now_ms: int) -> set[InboxKey]:
-        """Returns the inboxes that got events since the last look; none at the first one, which examines them all."""
+    def _read_new(self, connection: apsw.Connection, now_ms: int) -> set[InboxKey]:
+        """Returns the inboxes that got events since the last check; none at the first one, which examines them all."""
         newest = _Numbers(*connection.execute(_NEWEST).get)
         known = self._numbers or newest
         if newest.seq > known.seq + _MAX_NEW_EVENTS:
             newest = newest._replace(seq=known.seq + _MAX_NEW_EVENTS)
-            # Makes the next look read on.
+            # Makes the next check continue.
             self._version = None
         self._numbers = newest
         found: set[InboxKey] = set()
         if newest.seq > known.seq:
-            place = {"known": known.seq, "newest": newest.seq, "now_s": seconds(now_ms)}
-            found.update(connection.execute(_NEW_EVENTS, place))
+            parameters = {"known": known.seq, "newest": newest.seq, "now_s": seconds(now_ms)}
+            found.update(connection.execute(_NEW_EVENTS, parameters))
         if newest.reopened > known.reopened:
             found.update(connection.execute(_REOPENED, {"known": known.reopened, "newest": newest.reopened}))
         return found
 
-    def _ended(self, now_ms: int) -> set[InboxKey]:
-        """Forgets the ends that are over, and returns their inboxes, of which some may not wait any more."""
+    def _pop_ended(self, now_ms: int) -> set[InboxKey]:
+        """Removes the ends that have passed. Returns their inboxes, some of which may not wait any more."""
         ended = {key for key, end_ms in self._ends_ms.items() if end_ms <= now_ms}
         for key in ended:
             del self._ends_ms[key]
@@ -170,9 +170,9 @@ class SQLiteArrivals:
     def _examine(
         self, connection: apsw.Connection, statement: str, inboxes: AbstractSet[InboxKey], now_ms: int
     ) -> set[InboxKey]:
-        """Returns the inboxes that have an event to claim, and notes when the next lease or delay of each one ends."""
-        place = {"inboxes": exact_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
-        rows: list[Row] = connection.execute(statement, place).fetchall()
+        """Returns the inboxes that have an event to claim. Records when the next lease or delay of each inbox ends."""
+        parameters = {"inboxes": exact_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
+        rows: list[Row] = connection.execute(statement, parameters).fetchall()
         for tenant_id, inbox, _, end_ms in rows:
             if end_ms is not None:
                 self._ends_ms[tenant_id, inbox] = end_ms

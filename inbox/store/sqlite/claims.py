@@ -1,4 +1,4 @@
-"""Peeks and claims of undelivered events, and claims that a client repeats."""
+"""Polls: which undelivered events a peek or a claim returns, and claims that a client repeats."""
 
 import json
 import uuid
@@ -13,62 +13,14 @@ from inbox.domain import exact_json, stats
 from inbox.domain.events import ATTEMPT_MS, Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite.count_updates import count_each
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.leases import RUN_OUT, Settling
-from inbox.store.sqlite.rows import COLUMNS, as_stored, fitting, seconds
-
-KNOWN_ATTEMPT = f"""
-    SELECT claim_ids, seqs FROM attempts
-    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt AND at_ms > :now_ms - {ATTEMPT_MS}"""
-
-_REMEMBER = """
-    INSERT OR REPLACE INTO attempts (tenant_id, inbox, attempt, at_ms, claim_ids, seqs)
-    VALUES (:tenant_id, :inbox, :attempt, :now_ms, :claim_ids, :seqs)"""
-
-_ADD_CLAIM = """
-    UPDATE attempts SET claim_ids = :claim_ids
-    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt"""
-
-_PURGE_ATTEMPTS = f"""
-    DELETE FROM attempts WHERE (tenant_id, inbox, attempt) IN (
-        SELECT tenant_id, inbox, attempt FROM attempts WHERE at_ms <= ? - {ATTEMPT_MS} LIMIT ?)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """The rows that the first claim took, and the ids of that claim and of those that took some of them anew."""
-
-    claim_ids: list[str]
-    seqs: list[int]
-
-
-def find_attempt(connection: apsw.Connection, place: dict[str, Any]) -> Attempt | None:
-    found = connection.execute(KNOWN_ATTEMPT, place).fetchone()
-    return Attempt(*map(json.loads, found)) if found else None
-
-
-def remember_attempt(connection: apsw.Connection, place: dict[str, Any], attempt: Attempt) -> None:
-    connection.execute(
-        _REMEMBER, {**place, "claim_ids": json.dumps(attempt.claim_ids), "seqs": json.dumps(attempt.seqs)}
-    )
-
-
-def add_claim(connection: apsw.Connection, place: dict[str, Any], attempt: Attempt, claim_id: str) -> None:
-    connection.execute(_ADD_CLAIM, {**place, "claim_ids": json.dumps([*attempt.claim_ids, claim_id])})
-
-
-def purge_attempts(connection: apsw.Connection, now_ms: int, limit: int) -> int:
-    connection.execute(_PURGE_ATTEMPTS, (now_ms, limit))
-    return connection.changes()
-
+from inbox.store.sqlite.leases import EXPIRED, Leases
+from inbox.store.sqlite.rows import COLUMNS, fit_page, seconds, stored_event
 
 _ELIGIBLE = """
     FROM events INDEXED BY events_by_status
     WHERE tenant_id = :tenant_id AND inbox = :inbox AND status = 'undelivered' AND expires_at_s > :now_s"""
 
-_ANY_ELIGIBLE = f"SELECT EXISTS (SELECT 1 {_ELIGIBLE})"
-
-_ANYTHING_TO_DO = f"""
-    SELECT EXISTS (SELECT 1 {_ELIGIBLE}) OR EXISTS ({RUN_OUT}) OR EXISTS ({KNOWN_ATTEMPT})"""
+_HAS_ELIGIBLE = f"SELECT EXISTS (SELECT 1 {_ELIGIBLE})"
 
 _PEEK = {
     Order.OLDEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY seq",
@@ -77,32 +29,58 @@ _PEEK = {
 
 _OLDEST = f"SELECT seq, octet_length(payload) {_ELIGIBLE} ORDER BY seq"
 
-_TAKE = """
+_CLAIM = """
     UPDATE events SET
         status = :status, deliveries = deliveries + 1, delivered_at_ms = :delivered_at_ms,
         claim_id = :claim_id, until_ms = :until_ms
     WHERE seq IN (SELECT value FROM json_each(:seqs)) RETURNING event_type"""
 
-_FIRST_ANSWER = """
+_CLAIMED = f"SELECT {COLUMNS} FROM events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+
+_ATTEMPT = f"""
+    SELECT claim_ids, seqs FROM attempts
+    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt AND at_ms > :now_ms - {ATTEMPT_MS}"""
+
+_INSERT_ATTEMPT = """
+    INSERT OR REPLACE INTO attempts (tenant_id, inbox, attempt, at_ms, claim_ids, seqs)
+    VALUES (:tenant_id, :inbox, :attempt, :now_ms, :claim_ids, :seqs)"""
+
+_UPDATE_ATTEMPT = """
+    UPDATE attempts SET claim_ids = :claim_ids
+    WHERE tenant_id = :tenant_id AND inbox = :inbox AND attempt = :attempt"""
+
+_PURGE_ATTEMPTS = f"""
+    DELETE FROM attempts WHERE (tenant_id, inbox, attempt) IN (
+        SELECT tenant_id, inbox, attempt FROM attempts WHERE at_ms <= ? - {ATTEMPT_MS} LIMIT ?)"""
+
+_OF_ATTEMPT = """
     SELECT seq, status, claim_id FROM events
     WHERE seq IN (SELECT value FROM json_each(:seqs)) AND expires_at_s > :now_s"""
 
-_THESE = f"SELECT {COLUMNS} FROM events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+_NEEDS_WRITE = f"SELECT EXISTS (SELECT 1 {_ELIGIBLE}) OR EXISTS ({EXPIRED}) OR EXISTS ({_ATTEMPT})"
 
-_Taken = tuple[list[Row], bool]
-"""The rows, and whether there are more."""
+_ClaimedRows = tuple[list[Row], bool]
+"""The rows, and True if there are more."""
 
 
-class Claiming:
-    def __init__(self, database: Database, settling: Settling) -> None:
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """The events of the first claim, and the IDs of that claim and of those that repeated it."""
+
+    claim_ids: list[str]
+    seqs: list[int]
+
+
+class Claims:
+    def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
-        self._settling = settling
+        self._leases = leases
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
-        self._settling.before_reading(tenant_id, inbox, now_ms)
-        place = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
-        rows, more = self._database.scan(_PEEK[order], place, lambda rows: fitting(rows, size))
-        return Page([as_stored(row) for row in rows], more)
+        self._leases.expire(tenant_id, inbox, now_ms)
+        parameters = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
+        rows, more = self._database.scan(_PEEK[order], parameters, lambda rows: fit_page(rows, size))
+        return Page([stored_event(row) for row in rows], more)
 
     def claim(
         self,
@@ -110,70 +88,80 @@ class Claiming:
         inbox: str,
         size: PageSize,
         now_ms: int,
-        lease_until_ms: int | None,
-        attempt: str | None,
+        lease_until_ms: int | None = None,
+        attempt: str | None = None,
     ) -> Page:
-        place = {
+        parameters = {
             "tenant_id": tenant_id,
             "inbox": inbox,
             "attempt": None if attempt is None else attempt_digest(attempt),
             "now_ms": now_ms,
             "now_s": seconds(now_ms),
-        }
-        # Most polls find nothing, and finding nothing needs no write lock.
-        if not self._database.read(_ANYTHING_TO_DO, place)[0][0]:
-            return Page([], more=False)
-        hands = {
             "status": Status.DELIVERED if lease_until_ms is None else Status.LEASED,
             "delivered_at_ms": now_ms if lease_until_ms is None else None,
             "claim_id": uuid.uuid4().hex,
             "until_ms": lease_until_ms,
         }
+        # Most polls find nothing, and finding nothing needs no write lock.
+        if not self._database.read(_NEEDS_WRITE, parameters)[0][0]:
+            return Page([], more=False)
 
-        def act(connection: apsw.Connection) -> _Taken:
-            first = find_attempt(connection, place) if attempt is not None else None
-            return _claim(connection, place, hands, size) if first is None else _again(connection, place, hands, first)
+        def transaction(connection: apsw.Connection) -> _ClaimedRows:
+            first = None if attempt is None else _find_attempt(connection, parameters)
+            return _claim(connection, parameters, size) if first is None else _repeat(connection, parameters, first)
 
-        rows, more = self._settling.write(tenant_id, inbox, now_ms, act)
-        # Only now, when nobody waits for the database any more.
-        return Page([as_stored(row) for row in rows], more)
-
-
-def _claim(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], size: PageSize) -> _Taken:
-    with closing(connection.execute(_OLDEST, place)) as rows:
-        fit, more = fitting(rows, size)
-    seqs = [row[0] for row in fit]
-    _take(connection, place, hands, seqs)
-    if seqs and place["attempt"] is not None:
-        remember_attempt(connection, place, Attempt([hands["claim_id"]], seqs))
-    return _these(connection, seqs), more
+        rows, more = self._leases.expire_and_write(tenant_id, inbox, now_ms, transaction)
+        # Outside of the transaction, so that no other thread waits for it.
+        return Page([stored_event(row) for row in rows], more)
 
 
-def _again(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], first: Attempt) -> _Taken:
-    rows: list[Row] = connection.execute(_FIRST_ANSWER, {**place, "seqs": _json(first.seqs)}).fetchall()
-    kept = [
+def _claim(connection: apsw.Connection, parameters: dict[str, Any], size: PageSize) -> _ClaimedRows:
+    with closing(connection.execute(_OLDEST, parameters)) as rows:
+        page, more = fit_page(rows, size)
+    seqs = [row[0] for row in page]
+    _mark(connection, parameters, seqs)
+    if seqs and parameters["attempt"] is not None:
+        claim_ids = json.dumps([parameters["claim_id"]])
+        connection.execute(_INSERT_ATTEMPT, {**parameters, "claim_ids": claim_ids, "seqs": json.dumps(seqs)})
+    return _rows(connection, seqs), more
+
+
+def _repeat(connection: apsw.Connection, parameters: dict[str, Any], first: _Attempt) -> _ClaimedRows:
+    rows: list[Row] = connection.execute(_OF_ATTEMPT, {**parameters, "seqs": _json(first.seqs)}).fetchall()
+    unchanged = [
         seq
         for seq, status, claim_id in rows
         if status in (Status.LEASED, Status.DELIVERED) and claim_id in first.claim_ids
     ]
-    anew = [seq for seq, status, _ in rows if status == Status.UNDELIVERED]
-    if anew:
-        _take(connection, place, hands, anew)
-        add_claim(connection, place, first, hands["claim_id"])
-    more = connection.execute(_ANY_ELIGIBLE, place).fetchone() == (True,)
-    return _these(connection, [*kept, *anew]), more
+    undelivered = [seq for seq, status, _ in rows if status == Status.UNDELIVERED]
+    if undelivered:
+        _mark(connection, parameters, undelivered)
+        claim_ids = json.dumps([*first.claim_ids, parameters["claim_id"]])
+        connection.execute(_UPDATE_ATTEMPT, {**parameters, "claim_ids": claim_ids})
+    more = connection.execute(_HAS_ELIGIBLE, parameters).fetchone() == (True,)
+    return _rows(connection, [*unchanged, *undelivered]), more
 
 
-def _take(connection: apsw.Connection, place: dict[str, Any], hands: dict[str, Any], seqs: Sequence[int]) -> None:
-    taken: list[Row] = connection.execute(_TAKE, {**hands, "seqs": _json(seqs)}).fetchall()
-    outcome = stats.LEASED if hands["status"] is Status.LEASED else stats.DELIVERED
-    count_each(connection, place["tenant_id"], place["inbox"], place["now_ms"], taken, outcome, -1)
+def _mark(connection: apsw.Connection, parameters: dict[str, Any], seqs: Sequence[int]) -> None:
+    claimed: list[Row] = connection.execute(_CLAIM, {**parameters, "seqs": _json(seqs)}).fetchall()
+    counts = stats.LEASED if parameters["status"] is Status.LEASED else stats.DELIVERED
+    count_each(connection, parameters["tenant_id"], parameters["inbox"], parameters["now_ms"], claimed, counts, -1)
+
+
+def _rows(connection: apsw.Connection, seqs: Sequence[int]) -> list[Row]:
+    rows: list[Row] = connection.execute(_CLAIMED, (_json(seqs),)).fetchall()
+    return rows
+
+
+def _find_attempt(connection: apsw.Connection, parameters: dict[str, Any]) -> _Attempt | None:
+    row = connection.execute(_ATTEMPT, parameters).fetchone()
+    return _Attempt(*map(json.loads, row)) if row else None
+
+
+def purge_attempts(connection: apsw.Connection, now_ms: int, limit: int) -> int:
+    connection.execute(_PURGE_ATTEMPTS, (now_ms, limit))
+    return connection.changes()
 
 
 def _json(seqs: Sequence[int]) -> str:
     return exact_json.dump(seqs).decode()
-
-
-def _these(connection: apsw.Connection, seqs: Sequence[int]) -> list[Row]:
-    rows: list[Row] = connection.execute(_THESE, (_json(seqs),)).fetchall()
-    return rows

@@ -1,4 +1,4 @@
-"""Counting what becomes of events, in the transaction in which it becomes of them."""
+"""Updates the statistics of inboxes, in the same transaction as the events."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ from inbox.store.sqlite.database import Row
 
 _SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)
 
-_PLACE = "tenant_id = ? AND inbox = ? AND span = ?"
+_OF_INBOX = "tenant_id = ? AND inbox = ? AND span = ?"
 
-_ADD = f"UPDATE counters SET {_SUMS} WHERE {_PLACE} AND start_ms = ? AND event_type = ?"
+_ADD = f"UPDATE counters SET {_SUMS} WHERE {_OF_INBOX} AND start_ms = ? AND event_type = ?"
 
-_HAS_MANY_TYPES = f"SELECT count(*) >= {MAX_TYPES} FROM counters WHERE {_PLACE} AND start_ms = ?"
+_HAS_MAX_TYPES = f"SELECT count(*) >= {MAX_TYPES} FROM counters WHERE {_OF_INBOX} AND start_ms = ?"
 
-_BEGIN = """
+_INSERT = """
     INSERT INTO counters (tenant_id, inbox, span, start_ms, event_type) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING"""
 
-_FORGET = f"DELETE FROM counters WHERE {_PLACE} AND start_ms < ?"
+_DELETE_OLD = f"DELETE FROM counters WHERE {_OF_INBOX} AND start_ms < ?"
 
 _ADD_UNDELIVERED = """
     INSERT INTO backlog (tenant_id, inbox, undelivered) VALUES (?, ?, ?)
@@ -43,31 +43,32 @@ def count_each(
     tenant_id: str,
     inbox: str,
     at_ms: int,
-    changed: Iterable[Row],
+    event_types: Iterable[Row],
     counts: Counts,
     undelivered: int,
 ) -> None:
-    """The same has happened to all of them; each row holds an event's type."""
+    """Counts the same change for several events. Each row holds the type of one event."""
     changes = CountChanges()
-    for (event_type,), number in Counter(changed).items():
+    for (event_type,), number in Counter(event_types).items():
         changes.add(inbox, event_type, counts.times(number), undelivered * number)
     count(connection, tenant_id, at_ms, changes)
 
 
-def count_gone(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
-    """Rows that begin with tenant, inbox and status, of events that were deleted."""
+def count_deleted(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
+    """Takes rows that begin with tenant ID, inbox and status of a deleted event."""
     fewer = Counter((tenant_id, inbox) for tenant_id, inbox, status, *_ in deleted if status == Status.UNDELIVERED)
-    for whose, number in fewer.items():
-        connection.execute(_ADD_UNDELIVERED, (*whose, -number))
+    for inbox_key, number in fewer.items():
+        connection.execute(_ADD_UNDELIVERED, (*inbox_key, -number))
 
 
-def add(connection: apsw.Connection, place: tuple[str, str, Span, int], event_type: str | None, counts: Counts) -> None:
-    its_type = event_type or ""
-    connection.execute(_ADD, (*counts, *place, its_type))
+def add(connection: apsw.Connection, key: tuple[str, str, Span, int], event_type: str | None, counts: Counts) -> None:
+    """Adds to the counts of one hour or day. `key` is tenant ID, inbox, span and start."""
+    counted_type = event_type or ""
+    connection.execute(_ADD, (*counts, *key, counted_type))
     if connection.changes() == 0:
-        *whose, span, start_ms = place
-        connection.execute(_FORGET, (*whose, span, start_ms - span.kept_ms))
-        if connection.execute(_HAS_MANY_TYPES, place).fetchone() == (True,):
-            its_type = OTHER_TYPES
-        connection.execute(_BEGIN, (*place, its_type))
-        connection.execute(_ADD, (*counts, *place, its_type))
+        *inbox_key, span, start_ms = key
+        connection.execute(_DELETE_OLD, (*inbox_key, span, start_ms - span.kept_ms))
+        if connection.execute(_HAS_MAX_TYPES, key).fetchone() == (True,):
+            counted_type = OTHER_TYPES
+        connection.execute(_INSERT, (*key, counted_type))
+        connection.execute(_ADD, (*counts, *key, counted_type))

@@ -1,25 +1,25 @@
-"""The counters in SQLite: read, and made again from the events."""
+"""The statistics of inboxes: read, and recomputed from the stored events."""
 
 import apsw
 
 from inbox.domain.stats import NO_COUNTS, Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.sqlite.count_updates import add
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.leases import Settling
+from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.rows import seconds
 
 _MAX_EXPIRED = 10_000
 
 _COUNTS = ", ".join(Counts._fields)
 
-_READ = f"""
+_LIST = f"""
     SELECT start_ms, event_type, {_COUNTS} FROM counters
     WHERE tenant_id = ? AND inbox = ? AND span = ? AND start_ms >= ?"""
 
 _IS_UNDELIVERED = "tenant_id = :tenant_id AND inbox = :inbox AND status = 'undelivered'"
 
-# Purging comes round once a minute, and what has expired is not undelivered any more. After a long time without it
-# there may be millions, which are not worth the wait.
+# Expired events count as undelivered until they are purged, once a minute. There may be millions after a long time
+# without a purge, so only some of them are subtracted.
 _UNDELIVERED = f"""
     SELECT
         coalesce((SELECT undelivered FROM backlog WHERE tenant_id = :tenant_id AND inbox = :inbox), 0)
@@ -30,10 +30,10 @@ _UNDELIVERED = f"""
 
 _ALL_OF_TENANT = f"SELECT inbox, span, start_ms, event_type, {_COUNTS} FROM counters WHERE tenant_id = ?"
 
-_ZERO = "UPDATE counters SET received = 0, delivered = 0, bytes = 0 WHERE tenant_id = ? AND span = ? AND start_ms >= ?"
+_RESET = "UPDATE counters SET received = 0, delivered = 0, bytes = 0 WHERE tenant_id = ? AND span = ? AND start_ms >= ?"
 
-# By the hour, which days are made of as well.
-_TOLD_BY_EVENTS = f"""
+# By hour; days are summed up from hours.
+_COUNT_EVENTS = f"""
     SELECT inbox, event_type, timestamp_ms / {Span.HOUR.ms} * {Span.HOUR.ms}, count(*), 0, sum(octet_length(payload))
     FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s GROUP BY 1, 2, 3
     UNION ALL
@@ -41,11 +41,11 @@ _TOLD_BY_EVENTS = f"""
     FROM events WHERE tenant_id = :tenant_id AND expires_at_s > :now_s AND status = 'delivered'
     AND delivered_at_ms IS NOT NULL GROUP BY 1, 2, 3"""
 
-_FORGET_ZEROS = f"DELETE FROM counters WHERE tenant_id = ? AND max({_COUNTS}) = 0"
+_DELETE_ZEROS = f"DELETE FROM counters WHERE tenant_id = ? AND max({_COUNTS}) = 0"
 
 _BACKLOG = "SELECT inbox, undelivered FROM backlog WHERE tenant_id = ? AND undelivered <> 0"
 
-_FORGET_BACKLOG = "DELETE FROM backlog WHERE tenant_id = ?"
+_DELETE_BACKLOG = "DELETE FROM backlog WHERE tenant_id = ?"
 
 _COUNT_BACKLOG = """
     INSERT INTO backlog (tenant_id, inbox, undelivered)
@@ -53,46 +53,47 @@ _COUNT_BACKLOG = """
 
 
 class SQLiteCounters:
-    def __init__(self, database: Database, settling: Settling) -> None:
+    def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
-        self._settling = settling
+        self._leases = leases
 
     def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
             SpanCounts(start_ms, event_type or None, Counts(*counts))
-            for start_ms, event_type, *counts in self._database.read(_READ, (tenant_id, inbox, span, since_ms))
+            for start_ms, event_type, *counts in self._database.read(_LIST, (tenant_id, inbox, span, since_ms))
         ]
 
     def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> UndeliveredSummary:
-        self._settling.before_reading(tenant_id, inbox, now_ms)
-        place = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
-        return UndeliveredSummary(*self._database.read(_UNDELIVERED, place)[0])
+        self._leases.expire(tenant_id, inbox, now_ms)
+        parameters = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
+        return UndeliveredSummary(*self._database.read(_UNDELIVERED, parameters)[0])
 
     def flush(self, at_once: bool = True) -> None:
-        """Nothing waits: it is counted where it happens."""
+        """Does nothing: counts are written with the events."""
 
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
-        moment = {"tenant_id": tenant_id, "now_s": seconds(now_ms)}
+        parameters = {"tenant_id": tenant_id, "now_s": seconds(now_ms)}
         since = {span: max(since_ms, now_ms - span.kept_ms) for span in Span}
 
-        def act(connection: apsw.Connection) -> int:
+        def transaction(connection: apsw.Connection) -> int:
             before = _all_of_tenant(connection, tenant_id)
-            told: list[Row] = connection.execute(_TOLD_BY_EVENTS, moment).fetchall()
+            hours: list[Row] = connection.execute(_COUNT_EVENTS, parameters).fetchall()
             for span in Span:
-                connection.execute(_ZERO, (tenant_id, span, since[span]))
-                for inbox, event_type, at_ms, received, delivered, size in told:
-                    if span.start_ms(at_ms) >= since[span]:
-                        counts = Counts(received=received, delivered=delivered, bytes=size)
-                        add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
-            connection.execute(_FORGET_ZEROS, (tenant_id,))
+                connection.execute(_RESET, (tenant_id, span, since[span]))
+                for inbox, event_type, hour_ms, received, delivered, payload_bytes in hours:
+                    if span.start_ms(hour_ms) >= since[span]:
+                        counts = Counts(received=received, delivered=delivered, bytes=payload_bytes)
+                        add(connection, (tenant_id, inbox, span, span.start_ms(hour_ms)), event_type, counts)
+            connection.execute(_DELETE_ZEROS, (tenant_id,))
             after = _all_of_tenant(connection, tenant_id)
-            pairs = [
-                (before.get(place, NO_COUNTS), after.get(place, NO_COUNTS)) for place in before.keys() | after.keys()
-            ]
-            others = sum(one != other for pair in pairs for one, other in zip(*pair, strict=True))
-            return others + _recount_backlog(connection, tenant_id)
+            changed = sum(
+                old != new
+                for key in before.keys() | after.keys()
+                for old, new in zip(before.get(key, NO_COUNTS), after.get(key, NO_COUNTS), strict=True)
+            )
+            return changed + _recount_backlog(connection, tenant_id)
 
-        return self._database.write(act)
+        return self._database.write(transaction)
 
 
 def _all_of_tenant(connection: apsw.Connection, tenant_id: str) -> dict[Row, Counts]:
@@ -102,7 +103,7 @@ def _all_of_tenant(connection: apsw.Connection, tenant_id: str) -> dict[Row, Cou
 
 def _recount_backlog(connection: apsw.Connection, tenant_id: str) -> int:
     before: list[Row] = connection.execute(_BACKLOG, (tenant_id,)).fetchall()
-    connection.execute(_FORGET_BACKLOG, (tenant_id,))
+    connection.execute(_DELETE_BACKLOG, (tenant_id,))
     connection.execute(_COUNT_BACKLOG, (tenant_id,))
     after: list[Row] = connection.execute(_BACKLOG, (tenant_id,)).fetchall()
     return len({inbox for inbox, _ in set(before) ^ set(after)})

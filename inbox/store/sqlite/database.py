@@ -1,4 +1,4 @@
-"""One SQLite file: how it is opened, read from any thread, and written by one."""
+"""One SQLite file: opened on first use, read from any thread, written through a group commit."""
 
 import ctypes
 import threading
@@ -14,10 +14,10 @@ import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.shared_integer import SharedInteger
-from inbox.store.sqlite.disk_space import DiskRoom
-from inbox.store.sqlite.errors import BROKEN, PASSING, unavailable
+from inbox.store.sqlite.disk_space import DiskSpace
+from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
 from inbox.store.sqlite.files import real_path, refuse_empty, refuse_leftovers
-from inbox.store.sqlite.group_commit import Act, GroupCommit, T
+from inbox.store.sqlite.group_commit import GroupCommit, T, Transaction
 from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
 
 Row = tuple[Any, ...]
@@ -29,33 +29,33 @@ _WRITER_CACHE_KIB = 4_000
 
 
 class Database:
-    """Connects on first use, and anew after a connection broke. One that crosses a fork corrupts the file."""
+    """Reconnects after a connection broke. Do not use it across a fork: SQLite would corrupt the file."""
 
     def __init__(self, path: Path, needed_disk_bytes: SharedInteger | None = None) -> None:
         self._path = real_path(path)
-        self._room = DiskRoom(self._path, needed_disk_bytes or SharedInteger())
-        self._open_mutex = threading.Lock()
-        self._open: set[apsw.Connection] = set()
+        self._disk_space = DiskSpace(self._path, needed_disk_bytes or SharedInteger())
+        self._connections_mutex = threading.Lock()
+        self._connections: set[apsw.Connection] = set()
         self._idle_readers: deque[apsw.Connection] = deque()
-        self._writer = GroupCommit(self, self._room)
+        self._writer = GroupCommit(self, self._disk_space)
 
-    def make(self, *, upgrade: bool = True) -> None:
-        """Creates the file if it is missing, and its schema.
+    def create(self, *, upgrade: bool = True) -> None:
+        """Creates the file and its schema if they are missing, and migrates a file of an earlier release.
 
-        With `upgrade` it also migrates a file of an earlier release, which otherwise is a StoreUnavailable.
+        Without `upgrade`, raises StoreUnavailable for a file of an earlier release.
         """
         try:
             refuse_leftovers(self._path)
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Payloads are nobody else's business on this machine; SQLite gives its other files the same mode.
+            # Keeps payloads from other users of the machine. SQLite gives the companions the same mode.
             self._path.touch(mode=0o600)
             # Again: a restore may just have moved the file, so that this is a new one.
             refuse_leftovers(self._path)
-            with closing(self._connection()) as connection:
+            with closing(self._open()) as connection:
                 if not upgrade:
                     check_not_older(connection)
-                # Turning the log on takes an exclusive lock that no busy handler waits for.
-                _retrying(lambda: connection.pragma("journal_mode", "wal"))
+                # Enabling the log takes an exclusive lock that no busy handler waits for.
+                _retry_while_locked(lambda: connection.pragma("journal_mode", "wal"))
                 migrate(connection)
         except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"{self._path} cannot be opened as a database ({type(error).__name__}).") from error
@@ -63,63 +63,63 @@ class Database:
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         return self.scan(sql, parameters, list)
 
-    def scan(self, sql: str, parameters: Parameters, take: Callable[[Iterable[Row]], T]) -> T:
-        """What `take` makes of the rows. Those that it does not ask for are not read."""
+    def scan(self, sql: str, parameters: Parameters, consume: Callable[[Iterable[Row]], T]) -> T:
+        """Returns the result of `consume`. Only the rows that it iterates over are read."""
         try:
             with self._reader() as connection, closing(connection.execute(sql, parameters)) as rows:
-                return take(rows)
-        except PASSING as error:
+                return consume(rows)
+        except TEMPORARY as error:
             raise unavailable(error) from error
 
-    def write(self, act: Act[T]) -> T:
-        return self._writer.run(act)
+    def write(self, transaction: Transaction[T]) -> T:
+        return self._writer.run(transaction)
 
     def delete(self, delete_rows: Callable[[int, apsw.Connection], int], limit: int) -> int:
         """Deletes up to `limit` rows, in several transactions if the disk is too full for the log of a single one."""
-        deleted, at_once = 0, limit
+        deleted, max_rows = 0, limit
         while True:
-            step = min(at_once, limit - deleted)
+            step = min(max_rows, limit - deleted)
             try:
                 last = self.write(partial(delete_rows, step))
             except StoreFull:
                 if step == 1:
                     raise
-                at_once = max(1, step // 10)
+                max_rows = max(1, step // 10)
                 continue
             deleted += last
             if last < step or deleted == limit:
                 return deleted
 
     def check(self) -> None:
-        """Raises StoreUnavailable unless a write succeeds and the disk has room."""
-        self._room.check(self.write(_probe))
+        """Raises StoreUnavailable unless a write succeeds and the disk has space."""
+        self._disk_space.check(self.write(_probe))
 
     def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
         self._writer.on_group = on_batch
 
     def close(self) -> None:
-        for connection in list(self._open):
+        for connection in list(self._connections):
             self.discard(connection)
 
     def connect(self) -> apsw.Connection:
         refuse_empty(self._path)
-        connection = self._connection()
+        connection = self._open()
         try:
             if connection.readonly("main"):
-                raise apsw.ReadOnlyError("the file can only be read")
+                raise apsw.ReadOnlyError("the file is read-only")
             check_schema(connection)
         except BaseException:
             connection.close()
             raise
-        with self._open_mutex:
-            self._open.add(connection)
+        with self._connections_mutex:
+            self._connections.add(connection)
         return connection
 
     def connect_to_write(self) -> apsw.Connection:
         connection = self.connect()
-        # Twice SQLite's own: the ids of a million events are in an index that takes many pages, in no order.
+        # Twice SQLite's default: writes touch pages all over the index of event IDs.
         connection.pragma("cache_size", -_WRITER_CACHE_KIB)
-        self._room.prepare(connection)
+        self._disk_space.prepare(connection)
         return connection
 
     def is_in_place(self, connection: apsw.Connection) -> bool:
@@ -128,21 +128,20 @@ class Database:
         return not has_moved.value
 
     def discard(self, connection: apsw.Connection) -> None:
-        with self._open_mutex:
-            self._open.discard(connection)
+        with self._connections_mutex:
+            self._connections.discard(connection)
         connection.close()
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
-        """A connection for one read: as many are open as there were ever reads at the same time."""
         connection = self._idle_reader() or self.connect()
         try:
             yield connection
-        except BROKEN:
+        except BROKEN_CONNECTION:
             self.discard(connection)
             raise
         finally:
-            if connection in self._open:
+            if connection in self._connections:
                 self._idle_readers.append(connection)
 
     def _idle_reader(self) -> apsw.Connection | None:
@@ -155,12 +154,12 @@ class Database:
                 return connection
             self.discard(connection)
 
-    def _connection(self) -> apsw.Connection:
-        # Without CREATE: where the file has gone, a new and empty one in its place would be a lie.
+    def _open(self) -> apsw.Connection:
+        # Without CREATE: if the file was moved away, a new and empty one must not take its place.
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_handler(_WaitForLock())
-        # FULL syncs the log at every commit, so that a power cut loses nothing that was answered with 201; the
-        # other two make macOS mean it.
+        # FULL syncs the log at every commit, so that a power cut loses no accepted event. The other two make macOS
+        # sync to the disk itself.
         for name, value in (("synchronous", "full"), ("fullfsync", 1), ("checkpoint_fullfsync", 1)):
             connection.pragma(name, value)
         connection.pragma("foreign_keys", 1)
@@ -168,16 +167,16 @@ class Database:
 
 
 def _probe(connection: apsw.Connection) -> int:
-    """Writes a value anew, since only a write shows that the disk is full. Returns the bytes unused in the file."""
+    """Rewrites a value, because only a write detects a full disk. Returns the unused bytes in the file."""
     connection.pragma("user_version", connection.pragma("user_version"))
     unused: int = connection.pragma("freelist_count") * connection.pragma("page_size")
     return unused
 
 
 class _WaitForLock:
-    """Asks again every third of a millisecond, for a few seconds.
+    """Retries every 0.3 ms for a few seconds.
 
-    SQLite's own handler backs off to a tenth of a second, which two busy writers feel as half the throughput.
+    SQLite's own handler backs off to 100 ms, which halves the throughput of two busy writers.
     """
 
     def __init__(self) -> None:
@@ -193,12 +192,12 @@ class _WaitForLock:
         return True
 
 
-def _retrying(act: Callable[[], Any]) -> None:
+def _retry_while_locked(execute: Callable[[], Any]) -> None:
     wait = _WaitForLock()
     tries = 0
     while True:
         try:
-            act()
+            execute()
             return
         except apsw.BusyError:
             if not wait(tries):

@@ -1,8 +1,8 @@
-"""Room on the disk: allocated before each commit, reclaimed when the disk is full.
+"""Disk space: allocated before each commit, reclaimed when the disk is full.
 
-By itself SQLite extends the database file only when a checkpoint copies the write-ahead log into it. On a full disk
-that fails, the log can never start over, and soon not even a DELETE finds room in it (tried on a disk of 24 MiB). So
-the file is extended before the commit: a checkpoint then needs no room, and every write that does not extend the file
+By itself, SQLite extends the database file only when a checkpoint copies the write-ahead log into it. On a full disk
+that fails, the log can never start over, and soon not even a DELETE fits into it (tried on a disk of 24 MiB). So the
+file is extended before the commit. A checkpoint then needs no space, and every write that does not extend the file
 can reuse the log's.
 """
 
@@ -19,15 +19,15 @@ from inbox.store.shared_integer import SharedInteger
 from inbox.store.sqlite.files import WAL, beside
 
 _CHUNK_BYTES = 262_144
-# Without a limit the log keeps the largest size it ever had: one batch that does not fit would take all the room left.
+# Without a limit the log keeps the largest size it ever had: one batch that does not fit would take all space left.
 _MAX_LOG_BYTES = 8 * 1024 * 1024
 
 
-class DiskRoom:
-    """`needed_bytes` is the size of the largest write that failed for lack of room, 0 once there is room for it."""
+class DiskSpace:
+    """`needed_bytes` is the size of the largest write that failed for lack of space, 0 once there is space for it."""
 
     def __init__(self, path: Path, needed_bytes: SharedInteger) -> None:
-        self._file = path
+        self._path = path
         self._needed_bytes = needed_bytes
         self._growth_bytes = 0
 
@@ -42,7 +42,7 @@ class DiskRoom:
         connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, reset=True)
 
     def allocate(self, connection: apsw.Connection) -> None:
-        """Extends the file to what it holds after the open transaction. Raises FullError if the disk is full."""
+        """Extends the file to its size after the open transaction. Raises FullError if the disk is full."""
         size = ctypes.c_int64(connection.pragma("page_count") * connection.pragma("page_size"))
         growth_bytes = size.value - self._file_bytes()
         if growth_bytes <= 0:
@@ -59,14 +59,14 @@ class DiskRoom:
                 self._growth_bytes = growth_bytes
                 raise apsw.FullError("database or disk is full") from error
 
-    def reclaim(self, connection: apsw.Connection, callers: int) -> None:
-        """After a FullError: lets the log start over, so that the next transaction reuses its room.
+    def reclaim(self, connection: apsw.Connection, writes: int) -> None:
+        """After a FullError: lets the log start over, so that the next transaction reuses its space.
 
-        Remembers how much each of the transaction's callers would have needed.
+        Remembers how much each write of the group would have needed.
         """
         pages_written, _ = connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
-        write_bytes = max(pages_written * connection.pragma("page_size"), self._growth_bytes)
-        self._needed_bytes.value = max(self._needed_bytes.value, write_bytes // callers + _CHUNK_BYTES)
+        group_bytes = max(pages_written * connection.pragma("page_size"), self._growth_bytes)
+        self._needed_bytes.value = max(self._needed_bytes.value, group_bytes // writes + _CHUNK_BYTES)
         # Temporary files are often on the same disk. Large transactions write there what a rollback needs.
         connection.pragma("temp_store", "memory")
         # Not RESTART, which would hold the write lock until a backup that reads is done.
@@ -74,27 +74,27 @@ class DiskRoom:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def check(self, unused_bytes: int) -> None:
-        """Raises StoreFull if a write has failed for lack of room and one of its size would fail again.
+        """Raises StoreFull if a write has failed for lack of space and one of its size would fail again.
 
         `unused_bytes` is the size of the file's free pages.
         """
         needed = self._needed_bytes.value
         if not needed:
             return
-        log = beside(self._file, WAL)
+        log = beside(self._path, WAL)
         log_bytes = log.stat().st_size if log.exists() else 0
         # A write needs its size in the file and once more in the log.
         missing = max(0, needed - unused_bytes) + max(0, needed - log_bytes)
-        disk = os.statvfs(self._file.parent)
+        disk = os.statvfs(self._path.parent)
         # Root may also use the blocks that a file system reserves.
         free_blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
         if missing > free_blocks * disk.f_frsize:
-            raise StoreFull(f"The disk has no room for a write of {needed} bytes.")
+            raise StoreFull(f"The disk has no space for a write of {needed} bytes.")
         self._needed_bytes.value = 0
 
     def _file_bytes(self) -> int:
         try:
-            return self._file.stat().st_size
+            return self._path.stat().st_size
         except OSError as error:
             raise apsw.CantOpenError(error.strerror) from error
 

@@ -1,12 +1,12 @@
-"""Which of SQLite's errors mean that trying again may work."""
+"""SQLite's errors, by what to do about them."""
 
 import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
 
-# After these the connection is of no more use: it may be one that SQLite opened for reading alone, because that was all
-# that the file allowed, and it would stay so for good.
-BROKEN = (
+# The connection cannot be used any more. SQLite may have opened it read-only, because the file allowed no more, and it
+# would stay read-only.
+BROKEN_CONNECTION = (
     apsw.CantOpenError,
     apsw.IOError,
     apsw.NotADBError,
@@ -14,10 +14,10 @@ BROKEN = (
     apsw.ReadOnlyError,
 )
 
-# A damaged file gets no better by itself. But it is not the request that was wrong, and it is welcome once there is a
-# sound file again.
-PASSING = (
-    *BROKEN,
+# A later try may succeed. A damaged file does not repair itself, but the request was valid, and succeeds once the file
+# is restored.
+TEMPORARY = (
+    *BROKEN_CONNECTION,
     apsw.BusyError,
     apsw.CorruptError,
     apsw.FullError,
@@ -29,4 +29,4 @@ PASSING = (
 
 def unavailable(error: Exception) -> StoreUnavailable:
     kind = StoreFull if isinstance(error, apsw.FullError) else StoreUnavailable
-    return kind(f"The database did not answer ({type(error).__name__}: {error}).")
+    return kind(f"The database is unavailable ({type(error).__name__}: {error}).")

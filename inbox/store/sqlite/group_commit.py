@@ -1,8 +1,9 @@
-"""One writer per process, and one commit for all who wait for it.
+"""One writer per process, and one commit for all threads that wait to write.
 
-A commit costs an fsync, however many events are in it. The first thread that wants to write leads: it waits for the
-database's write lock, and only then gathers whoever has queued up meanwhile. While it commits the next group gathers
-behind it, led by the first of them. No thread of its own, so a lone writer is never handed over.
+A commit costs an fsync, however many events it stores. The first thread that wants to write becomes the leader: it
+waits for the database's write lock, then performs the transactions of all threads that have queued up meanwhile, and
+commits them together. While it commits, the next group queues up, led by its first thread. There is no writer thread,
+so a single writer never waits for a thread switch.
 """
 
 import threading
@@ -13,160 +14,155 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import apsw
 
-from inbox.store.sqlite.disk_space import DiskRoom
-from inbox.store.sqlite.errors import BROKEN, PASSING, unavailable
+from inbox.store.sqlite.disk_space import DiskSpace
+from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
 
 T = TypeVar("T")
-Act = Callable[[apsw.Connection], T]
+Transaction = Callable[[apsw.Connection], T]
 
 
-class _Waiting(Generic[T]):
-    __slots__ = ("act", "error", "leads", "result", "turn")
+class _Write(Generic[T]):
+    __slots__ = ("error", "is_leader", "result", "transaction", "turn")
 
     result: T
 
-    def __init__(self, act: Act[T]) -> None:
-        self.act = act
-        self.leads = False
+    def __init__(self, transaction: Transaction[T]) -> None:
+        self.transaction = transaction
+        self.is_leader = False
         self.error: BaseException | None = None
         self.turn = threading.Lock()
         self.turn.acquire()
 
     def fail(self, error: BaseException) -> None:
-        """A passing fault becomes a StoreUnavailable for each who waits; anything else is a bug and stays."""
-        self.error = unavailable(error) if isinstance(error, PASSING) else error
+        self.error = unavailable(error) if isinstance(error, TEMPORARY) else error
 
 
-class Source(Protocol):
-    """Where connections come from, and go to."""
-
+class ConnectionSource(Protocol):
     def connect_to_write(self) -> apsw.Connection: ...
 
     def is_in_place(self, connection: apsw.Connection) -> bool:
-        """Whether its file is still where it was opened."""
+        """Returns False if the connection's file was moved or deleted."""
 
     def discard(self, connection: apsw.Connection) -> None: ...
 
 
 class GroupCommit:
-    """Owns the connection it asks for, from the first write on; nobody else may use it.
+    """Owns the connection that writes. Calls `on_group` with the size of each group, after its threads have gone on."""
 
-    `on_group` hears how many were in a group, once they have been told.
-    """
-
-    def __init__(self, source: Source, room: DiskRoom) -> None:
+    def __init__(self, source: ConnectionSource, disk_space: DiskSpace) -> None:
         self._source = source
-        self._room = room
+        self._disk_space = disk_space
         self._connection: apsw.Connection | None = None
         self._mutex = threading.Lock()
-        self._queue: deque[_Waiting[Any]] = deque()
-        self._led = False
-        self.on_group: Callable[[int], object] = lambda _callers: None
+        self._queue: deque[_Write[Any]] = deque()
+        self._has_leader = False
+        self.on_group: Callable[[int], object] = lambda _writes: None
 
-    def run(self, act: Act[T]) -> T:
-        """Performs `act` in a transaction and returns when it is on disk. An act that raises leaves no trace."""
-        waiting = _Waiting(act)
+    def run(self, transaction: Transaction[T]) -> T:
+        """Returns the transaction's result once it is on disk. A transaction that raises an error changes nothing."""
+        write = _Write(transaction)
         with self._mutex:
-            self._queue.append(waiting)
-            waiting.leads = not self._led
-            self._led = True
-        if not waiting.leads:
-            # Bounded by the leader's own wait for the write lock.
-            waiting.turn.acquire()
-        if waiting.leads:
+            self._queue.append(write)
+            write.is_leader = not self._has_leader
+            self._has_leader = True
+        if not write.is_leader:
+            # Bounded by the leader's wait for the write lock.
+            write.turn.acquire()
+        if write.is_leader:
             self._lead()
-        if waiting.error is not None:
-            raise waiting.error
-        return waiting.result
+        if write.error is not None:
+            raise write.error
+        return write.result
 
     def _lead(self) -> None:
-        group: list[_Waiting[Any]] = []
+        group: list[_Write[Any]] = []
         try:
             connection = self._begin()
-            group = self._gather()
+            group = self._take_queue()
             self._commit(connection, group)
         except BaseException as error:
-            # Those who queued up behind a lock that never came would only wait as long again.
-            group = group or self._gather()
-            for waiting in group:
-                waiting.fail(error)
+            # Without the write lock, the threads that have queued up would only wait as long again.
+            group = group or self._take_queue()
+            for write in group:
+                write.fail(error)
             self._clean_up(error, len(group))
             if isinstance(error, apsw.FullError) and self._connection is not None:
                 self._retry_singly(group)
         finally:
-            self._hand_over(group)
+            self._finish(group)
         self.on_group(len(group))
 
     def _begin(self) -> apsw.Connection:
         self._connection = connection = self._connection or self._source.connect_to_write()
-        self._room.begin(connection)
+        self._disk_space.begin(connection)
         connection.execute("BEGIN IMMEDIATE")
         return connection
 
-    def _commit(self, connection: apsw.Connection, group: list[_Waiting[Any]]) -> None:
-        for waiting in group:
-            _perform(waiting, connection)
-        self._room.allocate(connection)
+    def _commit(self, connection: apsw.Connection, group: list[_Write[Any]]) -> None:
+        for write in group:
+            _perform(write, connection)
+        self._disk_space.allocate(connection)
         connection.execute("COMMIT")
         # If the file was moved or deleted, the commit went to a file that is no longer the store.
         if not self._source.is_in_place(connection):
             raise apsw.CantOpenError("the file is not where it was opened")
 
-    def _retry_singly(self, group: list[_Waiting[Any]]) -> None:
-        """Performs each act in its own transaction, so that an insert that does not fit fails no erasure."""
-        for waiting in group:
+    def _retry_singly(self, group: list[_Write[Any]]) -> None:
+        """Commits each write by itself, so that an insert that does not fit fails no erasure."""
+        for write in group:
             try:
-                self._commit(self._begin(), [waiting])
+                self._commit(self._begin(), [write])
             except BaseException as error:
-                waiting.fail(error)
+                write.fail(error)
                 self._clean_up(error, 1)
                 if not isinstance(error, apsw.FullError):
-                    # The others would wait as long for the same lock, or meet the same fault.
+                    # The others would wait as long for the same lock, or fail with the same error.
                     return
 
-    def _clean_up(self, error: BaseException, callers: int) -> None:
+    def _clean_up(self, error: BaseException, writes: int) -> None:
         connection = self._connection
         if connection is None:
             return
-        if not isinstance(error, BROKEN):
+        if not isinstance(error, BROKEN_CONNECTION):
             with suppress(apsw.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if isinstance(error, apsw.FullError):
-                    self._room.reclaim(connection, callers)
+                    self._disk_space.reclaim(connection, writes)
                 if self._source.is_in_place(connection):
                     return
         self._connection = None
         self._source.discard(connection)
 
-    def _gather(self) -> list[_Waiting[Any]]:
+    def _take_queue(self) -> list[_Write[Any]]:
         with self._mutex:
             group = list(self._queue)
             self._queue.clear()
         return group
 
-    def _hand_over(self, group: list[_Waiting[Any]]) -> None:
+    def _finish(self, group: list[_Write[Any]]) -> None:
+        """Lets the threads of the group go on, and makes the first queued thread the next leader."""
         with self._mutex:
             successor = self._queue[0] if self._queue else None
-            self._led = successor is not None
-        for waiting in group:
-            if not waiting.leads:
-                waiting.turn.release()
+            self._has_leader = successor is not None
+        for write in group:
+            if not write.is_leader:
+                write.turn.release()
         if successor is not None:
-            successor.leads = True
+            successor.is_leader = True
             successor.turn.release()
 
 
-def _perform(waiting: _Waiting[Any], connection: apsw.Connection) -> None:
-    waiting.error = None
-    # A savepoint: one act's failure must not take its neighbours down.
-    connection.execute("SAVEPOINT act")
+def _perform(write: _Write[Any], connection: apsw.Connection) -> None:
+    write.error = None
+    # A savepoint, so that one write's failure does not undo the others of its group.
+    connection.execute("SAVEPOINT write")
     try:
-        waiting.result = waiting.act(connection)
+        write.result = write.transaction(connection)
     except Exception as error:
         # SQLite may have rolled back the whole transaction.
-        if not connection.in_transaction or isinstance(error, (apsw.FullError, *BROKEN)):
+        if not connection.in_transaction or isinstance(error, (apsw.FullError, *BROKEN_CONNECTION)):
             raise
-        connection.execute("ROLLBACK TO act")
-        waiting.fail(error)
-    connection.execute("RELEASE act")
+        connection.execute("ROLLBACK TO write")
+        write.fail(error)
+    connection.execute("RELEASE write")

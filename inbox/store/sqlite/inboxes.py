@@ -1,4 +1,4 @@
-"""Named inboxes in SQLite."""
+"""Inboxes in SQLite."""
 
 import json
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _IS_CLOSING = "SELECT closing FROM inboxes WHERE tenant_id = ? AND name = ?"
 
 _INSERT = "INSERT INTO inboxes (event_types, tenant_id, name, created_at_ms) VALUES (?, ?, ?, ?)"
 
-_CHANGE = "UPDATE inboxes SET event_types = ? WHERE tenant_id = ? AND name = ?"
+_UPDATE = "UPDATE inboxes SET event_types = ? WHERE tenant_id = ? AND name = ?"
 
 _CLOSE = "UPDATE inboxes SET closing = 1 WHERE tenant_id = ? AND name = ?"
 
@@ -29,16 +29,24 @@ _DISABLE_DEFAULT = "INSERT INTO disabled_default_inboxes (tenant_id) VALUES (?) 
 
 _IS_DEFAULT_ENABLED = "SELECT NOT EXISTS (SELECT 1 FROM disabled_default_inboxes WHERE tenant_id = ?)"
 
-_CLEAR = """
+_DELETE_COPIES = """
     DELETE FROM events WHERE seq IN (
         SELECT seq FROM events INDEXED BY events_by_time WHERE tenant_id = ? AND inbox = ? LIMIT ?)"""
 
-_FORGET = (
+_DELETE = (
     "DELETE FROM attempts WHERE tenant_id = ? AND inbox = ?",
     "DELETE FROM counters WHERE tenant_id = ? AND inbox = ?",
     "DELETE FROM backlog WHERE tenant_id = ? AND inbox = ?",
     "DELETE FROM inboxes WHERE tenant_id = ? AND name = ?",
 )
+
+# More than are written between two checks of a watch. Inboxes that it misses, it finds within a second.
+_MAX_REOPENED = 1_000
+
+_INSERT_REOPENED = "INSERT INTO reopened_inboxes (tenant_id, inbox) VALUES (?, ?)"
+
+_DELETE_OLD_REOPENED = f"""
+    DELETE FROM reopened_inboxes WHERE number <= (SELECT max(number) FROM reopened_inboxes) - {_MAX_REOPENED}"""
 
 
 class SQLiteInboxes:
@@ -48,21 +56,21 @@ class SQLiteInboxes:
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
         event_types = None if inbox.event_types is None else json.dumps(inbox.event_types)
 
-        def act(connection: apsw.Connection) -> bool:
+        def transaction(connection: apsw.Connection) -> bool:
             closing = connection.execute(_IS_CLOSING, (tenant_id, inbox.name)).fetchone()
             if closing == (True,):
-                raise InboxClosing(f"The inbox {inbox.name} is still being removed.")
+                raise InboxClosing(f"The inbox {inbox.name} is still being deleted.")
             if closing is not None:
                 if not replace:
                     raise InboxExists(inbox.name)
-                connection.execute(_CHANGE, (event_types, tenant_id, inbox.name))
+                connection.execute(_UPDATE, (event_types, tenant_id, inbox.name))
                 return False
             if len(open_inboxes(connection, tenant_id)) >= MAX_INBOXES:
-                raise TooManyInboxes(f"A tenant has at most {MAX_INBOXES} inboxes.")
+                raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
             connection.execute(_INSERT, (event_types, tenant_id, inbox.name, inbox.created_at_ms))
             return True
 
-        return self._database.write(act)
+        return self._database.write(transaction)
 
     def get(self, tenant_id: str, name: str) -> Inbox | None:
         rows = self._database.read(_GET, (tenant_id, name))
@@ -72,22 +80,22 @@ class SQLiteInboxes:
         return [_inbox(row) for row in self._database.read(_ALL, (tenant_id,))]
 
     def close(self, tenant_id: str, name: str) -> bool:
-        def act(connection: apsw.Connection) -> bool:
+        def transaction(connection: apsw.Connection) -> bool:
             connection.execute(_CLOSE, (tenant_id, name))
             return connection.changes() > 0
 
-        return self._database.write(act)
+        return self._database.write(transaction)
 
     def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
         def delete_rows(limit: int, connection: apsw.Connection) -> int:
             if connection.execute(_IS_CLOSING, (tenant_id, name)).fetchone() != (True,):
                 return 0
-            connection.execute(_CLEAR, (tenant_id, name, limit))
-            cleared = connection.changes()
-            if cleared < limit:
-                for forget in _FORGET:
-                    connection.execute(forget, (tenant_id, name))
-            return cleared
+            connection.execute(_DELETE_COPIES, (tenant_id, name, limit))
+            deleted = connection.changes()
+            if deleted < limit:
+                for delete in _DELETE:
+                    connection.execute(delete, (tenant_id, name))
+            return deleted
 
         return self._database.delete(delete_rows, limit)
 
@@ -112,17 +120,11 @@ def _inbox(row: Row) -> Inbox:
     return Inbox(name, None if event_types is None else tuple(json.loads(event_types)), created_at_ms)
 
 
-# More than are written between two looks of a watch. What a watch misses, it finds within a second by a full look.
-_MAX_REOPENED = 1_000
-
-_INSERT_REOPENED = "INSERT INTO reopened_inboxes (tenant_id, inbox) VALUES (?, ?)"
-
-_TRIM_REOPENED = (
-    f"DELETE FROM reopened_inboxes WHERE number <= (SELECT max(number) FROM reopened_inboxes) - {_MAX_REOPENED}"
-)
-
-
 def note_reopened(connection: apsw.Connection, tenant_id: str, inboxes: Iterable[str]) -> None:
+    """Records that a release or a replay has made events undelivered again.
+
+    Such events have old numbers, so an ArrivalWatch cannot find them behind the last number it has read.
+    """
     for inbox in inboxes:
         connection.execute(_INSERT_REOPENED, (tenant_id, inbox))
-        connection.execute(_TRIM_REOPENED)
+        connection.execute(_DELETE_OLD_REOPENED)

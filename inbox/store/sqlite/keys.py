@@ -10,7 +10,7 @@ from inbox.errors import NotFound
 from inbox.store.sqlite import tenants
 from inbox.store.sqlite.database import Database, Row
 
-# In the order of ApiKey's members.
+# In the order of the fields of ApiKey.
 _COLUMNS = """
     key_id, key_hash, tenant_id, name, scopes, status, created_at_ms, expires_at_ms, lifetime_ms, hint,
     last_used_at_ms"""
@@ -19,12 +19,12 @@ _INSERT = f"INSERT INTO api_keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
 
 _GET = f"SELECT {_COLUMNS} FROM api_keys WHERE key_id = ?"
 
-_OF_TENANT = f"SELECT {_COLUMNS} FROM api_keys WHERE tenant_id = ? ORDER BY created_at_ms, key_id"
+_ALL = f"SELECT {_COLUMNS} FROM api_keys WHERE tenant_id = ? ORDER BY created_at_ms, key_id"
 
-_OF_ITS_TENANT = ", ".join(f"tenants.{column}" for column in tenants.COLUMNS)
+_TENANT_COLUMNS = ", ".join(f"tenants.{column}" for column in tenants.COLUMNS)
 
 _FIND = f"""
-    SELECT key_id, scopes, expires_at_ms, last_used_at_ms, {_OF_ITS_TENANT}
+    SELECT key_id, scopes, expires_at_ms, last_used_at_ms, {_TENANT_COLUMNS}
     FROM api_keys JOIN tenants USING (tenant_id)
     WHERE key_hash = ? AND api_keys.status = 'active'"""
 
@@ -34,9 +34,9 @@ _EXPIRE = """
     UPDATE api_keys SET expires_at_ms = min(ifnull(expires_at_ms, :expires_at_ms), :expires_at_ms)
     WHERE key_id = :key_id AND status = 'active' AND ifnull(expires_at_ms > :now_ms, TRUE) RETURNING key_id"""
 
-_FORGET = "DELETE FROM api_keys WHERE key_id = ?"
+_DELETE = "DELETE FROM api_keys WHERE key_id = ?"
 
-_NOTE_USE = """
+_RECORD_USE = """
     UPDATE api_keys SET last_used_at_ms = :now_ms
     WHERE key_hash = :key_hash AND ifnull(last_used_at_ms < :now_ms, TRUE)"""
 
@@ -46,12 +46,12 @@ class SQLiteKeys:
         self._database = database
 
     def create(self, key: ApiKey) -> None:
-        def act(connection: apsw.Connection) -> None:
+        def transaction(connection: apsw.Connection) -> None:
             if not connection.execute("SELECT 1 FROM tenants WHERE tenant_id = ?", (key.tenant_id,)).fetchone():
                 raise NotFound(f"There is no tenant {key.tenant_id}.")
             connection.execute(_INSERT, _row(key))
 
-        self._database.write(act)
+        self._database.write(transaction)
 
     def get(self, key_id: str) -> ApiKey | None:
         rows = self._database.read(_GET, (key_id,))
@@ -61,8 +61,8 @@ class SQLiteKeys:
         rows = self._database.read(_FIND, (key_hash,))
         if not rows:
             return None
-        key_id, scopes, expires_at_ms, last_used_at_ms, *of_tenant = rows[0]
-        tenant = tenants.tenant_of(tuple(of_tenant))
+        key_id, scopes, expires_at_ms, last_used_at_ms, *tenant_row = rows[0]
+        tenant = tenants.tenant_of(tuple(tenant_row))
         principal = Principal(
             tenant_id=tenant.tenant_id,
             tenant_name=tenant.name,
@@ -74,33 +74,33 @@ class SQLiteKeys:
         return KeyRecord(principal, expires_at_ms, last_used_at_ms)
 
     def all(self, tenant_id: str) -> list[ApiKey]:
-        return [_key(row) for row in self._database.read(_OF_TENANT, (tenant_id,))]
+        return [_key(row) for row in self._database.read(_ALL, (tenant_id,))]
 
     def revoke(self, key_id: str) -> bool:
         return self._database.write(lambda connection: bool(connection.execute(_REVOKE, (key_id,)).fetchall()))
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
-        def act(connection: apsw.Connection) -> bool:
-            expires = _let_expire(connection, key_id, expires_at_ms, successor.created_at_ms)
+        def transaction(connection: apsw.Connection) -> bool:
+            expires = _expire(connection, key_id, expires_at_ms, successor.created_at_ms)
             if expires:
                 connection.execute(_INSERT, _row(successor))
             return expires
 
-        return self._database.write(act)
+        return self._database.write(transaction)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        return self._database.write(lambda connection: _let_expire(connection, key_id, expires_at_ms))
+        return self._database.write(lambda connection: _expire(connection, key_id, expires_at_ms))
 
     def delete(self, key_id: str) -> None:
-        self._database.write(lambda connection: connection.execute(_FORGET, (key_id,)))
+        self._database.write(lambda connection: connection.execute(_DELETE, (key_id,)))
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
         use = {"key_hash": key_hash, "now_ms": now_ms}
-        self._database.write(lambda connection: connection.execute(_NOTE_USE, use))
+        self._database.write(lambda connection: connection.execute(_RECORD_USE, use))
 
 
-def _let_expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms: int = -1) -> bool:
-    """Whether there is such a key that is not revoked, and has not expired by then."""
+def _expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms: int = -1) -> bool:
+    """Returns True if the key is active and has not expired by `now_ms`."""
     expiry = {"key_id": key_id, "expires_at_ms": expires_at_ms, "now_ms": now_ms}
     return bool(connection.execute(_EXPIRE, expiry).fetchall())
 

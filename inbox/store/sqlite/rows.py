@@ -1,57 +1,41 @@
-"""A row of the table `events`, as an event and as a part of a page."""
+"""Rows of the table `events`."""
 
 from collections.abc import Iterable
 
 from inbox.domain.events import Event, Lease, PageSize, Status
 from inbox.store.sqlite.database import Row
 
-HELD = "held"
-"""Released, and undelivered as soon as its delay is over."""
+DELAYED = "held"
+"""The stored status of an event that was released with a delay. Clients see it as undelivered."""
 
-_SHOWN = {HELD: Status.UNDELIVERED} | {str(status): status for status in Status}
+_STATUSES = {DELAYED: Status.UNDELIVERED} | {str(status): status for status in Status}
 
-# The number and the payload's size come first, as `fitting` wants them.
+# `fit_page` needs the payload's size in second position.
 COLUMNS = """
     seq, octet_length(payload), inbox, event_id, event_type, timestamp_ms, status, deliveries, lost_leases,
     delivered_at_ms, claim_id, until_ms, CAST(payload AS BLOB)"""
 
 
-def fitting(rows: Iterable[Row], size: PageSize) -> tuple[list[Row], bool]:
-    """The rows that go on a page, and whether any are left.
-
-    Always the first, and no further one once those before it are large enough.
-    """
-    fit: list[Row] = []
+def fit_page(rows: Iterable[Row], size: PageSize) -> tuple[list[Row], bool]:
+    """Returns the rows that fit on a page, at least one, and True if there are more."""
+    page: list[Row] = []
     payload_bytes = 0
     for row in rows:
-        if len(fit) >= size.events or payload_bytes >= size.payload_bytes:
-            return fit, True
-        fit.append(row)
+        if len(page) >= size.events or payload_bytes >= size.payload_bytes:
+            return page, True
+        page.append(row)
         payload_bytes += row[1]
-    return fit, False
+    return page, False
 
 
-def as_stored(row: Row) -> Event:
-    (
-        _,
-        _,
-        inbox,
-        event_id,
-        event_type,
-        timestamp_ms,
-        status,
-        deliveries,
-        _,
-        delivered_at_ms,
-        claim_id,
-        until_ms,
-        payload,
-    ) = row
+def stored_event(row: Row) -> Event:
+    _, _, inbox, event_id, event_type, timestamp_ms, status, deliveries, _, *times_and_payload = row
+    delivered_at_ms, claim_id, until_ms, payload = times_and_payload
     return Event(
         event_id,
         event_type,
         timestamp_ms,
-        _SHOWN[status],
+        _STATUSES[status],
         deliveries,
         delivered_at_ms,
         payload,

@@ -49,7 +49,14 @@ _BY_EMAIL = f"SELECT {_COLUMNS} FROM tenants WHERE email_key = ?"
 
 _ALL = f"SELECT {_COLUMNS} FROM tenants ORDER BY tenant_id"
 
-_BEHIND_ALL = TenantPosition(2**63 - 1, "")
+_INSERT_AUDIT = """
+    INSERT INTO tenant_audit (tenant_id, number, at_ms, by, action, changes, forced) VALUES (?, ?, ?, ?, ?, ?, ?)"""
+
+AUDIT_LOG = """
+    SELECT number, at_ms, by, action, changes, forced FROM tenant_audit
+    WHERE tenant_id = :tenant_id AND number < :before ORDER BY number DESC LIMIT :limit"""
+
+_MAX_INTEGER = 2**63 - 1
 
 
 class SQLiteTenants:
@@ -57,30 +64,30 @@ class SQLiteTenants:
         self._database = database
 
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
-        def act(connection: apsw.Connection) -> None:
+        def transaction(connection: apsw.Connection) -> None:
             if _stored(connection, tenant.tenant_id) is not None:
-                raise TenantExists(f"There is a tenant {tenant.tenant_id} already.")
-            if _is_taken(connection, tenant):
+                raise TenantExists(f"The tenant {tenant.tenant_id} already exists.")
+            if _is_email_taken(connection, tenant):
                 raise EmailTaken
             connection.execute(_INSERT, _values(tenant))
-            append_audit(connection, tenant.tenant_id, audit_entries)
+            _append_audit(connection, tenant.tenant_id, audit_entries)
 
-        self._database.write(act)
+        self._database.write(transaction)
 
     def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
-        def act(connection: apsw.Connection) -> bool:
+        def transaction(connection: apsw.Connection) -> bool:
             stored = _stored(connection, tenant.tenant_id)
             if stored is None or stored.version != version:
                 return False
-            taken = _is_taken(connection, tenant)
-            # Those that shared an e-mail in an earlier release may keep it, and everything else of them may change.
+            taken = _is_email_taken(connection, tenant)
+            # Tenants that shared an e-mail in an earlier release may keep it.
             if taken and tenant.email != stored.email:
                 raise EmailTaken
             connection.execute(_UPDATE, _values(tenant) | ({"email_key": None} if taken else {}))
-            append_audit(connection, tenant.tenant_id, audit_entries)
+            _append_audit(connection, tenant.tenant_id, audit_entries)
             return True
 
-        return self._database.write(act)
+        return self._database.write(transaction)
 
     def get(self, tenant_id: str) -> Tenant | None:
         return self._one(_GET, tenant_id)
@@ -93,13 +100,14 @@ class SQLiteTenants:
         return [tenant_of(row) for row in rows]
 
     def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
-        return _audit_log(self._database, tenant_id, limit, before)
+        parameters = {"tenant_id": tenant_id, "before": _MAX_INTEGER if before is None else before, "limit": limit}
+        return [_audit_entry(row) for row in self._database.read(AUDIT_LOG, parameters)]
 
     def all(self) -> list[Tenant]:
         return [tenant_of(row) for row in self._database.read(_ALL)]
 
-    def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:  # noqa: ARG002 - as the port has it
-        raise NotAllowed("The embedded store is one file: there are no partitions to spread events over.")
+    def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:  # noqa: ARG002 - the interface has them
+        raise NotAllowed("SQLite has no partitions.")
 
     def _one(self, sql: str, value: str) -> Tenant | None:
         rows = self._database.read(sql, (value,))
@@ -130,8 +138,8 @@ def page_statement(selection: TenantSelection) -> str:
 def page_parameters(
     selection: TenantSelection, limit: int, after: TenantPosition | None
 ) -> dict[str, str | int | None]:
-    # No id is empty: this is where a millisecond begins.
-    end = _BEHIND_ALL if selection.until_ms is None else TenantPosition(selection.until_ms, "")
+    # Tenant IDs are not empty, so an empty one comes before every tenant of its millisecond.
+    end = TenantPosition(_MAX_INTEGER, "") if selection.until_ms is None else TenantPosition(selection.until_ms, "")
     before = end if after is None else min(end, after)
     return {
         "status": selection.status,
@@ -151,45 +159,22 @@ def _stored(connection: apsw.Connection, tenant_id: str) -> Tenant | None:
     return None if row is None else tenant_of(row)
 
 
-def _is_taken(connection: apsw.Connection, tenant: Tenant) -> bool:
-    """Whether the e-mail is another tenant's. It stays as it is: nobody else writes before this transaction ends."""
+def _is_email_taken(connection: apsw.Connection, tenant: Tenant) -> bool:
+    """Returns True if another tenant has the e-mail."""
     if tenant.email is None:
         return False
     owner = connection.execute(_BY_EMAIL, (email_key(tenant.email),)).fetchone()
     return owner is not None and tenant_of(owner).tenant_id != tenant.tenant_id
 
 
-_INSERT_AUDIT = """
-    INSERT INTO tenant_audit (tenant_id, number, at_ms, by, action, changes, forced) VALUES (?, ?, ?, ?, ?, ?, ?)"""
-
-AUDIT_LOG = """
-    SELECT number, at_ms, by, action, changes, forced FROM tenant_audit
-    WHERE tenant_id = :tenant_id AND number < :before ORDER BY number DESC LIMIT :limit"""
-
-_MAX_NUMBER = 2**63 - 1
-
-
-def append_audit(connection: apsw.Connection, tenant_id: str, audit_entries: Sequence[AuditEntry]) -> None:
+def _append_audit(connection: apsw.Connection, tenant_id: str, entries: Sequence[AuditEntry]) -> None:
     connection.executemany(
         _INSERT_AUDIT,
         [
-            (
-                tenant_id,
-                entry.number,
-                entry.at_ms,
-                entry.by,
-                entry.action,
-                json.dumps(dict(entry.changes)),
-                entry.forced,
-            )
-            for entry in audit_entries
+            (tenant_id, each.number, each.at_ms, each.by, each.action, json.dumps(dict(each.changes)), each.forced)
+            for each in entries
         ],
     )
-
-
-def _audit_log(database: Database, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
-    place = {"tenant_id": tenant_id, "before": _MAX_NUMBER if before is None else before, "limit": limit}
-    return [_audit_entry(row) for row in database.read(AUDIT_LOG, place)]
 
 
 def _audit_entry(row: Row) -> AuditEntry:
