@@ -12,7 +12,7 @@ module.exports = {
       required: true,
       isNoSecret: true,
       placeholder: 'https://inbox.example.com',
-      helpText: 'The web address of your Polling Inbox. It begins with `https://` and has no path.',
+      helpText: 'The URL of your Polling Inbox. It starts with `https://` and has no path.',
     },
     {
       key: 'api_key',
@@ -20,15 +20,15 @@ module.exports = {
       type: 'password',
       required: true,
       helpText:
-        'Begins with `ibx_`. Ask whoever runs your Polling Inbox for one with the scopes `inbox:read`, which ' +
-        'triggers and searches need, and `events:write`, which sending needs.',
+        'Starts with `ibx_`. Ask the operator of your Polling Inbox for a key with the scopes `inbox:read` (for ' +
+        'triggers and searches) and `events:write` (for sending events).',
     },
   ],
   test: async (z) => {
-    const { data } = await call(z, { url: '/me', mayBeMissing: true });
+    const { data } = await call(z, { url: '/me', allowNotFound: true });
     if (!data?.tenant_id) {
-      const words = 'There is no Polling Inbox at this address. It has no path, as in https://inbox.example.com';
-      throw new z.errors.Error(words, 'invalid-address', 404);
+      const message = 'No Polling Inbox found at this address. Enter it without a path, as in https://inbox.example.com';
+      throw new z.errors.Error(message, 'invalid-address', 404);
     }
     return data;
   },

@@ -1,30 +1,30 @@
 'use strict';
 
-// How the service is called, and what its refusals are to Zapier.
+// HTTP client for the service: authentication, retries, and the errors that Zapier shows.
 
-const { entered } = require('./events');
+const { trimmed } = require('./events');
 
-// Zapier ends what takes longer than 30 seconds, all calls of a step together.
-const MOST_MS = 25_000;
-// A poll may take the service 10 seconds.
-const TRY_MS = 12_000;
+// Zapier stops a step after 30 seconds.
+const STEP_MS = 25_000;
+// The service may take 10 seconds for a poll.
+const ATTEMPT_MS = 12_000;
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 4_000;
-const NO_ANSWER = ['FetchError', 'AbortError'];
+const MAX_PAUSE_MS = 4_000;
+const CONNECTION_ERRORS = ['FetchError', 'AbortError'];
 
-/** When all calls of a step that begins now have to be done. */
-const deadlineFromNow = () => Date.now() + MOST_MS;
+/** Returns the deadline for all requests of a step that starts now. */
+const deadlineFromNow = () => Date.now() + STEP_MS;
 
-/** For beforeRequest: every request goes to the service that the connection is for, with its key. */
+/** beforeRequest: adds the base URL and the API key of the connection. */
 const authorize = (request, z, bundle) => {
-  const [address, key] = [bundle.authData.url, bundle.authData.api_key].map(entered);
-  // Without TLS the key could be read on its way; only on one's own machine there is no way.
+  const [address, key] = [bundle.authData.url, bundle.authData.api_key].map(trimmed);
+  // Without TLS the key could be read in transit, except on the same machine.
   if (!/^(https:\/\/[^/]|http:\/\/(127\.0\.0\.1|localhost)([:/]|$))/i.test(address)) {
-    throw new z.errors.Error('The address of the service has to begin with https://', 'invalid-address', 400);
+    throw new z.errors.Error('The address must start with https://', 'invalid-address', 400);
   }
-  // Here and without quoting it: what refuses a header that is none would show the key.
+  // Checked here because the error for an invalid header value would contain the key.
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new z.errors.ExpiredAuthError('The API key is missing or has odd characters. Please copy it once more.');
+    throw new z.errors.ExpiredAuthError('The API key is missing or contains invalid characters. Copy the whole key again.');
   }
   return {
     ...request,
@@ -33,48 +33,48 @@ const authorize = (request, z, bundle) => {
   };
 };
 
-/** For afterResponse: refusals, in the service's own words. */
-const refuse = (response, z) => {
+/** afterResponse: throws the service's errors in its own words. */
+const throwForError = (response, z) => {
   const { status, data } = response;
   if (status === 401) {
-    throw new z.errors.ExpiredAuthError('The API key is not valid. Please connect with another one.');
+    throw new z.errors.ExpiredAuthError('The API key is invalid. Reconnect with another key.');
   }
   if (status >= 300 && status < 400) {
-    // Followed, a redirect would make a GET of what is sent, and leave out the key.
-    const elsewhere = response.getHeader('Location');
-    throw new z.errors.Error(`The service is not at this address, but at ${elsewhere}`, 'invalid-address', status);
+    // Following a redirect would turn a POST into a GET and drop the key.
+    const location = response.getHeader('Location');
+    throw new z.errors.Error(`The service has moved to ${location}. Update the address of the connection.`, 'invalid-address', status);
   }
   if (status < 300 && (data === null || typeof data !== 'object')) {
-    throw new z.errors.Error('What answers at this address is not a Polling Inbox.', 'invalid-address', status);
+    throw new z.errors.Error('The server at this address is not a Polling Inbox.', 'invalid-address', status);
   }
-  if (status >= 400 && status < 500 && status !== 429 && !(status === 404 && response.request.mayBeMissing)) {
-    throw new z.errors.Error(wordsOf(response), 'refused', status);
+  if (status >= 400 && status < 500 && status !== 429 && !(status === 404 && response.request.allowNotFound)) {
+    throw new z.errors.Error(errorMessage(response), 'refused', status);
   }
   return response;
 };
 
-/** The problem document's, where it is one. */
-const wordsOf = ({ status, data }) => {
-  if (typeof data?.detail !== 'string') return `The call was refused with ${status}.`;
-  const faults = Array.isArray(data.errors) ? data.errors : [];
-  return [data.detail, ...faults.map((fault) => `${fault?.pointer}: ${fault?.detail}`)].join(' ');
+/** Returns the text of the problem document, if the response is one. */
+const errorMessage = ({ status, data }) => {
+  if (typeof data?.detail !== 'string') return `The request failed with status ${status}.`;
+  const errors = Array.isArray(data.errors) ? data.errors : [];
+  return [data.detail, ...errors.map((error) => `${error?.pointer}: ${error?.detail}`)].join(' ');
 };
 
 /**
- * A call that may be repeated, because it only reads or carries an id by which the service knows it again.
+ * Sends a request that is safe to repeat: it only reads, or carries an ID by which the service recognizes it.
  *
- * One that `acts` is: where the service may have done it and the answer did not arrive, it is asked for again until the
- * deadline, whatever the service says of its own needs. One that is `patient` waits where calls are limited in number.
+ * `mustComplete`: the service may have processed a request whose response was lost, so the request is repeated until the
+ * deadline, even if Retry-After asks for a longer pause. `waitForRateLimit`: waits instead of failing on a 429.
  */
-const call = async (z, request, { acts = false, patient = false, deadline = deadlineFromNow() } = {}) => {
-  let mayBeDone = false;
+const call = async (z, request, { mustComplete = false, waitForRateLimit = false, deadline = deadlineFromNow() } = {}) => {
+  let mayBeProcessed = false;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
     let failure;
     let waitMs = pauseMs;
     try {
       const response = await z.request({
         ...request,
-        signal: AbortSignal.timeout(Math.max(1, Math.min(TRY_MS, deadline - Date.now()))),
+        signal: AbortSignal.timeout(Math.max(1, Math.min(ATTEMPT_MS, deadline - Date.now()))),
         redirect: 'manual',
         skipThrowForStatus: true,
         throwForThrottlingEarly: false,
@@ -82,23 +82,23 @@ const call = async (z, request, { acts = false, patient = false, deadline = dead
       const { status } = response;
       if (status < 429) return response;
       const seconds = Number.parseInt(response.getHeader('Retry-After'), 10) || 1;
-      failure = new z.errors.ThrottledError(`The service answered ${status}.`, seconds);
-      // Refused for their number, calls have done nothing, and Zapier makes them again later.
-      if (status === 429 && !mayBeDone && !patient) throw failure;
+      failure = new z.errors.ThrottledError(`The service responded with status ${status}.`, seconds);
+      // A rate-limited request was not processed, so Zapier can repeat the step later.
+      if (status === 429 && !mayBeProcessed && !waitForRateLimit) throw failure;
       waitMs = Math.max(waitMs, seconds * 1000);
-      // Zapier would make it again as another one.
-      if (acts) failure = noAnswer(z, status);
+      // Zapier repeats a throttled step from the start, with another ID.
+      if (mustComplete) failure = connectionError(z, status);
     } catch (error) {
-      if (!NO_ANSWER.includes(error.name)) throw error;
-      failure = noAnswer(z, error.code ?? error.type);
+      if (!CONNECTION_ERRORS.includes(error.name)) throw error;
+      failure = connectionError(z, error.code ?? error.type);
     }
-    mayBeDone = acts;
-    if (acts) waitMs = Math.min(waitMs, LONGEST_PAUSE_MS);
+    mayBeProcessed = mustComplete;
+    if (mustComplete) waitMs = Math.min(waitMs, MAX_PAUSE_MS);
     if (Date.now() + waitMs >= deadline) throw failure;
     await new Promise((resume) => setTimeout(resume, waitMs));
   }
 };
 
-const noAnswer = (z, cause) => new z.errors.Error(`The service could not be reached (${cause}).`, 'no-answer', 503);
+const connectionError = (z, cause) => new z.errors.Error(`Could not reach the service (${cause}).`, 'no-answer', 503);
 
-module.exports = { authorize, refuse, call, deadlineFromNow };
+module.exports = { authorize, throwForError, call, deadlineFromNow };

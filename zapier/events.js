@@ -1,15 +1,15 @@
 'use strict';
 
-// Events as Zapier gets them.
+// Converts events to Zapier's records, and reads the input fields that several steps share.
 
 /**
- * Zapier drops what it has seen by `id`. So an event has one id for each time that it is handed out: the same before,
- * when it is only looked at, and after, but another one once it is replayed.
+ * Zapier deduplicates by `id`, so the ID contains the number of the delivery. It is the same before and after a poll,
+ * and changes when the event is replayed.
  */
-const record = (event) => {
-  const time = event.status === 'delivered' ? event.deliveries : event.deliveries + 1;
+const toRecord = (event) => {
+  const delivery = event.status === 'delivered' ? event.deliveries : event.deliveries + 1;
   return {
-    id: `${event.id}:${time}`,
+    id: `${event.id}:${delivery}`,
     event_id: event.id,
     event_type: event.event_type,
     created_at: event.created_at,
@@ -19,31 +19,31 @@ const record = (event) => {
   };
 };
 
-/** What somebody has entered in a field, without blanks around it; nothing where they have not. */
-const entered = (value) => String(value ?? '').trim();
+/** Returns the trimmed value of a field, or '' if it is empty. */
+const trimmed = (value) => String(value ?? '').trim();
 
-const inboxIn = (inputData) => entered(inputData.inbox) || 'default';
+const parseInbox = (inputData) => trimmed(inputData.inbox) || 'default';
 
-/** The event's own id, in what may be either. */
-const eventIdIn = (id) => entered(id).split(':')[0];
+/** Accepts an event ID or a record's `id`. */
+const parseEventId = (id) => trimmed(id).split(':')[0];
 
-/** The patterns in a field for several, of which one may have been given several too. */
-const patternsIn = (z, field) => {
-  const patterns = [field ?? []].flat().flatMap((text) => entered(text).split(/[\s,]+/)).filter(Boolean);
-  const odd = patterns.find((pattern) => !/^[A-Za-z0-9._:/*-]{1,128}$/.test(pattern));
-  if (odd) {
-    const words = `No event type can match "${odd}": it takes letters, digits and . _ : / - and * for any characters.`;
-    throw new z.errors.Error(words, 'invalid-event-type', 422);
+/** Parses a list field. Each entry may contain several patterns. */
+const parsePatterns = (z, field) => {
+  const patterns = [field ?? []].flat().flatMap((text) => trimmed(text).split(/[\s,]+/)).filter(Boolean);
+  const invalid = patterns.find((pattern) => !/^[A-Za-z0-9._:/*-]{1,128}$/.test(pattern));
+  if (invalid) {
+    const message = `"${invalid}" is not a valid event type. Use letters, digits and . _ : / - only, and * for any characters.`;
+    throw new z.errors.Error(message, 'invalid-event-type', 422);
   }
   return patterns;
 };
 
-/** Whether one of the patterns fits, in which `*` stands for any characters; without patterns every event does. */
+/** Returns a predicate for events whose type matches one of the patterns. Without patterns, all events match. */
 const matcher = (patterns) => ({ event_type: type }) =>
-  patterns.length === 0 || (type !== null && patterns.some((pattern) => fits(pattern, type)));
+  patterns.length === 0 || (type !== null && patterns.some((pattern) => matches(pattern, type)));
 
-/** Piece by piece: a regular expression with many `.*` may take minutes. */
-const fits = (pattern, type) => {
+/** Matches piece by piece: a regular expression with many `.*` can take minutes. */
+const matches = (pattern, type) => {
   const [first, ...pieces] = pattern.split('*');
   if (pieces.length === 0) return type === pattern;
   const last = pieces.pop();
@@ -57,13 +57,17 @@ const fits = (pattern, type) => {
   return type.length - last.length >= end && type.endsWith(last);
 };
 
-const outputFields = [
-  { key: 'id', label: 'ID of This Delivery', type: 'string', primary: true },
-  { key: 'event_id', label: 'Event ID', type: 'string' },
+const storedFields = [
   { key: 'event_type', label: 'Event Type', type: 'string' },
   { key: 'created_at', label: 'Created At', type: 'datetime' },
   { key: 'timestamp', label: 'Timestamp (Milliseconds)', type: 'integer' },
   { key: 'status', label: 'Status', type: 'string' },
+];
+
+const outputFields = [
+  { key: 'id', label: 'Delivery ID', type: 'string', primary: true },
+  { key: 'event_id', label: 'Event ID', type: 'string' },
+  ...storedFields,
 ];
 
 const storedSample = {
@@ -75,8 +79,8 @@ const storedSample = {
   deliveries: 0,
 };
 
-/** For an inbox that has nothing to show yet. */
-const sample = record({
+/** Shown in the editor if the inbox has no events. */
+const sample = toRecord({
   ...storedSample,
   status: 'delivered',
   deliveries: 1,
@@ -84,12 +88,13 @@ const sample = record({
 });
 
 module.exports = {
-  record,
-  entered,
-  inboxIn,
-  eventIdIn,
-  patternsIn,
+  toRecord,
+  trimmed,
+  parseInbox,
+  parseEventId,
+  parsePatterns,
   matcher,
+  storedFields,
   outputFields,
   sample,
   storedSample,

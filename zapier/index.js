@@ -7,7 +7,7 @@ const findEvent = require('./searches/find_event');
 const inboxList = require('./triggers/inbox_list');
 const newEvent = require('./triggers/new_event');
 const sendEvent = require('./creates/send_event');
-const { authorize, refuse } = require('./client');
+const { authorize, throwForError } = require('./client');
 const { version } = require('./package.json');
 
 module.exports = {
@@ -15,7 +15,7 @@ module.exports = {
   platformVersion,
   authentication,
   beforeRequest: [authorize],
-  afterResponse: [refuse],
+  afterResponse: [throwForError],
   triggers: { [newEvent.key]: newEvent, [inboxList.key]: inboxList },
   creates: { [sendEvent.key]: sendEvent },
   searches: { [findEvent.key]: findEvent },

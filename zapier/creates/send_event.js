@@ -2,42 +2,42 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { entered, storedSample } = require('../events');
+const { storedFields, storedSample, trimmed } = require('../events');
 const { call } = require('../client');
 
-/** The payload as JSON. What was entered as JSON stays as it is, number for number, unless something is put on top. */
-const payloadOf = (z, json, data) => {
+/** Returns the payload as JSON. The JSON field is sent unchanged, number for number, unless Data adds to it. */
+const buildPayload = (z, json, data) => {
   let document;
   try {
     document = JSON.parse(json || '{}');
   } catch (error) {
-    throw new z.errors.Error(`The field JSON is not JSON: ${error.message}`, 'not-json', 400);
+    throw new z.errors.Error(`JSON is not valid: ${error.message}`, 'not-json', 400);
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
-    throw new z.errors.Error('The field JSON has to be an object: {…}', 'not-json', 400);
+    throw new z.errors.Error('JSON must be an object: {…}', 'not-json', 400);
   }
   if (typeof data !== 'object' || Array.isArray(data)) {
-    throw new z.errors.Error('The field Data takes names and values.', 'invalid-data', 422);
+    throw new z.errors.Error('Data must contain names and values.', 'invalid-data', 422);
   }
   return json && Object.keys(data).length === 0 ? json : JSON.stringify({ ...document, ...data });
 };
 
 const perform = async (z, { inputData }) => {
-  const [event_type, key, json] = ['event_type', 'idempotency_key', 'json'].map((field) => entered(inputData[field]));
+  const [event_type, key, json] = ['event_type', 'idempotency_key', 'json'].map((field) => trimmed(inputData[field]));
   const members = {
     event_type: event_type || null,
-    // One of our own where there is none, so that a try whose answer was lost can be repeated.
+    // Lets the request be repeated if its response is lost.
     idempotency_key: key || randomUUID(),
   };
-  const envelope = `{"payload":${payloadOf(z, json, inputData.data ?? {})},${JSON.stringify(members).slice(1)}`;
+  const envelope = `{"payload":${buildPayload(z, json, inputData.data ?? {})},${JSON.stringify(members).slice(1)}`;
   const request = {
     url: '/events',
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    // As bytes, because Zapier refuses a text in which somebody has written {{bundle.…}}.
+    // Bytes, because Zapier rejects text that contains {{bundle.…}}.
     body: Buffer.from(envelope),
   };
-  return (await call(z, request, { acts: true })).data;
+  return (await call(z, request, { mustComplete: true })).data;
 };
 
 module.exports = {
@@ -45,7 +45,7 @@ module.exports = {
   noun: 'Event',
   display: {
     label: 'Send Event',
-    description: 'Sends an event to every inbox that takes its type.',
+    description: 'Sends an event to your inboxes.',
   },
   operation: {
     inputFields: [
@@ -55,14 +55,14 @@ module.exports = {
         type: 'string',
         required: false,
         placeholder: 'order.created',
-        helpText: 'What kind of event it is. Up to 128 letters, digits and `. _ : / -`.',
+        helpText: 'What happened. Up to 128 letters, digits and `. _ : / -`.',
       },
       {
         key: 'data',
         label: 'Data',
         dict: true,
         required: false,
-        helpText: 'What the event says, as names and values.',
+        helpText: 'The payload, as names and values.',
       },
       {
         key: 'json',
@@ -70,7 +70,7 @@ module.exports = {
         type: 'text',
         required: false,
         placeholder: '{"order": 1001, "lines": [{"sku": "A1"}]}',
-        helpText: 'For developers: what the event says, as a JSON object. Values in Data are added to it, and win.',
+        helpText: 'For developers: the payload as a JSON object. Values in Data are added to it and override it.',
       },
       {
         key: 'idempotency_key',
@@ -78,16 +78,13 @@ module.exports = {
         type: 'string',
         required: false,
         helpText:
-          'Something that only this event has, such as an order number. Sent again with it, the event is not stored twice.',
+          'A value unique to this event, such as an order number. Sending the event again with it does not store it twice.',
       },
     ],
     perform,
     outputFields: [
       { key: 'id', label: 'Event ID', type: 'string', primary: true },
-      { key: 'event_type', label: 'Event Type', type: 'string' },
-      { key: 'created_at', label: 'Created At', type: 'datetime' },
-      { key: 'timestamp', label: 'Timestamp (Milliseconds)', type: 'integer' },
-      { key: 'status', label: 'Status', type: 'string' },
+      ...storedFields,
     ],
     sample: storedSample,
   },

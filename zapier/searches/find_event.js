@@ -1,23 +1,23 @@
 'use strict';
 
-const { entered, eventIdIn, inboxIn, outputFields, record, sample } = require('../events');
+const { outputFields, parseEventId, parseInbox, sample, toRecord, trimmed } = require('../events');
 const { call } = require('../client');
 
-// Zapier goes on with the first.
-const MOST_FOUND = 10;
+// Zapier uses the first result.
+const MAX_FOUND = 10;
 
 const perform = async (z, { inputData }) => {
-  const [event_type, status] = [entered(inputData.event_type), entered(inputData.status)];
-  const inbox = inboxIn(inputData);
-  const id = eventIdIn(inputData.event_id);
+  const [event_type, status] = [trimmed(inputData.event_type), trimmed(inputData.status)];
+  const inbox = parseInbox(inputData);
+  const id = parseEventId(inputData.event_id);
   if (!id) {
-    const params = { inbox, limit: MOST_FOUND, ...(event_type && { event_type }), ...(status && { status }) };
-    return (await call(z, { url: '/events', params })).data.map(record);
+    const params = { inbox, limit: MAX_FOUND, ...(event_type && { event_type }), ...(status && { status }) };
+    return (await call(z, { url: '/events', params })).data.map(toRecord);
   }
-  // Nothing else is an id, and some of it would be another path.
+  // Other text is no event ID, and could name another path.
   if (!/^[0-9a-f-]{36}$/i.test(id)) return [];
-  const response = await call(z, { url: `/events/${id}`, params: { inbox }, mayBeMissing: true });
-  return response.status === 404 ? [] : [record(response.data)];
+  const response = await call(z, { url: `/events/${id}`, params: { inbox }, allowNotFound: true });
+  return response.status === 404 ? [] : [toRecord(response.data)];
 };
 
 module.exports = {
@@ -25,7 +25,7 @@ module.exports = {
   noun: 'Event',
   display: {
     label: 'Find Event',
-    description: 'Finds an event by its ID, or the newest ones by type and status.',
+    description: 'Finds an event by its ID, or the newest event by type and status.',
   },
   operation: {
     inputFields: [
@@ -34,7 +34,7 @@ module.exports = {
         label: 'Event ID',
         type: 'string',
         required: false,
-        helpText: 'With an ID, Event Type and Status are ignored.',
+        helpText: 'If set, Event Type and Status are ignored.',
       },
       {
         key: 'event_type',
@@ -42,7 +42,7 @@ module.exports = {
         type: 'string',
         required: false,
         placeholder: 'order.created',
-        helpText: 'The whole type, without `*`.',
+        helpText: 'The exact type. `*` is not supported.',
       },
       {
         key: 'status',
@@ -57,7 +57,7 @@ module.exports = {
         type: 'string',
         dynamic: 'inbox_list.id.name',
         required: false,
-        helpText: 'An event has a status of its own in each inbox. Leave it empty for the inbox `default`.',
+        helpText: 'An event has a separate status in each inbox. Leave empty for the inbox `default`.',
       },
     ],
     perform,

@@ -1,11 +1,11 @@
 'use strict';
 
-// What may stand where Zapier expects the service.
+// Servers that take the place of the service.
 
 const http = require('node:http');
 const { once } = require('node:events');
 
-// Of one connection, and not of what is sent through it.
+// Headers that a proxy must not forward.
 const HOP_BY_HOP = ['host', 'connection', 'keep-alive', 'content-length', 'transfer-encoding'];
 
 const start = async (handle) => {
@@ -15,46 +15,46 @@ const start = async (handle) => {
   return { url: `http://127.0.0.1:${server.address().port}`, close };
 };
 
-/** One answer for every call; `calls` counts them. */
-const startPage = async (body, status = 200, headers = {}) => {
-  const page = await start((request, response) => {
-    page.calls += 1;
+/** Sends the same response to every request. `requests` counts them. */
+const startServer = async (body, status = 200, headers = {}) => {
+  const server = await start((request, response) => {
+    server.requests += 1;
     response.writeHead(status, headers).end(body);
   });
-  page.calls = 0;
-  return page;
+  server.requests = 0;
+  return server;
 };
 
 /**
- * The service behind a bad line: it does its part and nobody hears of it. `lose(n)` loses the next n answers, `cut(n)`
- * breaks them off in the middle, and `lost` counts both; `refuse(...)` answers the calls after that with these statuses
- * and seconds to wait, without the service; `hangUpAfter(n)` loses every answer after the next n.
+ * A proxy to the service that loses responses after the service has processed the request. `lose(n)` drops the next n
+ * responses, `cut(n)` ends them halfway, and `lost` counts both. `fail(...)` then responds with these statuses and
+ * Retry-After seconds itself. `loseAfter(n)` drops all responses after the next n.
  */
-const startBadLine = async (target) => {
-  let [toLose, toCut, toRefuse, toPass] = [0, 0, [], Infinity];
-  const line = await start(async (request, response) => {
+const startUnreliableProxy = async (target) => {
+  let [toLose, toCut, toFail, toPass] = [0, 0, [], Infinity];
+  const proxy = await start(async (request, response) => {
     const sent = Buffer.concat(await request.toArray());
-    if (toLose + toCut === 0 && toRefuse.length > 0) {
-      const [status, seconds] = toRefuse.shift();
+    if (toLose + toCut === 0 && toFail.length > 0) {
+      const [status, seconds] = toFail.shift();
       response.writeHead(status, { 'Retry-After': seconds }).end();
       return;
     }
-    const answer = await fetch(target + request.url, {
+    const upstream = await fetch(target + request.url, {
       method: request.method,
       headers: Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.includes(name)),
       body: sent.length ? sent : undefined,
     });
-    const body = Buffer.from(await answer.arrayBuffer());
-    if (toLose + toCut > 0) line.lost += 1;
+    const body = Buffer.from(await upstream.arrayBuffer());
+    if (toLose + toCut > 0) proxy.lost += 1;
     toPass -= 1;
     if (toLose > 0 || toPass < 0) {
       toLose -= 1;
       request.socket.destroy();
       return;
     }
-    // fetch has decompressed the body.
-    const headers = [...answer.headers].filter(([name]) => ![...HOP_BY_HOP, 'content-encoding'].includes(name));
-    response.writeHead(answer.status, { ...Object.fromEntries(headers), 'Content-Length': body.length });
+    // fetch decompressed the body.
+    const headers = [...upstream.headers].filter(([name]) => ![...HOP_BY_HOP, 'content-encoding'].includes(name));
+    response.writeHead(upstream.status, { ...Object.fromEntries(headers), 'Content-Length': body.length });
     if (toCut > 0) {
       toCut -= 1;
       response.write(body.subarray(0, body.length / 2), () => request.socket.destroy());
@@ -62,13 +62,13 @@ const startBadLine = async (target) => {
     }
     response.end(body);
   });
-  return Object.assign(line, {
+  return Object.assign(proxy, {
     lost: 0,
     lose: (count) => { toLose = count; },
     cut: (count) => { toCut = count; },
-    refuse: (...answers) => { toRefuse = answers; },
-    hangUpAfter: (count) => { toPass = count; },
+    fail: (...responses) => { toFail = responses; },
+    loseAfter: (count) => { toPass = count; },
   });
 };
 
-module.exports = { startPage, startBadLine };
+module.exports = { startServer, startUnreliableProxy };

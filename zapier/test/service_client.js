@@ -1,14 +1,14 @@
 'use strict';
 
-// The running service, as the tests around Zapier use it: they send, make inboxes and keys.
+// Requests that tests send to the service outside of Zapier.
 
 const { randomUUID } = require('node:crypto');
 
-const { INBOX_URL: url, INBOX_API_KEY: key, INBOX_SLOW_API_KEY: slowKey } = process.env;
+const { INBOX_URL: url, INBOX_API_KEY: key, INBOX_RATE_LIMITED_API_KEY: rateLimitedKey } = process.env;
 
 const authData = { url, api_key: key };
 
-const ask = async (method, path, body) => {
+const request = async (method, path, body) => {
   const response = await fetch(url + path, {
     method,
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
@@ -18,17 +18,17 @@ const ask = async (method, path, body) => {
   return response.status === 204 ? null : response.json();
 };
 
-/** The ids of events that were sent one after the other, with `n` from 1 on. */
+/** Sends events with `n` from 1 to `count`, and returns their IDs in order. */
 const send = async (count, event_type = 'order.created') => {
   const events = Array.from({ length: count }, (_, index) => ({ event_type, payload: { n: index + 1 } }));
-  return (await ask('POST', '/events/batch', events)).map(({ id }) => id);
+  return (await request('POST', '/events/batch', events)).map(({ id }) => id);
 };
 
-/** A new inbox, which has no event yet. By default it takes events of its own types only, which `send` sends it. */
-const newInbox = async (event_types) => {
+/** Creates an empty inbox. By default it takes only the event types that its `send` uses. */
+const createInbox = async (event_types) => {
   const name = `zap-${randomUUID()}`;
-  await ask('PUT', `/inboxes/${name}`, { event_types: event_types ?? [`${name}.*`] });
+  await request('PUT', `/inboxes/${name}`, { event_types: event_types ?? [`${name}.*`] });
   return { name, send: (count, kind = 'created') => send(count, `${name}.${kind}`) };
 };
 
-module.exports = { authData, slowKey, ask, newInbox, send };
+module.exports = { authData, rateLimitedKey, request, createInbox, send };

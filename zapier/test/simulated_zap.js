@@ -1,6 +1,6 @@
 'use strict';
 
-// A Zap with the trigger New Event, as Zapier lives it: it remembers ids, and runs what it has not seen.
+// A Zap with the New Event trigger. Like Zapier, it deduplicates by ID.
 
 const zapier = require('zapier-platform-core');
 
@@ -9,30 +9,30 @@ const App = require('..');
 const appTester = zapier.createAppTester(App);
 const { perform } = App.triggers.new_event.operation;
 
-class Zap {
+class SimulatedZap {
   #seen = new Set();
 
   constructor(authData, inbox, event_types) {
     this.authData = authData;
     this.inbox = inbox;
     this.inputData = { inbox: inbox.name, event_types };
-    /** The ids of events, one for each run. */
+    /** The event ID of each run. */
     this.runs = [];
   }
 
-  /** What the editor shows. */
+  /** Returns the events that the editor shows. */
   editorTest() {
-    return this.#ask({ isLoadingSample: true, limit: 3 });
+    return this.#perform({ isLoadingSample: true, limit: 3 });
   }
 
   async turnOn() {
-    const seen = await this.#ask({ isPopulatingDedupe: true });
+    const seen = await this.#perform({ isPopulatingDedupe: true });
     this.#seen = new Set(seen.map(({ id }) => id));
   }
 
-  /** One poll, and the runs that it leads to. */
+  /** Polls once, and returns the records that start a run. */
   async poll() {
-    const fresh = (await this.#ask({})).filter(({ id }) => !this.#seen.has(id));
+    const fresh = (await this.#perform({})).filter(({ id }) => !this.#seen.has(id));
     for (const { id, event_id } of fresh) {
       this.#seen.add(id);
       this.runs.push(event_id);
@@ -40,7 +40,7 @@ class Zap {
     return fresh;
   }
 
-  #ask(meta) {
+  #perform(meta) {
     const { authData, inputData } = this;
     return appTester(perform, { authData, inputData, meta: { limit: -1, ...meta } });
   }
@@ -49,4 +49,4 @@ class Zap {
 const eventIds = (records) => records.map(({ event_id }) => event_id);
 const reversed = (list) => [...list].reverse();
 
-module.exports = { Zap, appTester, App, eventIds, reversed };
+module.exports = { SimulatedZap, appTester, App, eventIds, reversed };

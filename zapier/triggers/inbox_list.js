@@ -2,7 +2,7 @@
 
 const { call } = require('../client');
 
-// The service lists only those that somebody has named.
+// The API lists named inboxes only.
 const DEFAULT = { name: 'default', event_types: null };
 
 module.exports = {
@@ -10,7 +10,7 @@ module.exports = {
   noun: 'Inbox',
   display: {
     label: 'List of Inboxes',
-    description: 'Fills the field Inbox of the other steps.',
+    description: 'Lists inboxes for the Inbox field of other steps.',
     hidden: true,
   },
   operation: {
@@ -18,7 +18,7 @@ module.exports = {
       const { data } = await call(z, { url: '/inboxes' });
       return [DEFAULT, ...data].map(({ name, event_types: types }) => ({
         id: name,
-        name: `${name} (${types ? types.join(', ') : 'every event'})`,
+        name: `${name} (${types ? types.join(', ') : 'all events'})`,
       }));
     },
   },
