@@ -65,7 +65,7 @@ def test_a_client_that_hangs_up_leaves_its_place_and_takes_nothing(service: Serv
     service.start()
     with open_wait(service, key):
         time.sleep(A_MOMENT_SECONDS)
-        assert client.get("/inbox?wait=20") == []
+        assert client.get("/inbox?wait=2") == []
     time.sleep(A_MOMENT_SECONDS)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.get, "/inbox?wait=20")
