@@ -1,4 +1,4 @@
-# Built in one stage and run from another, which has neither the sources nor what pip leaves behind.
+# Two stages: the image has neither the sources nor the caches of pip.
 FROM python:3.13.16-slim-bookworm AS build
 WORKDIR /build
 RUN python -m venv /opt/inbox && mkdir /data
@@ -10,11 +10,11 @@ COPY inbox inbox
 RUN /opt/inbox/bin/pip install --no-cache-dir --no-deps .
 
 FROM python:3.13.16-slim-bookworm
-# The image comes without Python's own modules compiled. On a read-only file system each process would compile them
-# anew, every health check among them.
+# The base image has no compiled standard library. On a read-only file system every process would compile it again,
+# including each health check.
 RUN python -m compileall -q -x '/(site-packages|tests?)/' "$(python -c 'import os; print(os.path.dirname(os.__file__))')"
 COPY --from=build /opt/inbox /opt/inbox
-# An empty folder of the user: a new volume takes over whom it belongs to.
+# A new volume inherits the owner of this folder.
 COPY --from=build --chown=10001:10001 /data /data
 ENV PATH=/opt/inbox/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -22,12 +22,12 @@ ENV PATH=/opt/inbox/bin:$PATH \
     INBOX_HOST=0.0.0.0 \
     INBOX_PORT=8080 \
     INBOX_STORE=sqlite:////data/inbox.db
-# In numbers, as Kubernetes wants them to believe that it is not root.
+# Kubernetes accepts runAsNonRoot only with numeric IDs.
 USER 10001:10001
 VOLUME /data
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# Not urllib, which would ask a proxy that the environment names.
+# Not urllib, which would use a proxy from the environment.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import http.client, os; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['INBOX_PORT']), timeout=2); c.request('GET', '/healthz'); raise SystemExit(c.getresponse().status != 200)"]
 CMD ["inbox", "serve"]

@@ -1,4 +1,4 @@
-"""Runs `deploy/smoke`, and looks at what it says and leaves."""
+"""Runs `deploy/smoke` and reads its output."""
 
 import subprocess
 import sys
@@ -22,20 +22,19 @@ def started(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
 
 def smoke(url: str, key: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     with started(url, key, *arguments) as process:
-        return ended(process)
+        return finished(process)
 
 
-def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    """What it said, and its exit status."""
+def finished(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     try:
-        said, complained = process.communicate(timeout=120)
+        stdout, stderr = process.communicate(timeout=120)
     finally:
         process.kill()
-    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
-def refusal(run: subprocess.CompletedProcess[str]) -> str:
-    """The one line that says what is wrong; everything before it was well."""
+def failure(run: subprocess.CompletedProcess[str]) -> str:
+    """Returns the text of the last line, after checking that it is the only failed check."""
     assert run.returncode == 1, run.stdout + run.stderr
     assert run.stderr == ""
     *before, last = run.stdout.splitlines()

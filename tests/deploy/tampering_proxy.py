@@ -1,4 +1,4 @@
-"""Stands between a client and a service, and changes answers: deployments that are wrong in one way."""
+"""A proxy that changes responses of a service, to imitate deployments that are wrong in one way."""
 
 import re
 import threading
@@ -11,63 +11,63 @@ import requests
 
 
 @dataclass
-class Passed:
-    """A call, and the answer as the service gave it. What changes it is what the client gets."""
+class Exchange:
+    """A request and the service's response. The client gets the response as `change` leaves it."""
 
-    call: str
+    request: str
     has_key: bool
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-def on(call: str, change: Callable[[Passed], None], times: int = 1_000) -> Callable[[Passed], None]:
-    """That change, for calls that begin like this, the first times."""
+def on(request: str, change: Callable[[Exchange], None], times: int = 1_000) -> Callable[[Exchange], None]:
+    """Applies the change to the first `times` requests that start with this text."""
     left = iter(range(times))
 
-    def change_some(passed: Passed) -> None:
-        if passed.call.startswith(call) and next(left, None) is not None:
-            change(passed)
+    def change_some(exchange: Exchange) -> None:
+        if exchange.request.startswith(request) and next(left, None) is not None:
+            change(exchange)
 
     return change_some
 
 
-def status(number: int) -> Callable[[Passed], None]:
-    return lambda passed: setattr(passed, "status", number)
+def status(number: int) -> Callable[[Exchange], None]:
+    return lambda exchange: setattr(exchange, "status", number)
 
 
-def body(pattern: bytes, replacement: bytes) -> Callable[[Passed], None]:
-    return lambda passed: setattr(passed, "body", re.sub(pattern, replacement, passed.body))
+def body(pattern: bytes, replacement: bytes) -> Callable[[Exchange], None]:
+    return lambda exchange: setattr(exchange, "body", re.sub(pattern, replacement, exchange.body))
 
 
-def without(header: str) -> Callable[[Passed], None]:
-    def change(passed: Passed) -> None:
-        passed.headers.pop(header, None)
+def without(header: str) -> Callable[[Exchange], None]:
+    def change(exchange: Exchange) -> None:
+        exchange.headers.pop(header, None)
 
     return change
 
 
 @contextmanager
-def tampering(service_url: str, change: Callable[[Passed], None]) -> Iterator[str]:
-    """The URL of what stands between."""
+def tampering(service_url: str, change: Callable[[Exchange], None]) -> Iterator[str]:
+    """Starts the proxy and yields its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
-            call = f"{self.command} {self.path}"
+            request = f"{self.command} {self.path}"
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             real = requests.request(
                 self.command, service_url + self.path, data=body, headers=dict(self.headers), timeout=30
             )
-            passed = Passed(
-                call, "Authorization" in self.headers, real.status_code, dict(real.headers.items()), real.content
+            exchange = Exchange(
+                request, "Authorization" in self.headers, real.status_code, dict(real.headers.items()), real.content
             )
-            change(passed)
-            self.send_response_only(passed.status)
-            for name, value in passed.headers.items():
+            change(exchange)
+            self.send_response_only(exchange.status)
+            for name, value in exchange.headers.items():
                 if name not in ("Content-Length", "Connection", "Transfer-Encoding"):
                     self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(passed.body)
+            self.wfile.write(exchange.body)
 
         do_GET = do_HEAD = do_POST = do_DELETE = answer  # noqa: N815
 

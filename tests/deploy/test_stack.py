@@ -1,4 +1,4 @@
-"""deploy/stack, called wrongly and with an `aws` that only says how it was called."""
+"""`deploy/stack` with wrong arguments, and with an `aws` that prints its arguments."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from tests.deploy.conftest import CHECKOUT
 from tests.deploy.test_environments import TAGS
 
 STACK = CHECKOUT / "deploy" / "stack"
-# Of this Python, and no `aws` in it.
+# The folder of this Python, which has no `aws`.
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -29,28 +29,28 @@ def aws(folder: Path, status: int = 0) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "usage: deploy/stack ENVIRONMENT TEMPLATE [Parameter=Value ...]"),
         (("dev",), "usage: deploy/stack ENVIRONMENT TEMPLATE [Parameter=Value ...]"),
         (("dev", "data", "Owner"), "usage: deploy/stack ENVIRONMENT TEMPLATE [Parameter=Value ...]"),
         (
             ("dev", "second-region", "Owner=Ada", "Imgae=1"),
-            "second-region has no parameter Imgae, Owner: it has Environment.",
+            "second-region has no parameter Imgae, Owner. Its parameters: Environment.",
         ),
-        (("dev", "data", "Environment=prod"), "The environment is the first word"),
-        (("nope", "data"), "There is no environment nope: it is one of dev, prod, sit."),
-        (("dev", "../data"), "There is no template ../data: it is one of authorizer, backlog, bill, data,"),
+        (("dev", "data", "Environment=prod"), "Give the environment as the first argument"),
+        (("nope", "data"), "Unknown environment nope. Choose one of dev, prod, sit."),
+        (("dev", "../data"), "Unknown template ../data. Choose one of authorizer, backlog, bill, data,"),
     ],
 )
-def test_wrong_usage_is_said_and_calls_nothing(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported_and_deploys_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     refused = call(aws(tmp_path), *words)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(told)
+    assert refused.stderr.startswith(message)
 
 
 @pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
-def test_a_stack_has_the_parameters_and_tags_of_its_environment(tmp_path: Path, environment: str) -> None:
+def test_stack_has_the_parameters_and_tags_of_its_environment(tmp_path: Path, environment: str) -> None:
     words = call(aws(tmp_path), environment, "data", "Owner=Ada Lovelace").stderr.splitlines()
     assert words[words.index("--stack-name") + 1] == f"inbox-{environment}-data"
     parameters, tags = words.index("--parameter-overrides"), words.index("--tags")
@@ -61,34 +61,36 @@ def test_a_stack_has_the_parameters_and_tags_of_its_environment(tmp_path: Path, 
     assert (tagged["Owner"], tagged["Component"]) == ("Ada Lovelace", "dynamodb")
 
 
-def test_help_is_what_the_file_says_of_itself(tmp_path: Path) -> None:
+def test_help_is_the_docstring(tmp_path: Path) -> None:
     helped = call(tmp_path, "--help")
     assert (helped.returncode, helped.stderr) == (0, "")
     assert "deploy/stack ENVIRONMENT TEMPLATE [Parameter=Value ...]" in helped.stdout
 
 
-def test_what_aws_refuses_is_no_success(tmp_path: Path) -> None:
+def test_failure_of_aws_is_exit_status_1(tmp_path: Path) -> None:
     refused = call(aws(tmp_path, status=3), "dev", "data")
     assert (refused.returncode, refused.stdout) == (1, "")
 
 
-def test_a_machine_without_aws_is_told_so(tmp_path: Path) -> None:
+def test_missing_aws_is_reported(tmp_path: Path) -> None:
     refused = call(tmp_path, "dev", "data")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "There is no command `aws` here" in refused.stderr
+    assert "`aws` was not found" in refused.stderr
 
 
-@pytest.mark.parametrize(("text", "told"), [('{"Owner": "Ada",}', "is not JSON"), ('{"MinTasks": 2}', "in quotes too")])
-def test_a_file_of_parameters_that_makes_no_sense_is_refused(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"), [('{"Owner": "Ada",}', "is not JSON"), ('{"MinTasks": 2}', "must be a string")]
+)
+def test_invalid_parameter_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     deploy = tmp_path / "deploy"
     shutil.copytree(STACK.parent, deploy)
     (deploy / "environments" / "dev.json").write_text(text)
     refused = call(aws(tmp_path), "dev", "data", stack=deploy / "stack")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert told in refused.stderr
+    assert message in refused.stderr
 
 
-def test_every_parameter_of_every_template_can_be_given(tmp_path: Path) -> None:
+def test_every_parameter_of_every_template_is_accepted(tmp_path: Path) -> None:
     for name in stacks.names():
         given = [f"{key}=1" for key in templates.read(stacks.path(name))["Parameters"] if key != "Environment"]
         assert call(aws(tmp_path), "dev", name, *given).returncode == 0
