@@ -1,28 +1,4 @@
-"""The errors of the service. They know nothing of HTTP: `inbox.api.problems` maps each to a response.
-
-InboxError
-├── InvalidRequest            invalid body members or parameters, each with a pointer
-├── EventTooLarge             an event is larger than the limit
-├── IdempotencyConflict       the idempotency key belongs to a different event
-├── NotFound                  does not exist, or belongs to another tenant
-├── TenantExists              the tenant ID is taken
-├── EmailTaken                the e-mail belongs to another tenant
-├── NotAllowed                the operation does not apply to this tenant or store
-├── InvalidStatusTransition   the tenant cannot change to that status
-├── TooManyKeys               the tenant has as many active keys as it may have
-├── Unauthenticated           no valid key
-├── TooManyFailures           too many requests without a valid key from one address
-├── RateLimited               more requests than the tenant may make
-├── EventLeased               a leased event cannot be replayed
-├── TooManyInboxes            the tenant has as many inboxes as it may have
-├── InboxExists               the inbox exists, and the request must not replace it
-├── InboxClosing              an inbox with that name is still being deleted
-├── BackupFailed              a backup or restore failed; nothing was changed
-├── Overloaded                request bodies take all of the memory that they may take; a retry may succeed
-├── StoreUnavailable          the store did not respond in time; a retry may succeed
-│   └── StoreFull             the disk has no room for the write
-└── SettingsError             invalid settings, or settings that do not work on this machine
-"""
+"""The errors of the service. They know nothing of HTTP: `inbox.api.problems` maps each to a response."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +17,8 @@ class FieldError:
 
 
 class InvalidRequest(InboxError):
+    """Invalid body members or parameters, each with a pointer."""
+
     def __init__(
         self,
         field_errors: Sequence[FieldError],
@@ -69,11 +47,11 @@ class IdempotencyConflict(InboxError):
 
 
 class NotFound(InboxError):
-    pass
+    """Does not exist, or belongs to another tenant."""
 
 
 class TenantExists(InboxError):
-    pass
+    """The tenant ID is taken."""
 
 
 class EmailTaken(InboxError):
@@ -82,15 +60,15 @@ class EmailTaken(InboxError):
 
 
 class NotAllowed(InboxError):
-    pass
+    """The operation does not apply to this tenant or store."""
 
 
 class InvalidStatusTransition(InboxError):
-    pass
+    """The tenant cannot change to that status."""
 
 
 class TooManyKeys(InboxError):
-    pass
+    """The tenant has as many active keys as it may have."""
 
 
 class Unauthenticated(InboxError):
@@ -116,7 +94,7 @@ class EventLeased(InboxError):
 
 
 class TooManyInboxes(InboxError):
-    pass
+    """The tenant has as many inboxes as it may have."""
 
 
 class InboxExists(InboxError):
@@ -125,11 +103,11 @@ class InboxExists(InboxError):
 
 
 class InboxClosing(InboxError):
-    pass
+    """An inbox with that name is still being deleted."""
 
 
 class BackupFailed(InboxError):
-    pass
+    """A backup or restore failed; nothing was changed."""
 
 
 class Overloaded(InboxError):
@@ -140,12 +118,12 @@ class Overloaded(InboxError):
 
 
 class StoreUnavailable(InboxError):
-    pass
+    """The store did not respond in time; a retry may succeed."""
 
 
 class StoreFull(StoreUnavailable):
-    pass
+    """The disk has no room for the write."""
 
 
 class SettingsError(InboxError):
-    pass
+    """Invalid settings, or settings that do not work on this machine."""

@@ -22,51 +22,45 @@ class EventPage:
     cursor: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class HistoryService:
     """`on_arrival` is called with the tenant ID and the inbox after events were replayed."""
 
-    def __init__(
-        self,
-        store: EventStore,
-        inboxes: InboxStore,
-        now_ms: Callable[[], int],
-        on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
-    ) -> None:
-        self._on_arrival = on_arrival
-        self._store = store
-        self._inboxes = inboxes
-        self._now_ms = now_ms
+    store: EventStore
+    inboxes: InboxStore
+    now_ms: Callable[[], int]
+    on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
 
     def list(self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None) -> EventPage:
         """Returns a page of the selected events. Raises InvalidRequest if `cursor` belongs to another selection."""
         query = repr((tenant_id, astuple(selection), str(order)))
         after = None if cursor is None else _position_in(cursor, query)
-        require_inbox(self._inboxes, tenant_id, selection.inbox)
+        require_inbox(self.inboxes, tenant_id, selection.inbox)
         size = PageSize(limit, MAX_PAYLOAD_BYTES)
-        listing = self._store.page(tenant_id, selection, order, size, after, self._now_ms())
+        listing = self.store.page(tenant_id, selection, order, size, after, self.now_ms())
         return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, query))
 
     def get(self, tenant_id: str, inbox: str, event_id: str) -> Event:
-        require_inbox(self._inboxes, tenant_id, inbox)
-        return _required(self._store.get(tenant_id, inbox, event_id, self._now_ms()))
+        require_inbox(self.inboxes, tenant_id, inbox)
+        return _required(self.store.get(tenant_id, inbox, event_id, self.now_ms()))
 
     def replay(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         """Makes the event undelivered again. Raises EventLeased if it is leased."""
-        require_inbox(self._inboxes, tenant_id, inbox)
-        replayed = _required(self._store.replay(tenant_id, inbox, event_id, self._now_ms()))
-        self._on_arrival(tenant_id, inbox)
+        require_inbox(self.inboxes, tenant_id, inbox)
+        replayed = _required(self.store.replay(tenant_id, inbox, event_id, self.now_ms()))
+        self.on_arrival(tenant_id, inbox)
         return replayed
 
     def replay_all(self, tenant_id: str, selection: Selection) -> ReplayResult:
         """Replays up to 1000 of the selected events that are delivered or dead."""
-        require_inbox(self._inboxes, tenant_id, selection.inbox)
-        replayed = self._store.replay_all(tenant_id, selection, _MAX_REPLAYED, self._now_ms())
-        self._on_arrival(tenant_id, selection.inbox)
+        require_inbox(self.inboxes, tenant_id, selection.inbox)
+        replayed = self.store.replay_all(tenant_id, selection, _MAX_REPLAYED, self.now_ms())
+        self.on_arrival(tenant_id, selection.inbox)
         return replayed
 
     def erase(self, tenant_id: str, event_id: str) -> None:
         """Deletes the event in every inbox."""
-        if not self._store.erase(tenant_id, event_id, self._now_ms()):
+        if not self.store.erase(tenant_id, event_id, self.now_ms()):
             raise NotFound("The event does not exist.")
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.inboxes import Inbox, is_inbox_name
@@ -26,22 +27,15 @@ def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class InboxService:
     """`on_deletion` is called with the tenant ID and the name of a deleted inbox."""
 
-    def __init__(
-        self,
-        store: InboxStore,
-        tenants: TenantStore,
-        now_ms: Callable[[], int],
-        seconds: Callable[[], float] = time.monotonic,
-        on_deletion: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
-    ) -> None:
-        self._on_removal = on_deletion
-        self._store = store
-        self._tenants = tenants
-        self._now_ms = now_ms
-        self._seconds = seconds
+    store: InboxStore
+    tenants: TenantStore
+    now_ms: Callable[[], int]
+    seconds: Callable[[], float] = time.monotonic
+    on_deletion: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
 
     def save(
         self,
@@ -66,31 +60,31 @@ class InboxService:
             )
         if enabled is not None:
             raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be enabled or disabled.")])
-        inbox = Inbox(name, None if event_types is None else tuple(event_types), self._now_ms())
+        inbox = Inbox(name, None if event_types is None else tuple(event_types), self.now_ms())
         try:
-            new = self._store.save(tenant_id, inbox, replace=replace)
+            new = self.store.save(tenant_id, inbox, replace=replace)
         except InboxClosing:
             self._delete_copies(tenant_id, name)
-            new = self._store.save(tenant_id, inbox, replace=replace)
+            new = self.store.save(tenant_id, inbox, replace=replace)
         # An inbox that existed keeps its creation time.
-        return self._store.get(tenant_id, name) or inbox, new
+        return self.store.get(tenant_id, name) or inbox, new
 
     def get(self, tenant_id: str, name: str) -> Inbox:
         if name == DEFAULT_INBOX:
-            return self._default(tenant_id, self._store.is_default_enabled(tenant_id))
-        return find_inbox(self._store, tenant_id, name)
+            return self._default(tenant_id, self.store.is_default_enabled(tenant_id))
+        return find_inbox(self.store, tenant_id, name)
 
     def all(self, tenant_id: str) -> list[Inbox]:
         """Returns the named inboxes."""
-        return self._store.all(tenant_id)
+        return self.store.all(tenant_id)
 
     def delete(self, tenant_id: str, name: str) -> None:
         """Deletes the inbox and its events. Raises StoreUnavailable if they are too many for one request; repeat it."""
         if name == DEFAULT_INBOX:
             raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only disabled.")])
-        if not is_inbox_name(name) or not self._store.close(tenant_id, name):
+        if not is_inbox_name(name) or not self.store.close(tenant_id, name):
             raise NotFound("The inbox does not exist.")
-        self._on_removal(tenant_id, name)
+        self.on_deletion(tenant_id, name)
         self._delete_copies(tenant_id, name)
 
     def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:
@@ -99,17 +93,17 @@ class InboxService:
         if enabled is None:
             raise InvalidRequest([FieldError("/enabled", "Required for the inbox `default`: true or false.")])
         inbox = self._default(tenant_id, enabled)
-        self._store.set_default_enabled(tenant_id, enabled)
+        self.store.set_default_enabled(tenant_id, enabled)
         return inbox
 
     def _default(self, tenant_id: str, enabled: bool) -> Inbox:
-        created_at_ms = find_tenant(self._tenants, tenant_id).created_at_ms
+        created_at_ms = find_tenant(self.tenants, tenant_id).created_at_ms
         return Inbox(DEFAULT_INBOX, None, created_at_ms, enabled)
 
     def _delete_copies(self, tenant_id: str, name: str) -> None:
-        deadline = self._seconds() + _MAX_SECONDS
-        while self._store.delete_copies(tenant_id, name, _STEP_EVENTS) == _STEP_EVENTS:
-            if self._seconds() > deadline:
+        deadline = self.seconds() + _MAX_SECONDS
+        while self.store.delete_copies(tenant_id, name, _STEP_EVENTS) == _STEP_EVENTS:
+            if self.seconds() > deadline:
                 raise StoreUnavailable(
                     "The inbox has more events than one request can delete. Repeat the request to continue."
                 )

@@ -22,11 +22,11 @@ class NewKey:
     metadata: ApiKey
 
 
+@dataclass(frozen=True, slots=True)
 class KeyService:
-    def __init__(self, keys: KeyStore, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
-        self._keys = keys
-        self._tenants = tenants
-        self._now_ms = now_ms
+    keys: KeyStore
+    tenants: TenantStore
+    now_ms: Callable[[], int]
 
     def create(
         self,
@@ -40,21 +40,21 @@ class KeyService:
             raise NotAllowed(f"Only keys of the tenant {SYSTEM_TENANT} can have the scope {Scope.ADMIN}.")
         if not is_name(name):
             raise NotAllowed(f"The name must have up to {MAX_NAME} printable characters.")
-        lifetime_ms = None if expires_at_ms is None else expires_at_ms - self._now_ms()
+        lifetime_ms = None if expires_at_ms is None else expires_at_ms - self.now_ms()
         if lifetime_ms is not None and lifetime_ms <= 0:
             raise InvalidRequest([FieldError("/expires_at", "Must be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
-        self._keys.create(new.metadata)
+        self.keys.create(new.metadata)
         return new
 
     def list(self, tenant_id: str) -> list[ApiKey]:
         """Returns every key of the tenant, including revoked and expired ones, oldest first."""
-        find_tenant(self._tenants, tenant_id)
-        return [key.as_of(self._now_ms()) for key in self._keys.all(tenant_id)]
+        find_tenant(self.tenants, tenant_id)
+        return [key.as_of(self.now_ms()) for key in self.keys.all(tenant_id)]
 
     def get(self, key_id: str) -> ApiKey:
-        key = self._keys.get(key_id) if is_key_id(key_id) else None
+        key = self.keys.get(key_id) if is_key_id(key_id) else None
         if key is None:
             raise _no_key()
         return key
@@ -68,14 +68,14 @@ class KeyService:
 
     def revoke(self, key_id: str) -> None:
         self.get(key_id)
-        self._keys.revoke(key_id)
+        self.keys.revoke(key_id)
 
     def rotate(self, key_id: str, overlap_seconds: int) -> NewKey:
         """Creates a key with the same name, scopes and lifetime. The old key expires after `overlap_seconds`."""
         old = self.get(key_id)
         self._make_room(old.tenant_id)
         new = self._mint(old.tenant_id, old.name, old.scopes, old.lifetime_ms)
-        if not self._keys.rotate(key_id, new.metadata, new.metadata.created_at_ms + overlap_seconds * 1000):
+        if not self.keys.rotate(key_id, new.metadata, new.metadata.created_at_ms + overlap_seconds * 1000):
             raise NotAllowed("A revoked or expired key cannot be rotated. Create a new one.")
         return new
 
@@ -86,10 +86,10 @@ class KeyService:
         if len(keys) - len(inactive) >= MAX_KEYS:
             raise TooManyKeys(f"The tenant has {MAX_KEYS} active keys. Revoke one first.")
         for key in inactive[:-MAX_KEYS][:_MAX_DELETED]:
-            self._keys.delete(key.key_id)
+            self.keys.delete(key.key_id)
 
     def _mint(self, tenant_id: str, name: str, scopes: frozenset[Scope], lifetime_ms: int | None) -> NewKey:
-        key, now_ms = apikey.mint(), self._now_ms()
+        key, now_ms = apikey.mint(), self.now_ms()
         metadata = ApiKey(
             key_id=f"key_{secrets.token_hex(8)}",
             key_hash=apikey.hash_of(key),

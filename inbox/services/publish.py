@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inbox.domain import events, exact_json
@@ -17,22 +18,15 @@ class Submission(NamedTuple):
     idempotency_key: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
 class PublishService:
     """`on_arrival` is called with the tenant ID and the inbox after events were stored."""
 
-    def __init__(
-        self,
-        store: EventStore,
-        now_ms: Callable[[], int],
-        max_event_bytes: int,
-        retention_days: int,
-        on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None,
-    ) -> None:
-        self._store = store
-        self._on_arrival = on_arrival
-        self._now_ms = now_ms
-        self._max_event_bytes = max_event_bytes
-        self._retention_seconds = retention_days * 86_400
+    store: EventStore
+    now_ms: Callable[[], int]
+    max_event_bytes: int
+    retention_days: int
+    on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
 
     def send(self, tenant_id: str, submission: Submission) -> events.PutResult:
         """Stores one event. Raises IdempotencyConflict if its idempotency key belongs to a different event."""
@@ -62,10 +56,10 @@ class PublishService:
                 fingerprint.update(size)
                 new_events[position] = events.NewEvent(*new_events[position][:3], fingerprint.digest())
             too_large = [
-                position for position, event in enumerate(new_events) if len(event.payload) > self._max_event_bytes
+                position for position, event in enumerate(new_events) if len(event.payload) > self.max_event_bytes
             ]
             if too_large:
-                raise EventTooLarge(f"An event is larger than {self._max_event_bytes} bytes.", too_large)
+                raise EventTooLarge(f"An event is larger than {self.max_event_bytes} bytes.", too_large)
             return self._put(tenant_id, new_events)
         except EventTooLarge as refused:
             refused.field_errors = tuple(FieldError(f"/{position}", str(refused)) for position in refused.positions)
@@ -81,9 +75,9 @@ class PublishService:
             raise
 
     def _put(self, tenant_id: str, new_events: Sequence[events.NewEvent]) -> list[events.PutResult]:
-        now_ms = self._now_ms()
-        stored = self._store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self._retention_seconds)
-        self._on_arrival(tenant_id, events.DEFAULT_INBOX)
+        now_ms = self.now_ms()
+        stored = self.store.put(tenant_id, new_events, now_ms, now_ms // 1000 + self.retention_days * 86_400)
+        self.on_arrival(tenant_id, events.DEFAULT_INBOX)
         return stored
 
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from inbox.store.interface import EventStore
 
@@ -10,14 +11,14 @@ _STEP_ROWS = 100
 _PAUSE_SECONDS = 0.02
 
 
+@dataclass(frozen=True, slots=True)
 class Retention:
-    def __init__(self, store: EventStore, now_ms: Callable[[], int]) -> None:
-        self._store = store
-        self._now_ms = now_ms
+    store: EventStore
+    now_ms: Callable[[], int]
 
     def purge(self, pause: Callable[[float], object] = time.sleep) -> Iterator[int]:
         """Deletes all expired rows. Yields the number of rows after each step."""
-        while (deleted := self._store.purge(self._now_ms(), _STEP_ROWS)) > 0:
+        while (deleted := self.store.purge(self.now_ms(), _STEP_ROWS)) > 0:
             yield deleted
             if deleted < _STEP_ROWS:
                 return

@@ -42,23 +42,23 @@ class InboxStats:
     per: dict[Span, list[tuple[int, Counts]]]
 
 
+@dataclass(frozen=True, slots=True)
 class StatsService:
-    def __init__(self, counters: CounterStore, inboxes: InboxStore, now_ms: Callable[[], int]) -> None:
-        self._counters = counters
-        self._inboxes = inboxes
-        self._now_ms = now_ms
+    counters: CounterStore
+    inboxes: InboxStore
+    now_ms: Callable[[], int]
 
     def get(self, tenant_id: str, inbox: str, window: Window) -> InboxStats:
-        require_inbox(self._inboxes, tenant_id, inbox)
-        now_ms = self._now_ms()
+        require_inbox(self.inboxes, tenant_id, inbox)
+        now_ms = self.now_ms()
         # First, because it also writes and counts leases that have expired.
-        undelivered = self._counters.undelivered(tenant_id, inbox, now_ms)
+        undelivered = self.counters.undelivered(tenant_id, inbox, now_ms)
         counted: dict[Span, list[SpanCounts]] = {}
         per: dict[Span, list[tuple[int, Counts]]] = {}
         for span, shown in _SHOWN[window].items():
             last_ms = span.start_ms(now_ms)
             starts = range(last_ms - (shown - 1) * span.ms, last_ms + 1, span.ms)
-            counted[span] = self._counters.list_counts(tenant_id, inbox, span, starts[0])
+            counted[span] = self.counters.list_counts(tenant_id, inbox, span, starts[0])
             # Timestamps may be in the future if the clock was ahead. They count as now.
             sums = _sums((min(each.start_ms, last_ms), each.counts) for each in counted[span])
             per[span] = [(start_ms, sums.get(start_ms, Counts())) for start_ms in starts]
@@ -73,22 +73,20 @@ class StatsService:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class RecountService:
     """Recomputes counts that were lost when a process was killed or a backup restored."""
 
-    def __init__(
-        self, counters: CounterStore, tenants: TenantStore, now_ms: Callable[[], int], retention_days: int
-    ) -> None:
-        self._counters = counters
-        self._tenants = tenants
-        self._now_ms = now_ms
-        self._retention_days = retention_days
+    counters: CounterStore
+    tenants: TenantStore
+    now_ms: Callable[[], int]
+    retention_days: int
 
     def recount(self, tenant_id: str) -> int:
         """Recomputes the counts of the retention period. Returns the number of counts that changed."""
-        find_tenant(self._tenants, tenant_id)
-        now_ms = self._now_ms()
-        return self._counters.recount(tenant_id, now_ms - self._retention_days * Span.DAY.ms, now_ms)
+        find_tenant(self.tenants, tenant_id)
+        now_ms = self.now_ms()
+        return self.counters.recount(tenant_id, now_ms - self.retention_days * Span.DAY.ms, now_ms)
 
 
 def _sums(counts: Iterable[tuple[Key, Counts]]) -> dict[Key, Counts]:

@@ -21,31 +21,31 @@ class CopyResult:
     too_large: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
 class StoreCopy:
     """Safe to repeat: a second run copies what has changed since the first."""
 
-    def __init__(self, source: SourceStore, target: TargetStore, now_ms: Callable[[], int]) -> None:
-        self._source = source
-        self._target = target
-        self._now_ms = now_ms
+    source: SourceStore
+    target: TargetStore
+    now_ms: Callable[[], int]
 
     def count(self) -> int:
         """Returns the number of events in the source."""
-        tenants = self._source.tenants.all()
-        return sum(self._source.events.count(tenant.tenant_id, self._now_ms()) for tenant in tenants)
+        tenants = self.source.tenants.all()
+        return sum(self.source.events.count(tenant.tenant_id, self.now_ms()) for tenant in tenants)
 
     def copy(self, on_progress: Callable[[int], object]) -> CopyResult:
         """Copies everything. Calls `on_progress` with the number of events of each step."""
         copied = CopyResult()
-        tenants = self._source.tenants.all()
+        tenants = self.source.tenants.all()
         self._copy_tenants(tenants)
         for tenant in tenants:
             copied.tenants += 1
             self._copy_keys(tenant.tenant_id, copied)
             self._copy_default(tenant.tenant_id)
             # Before the events: an event's copy needs its inbox.
-            for inbox in self._source.inboxes.all(tenant.tenant_id):
-                self._target.inboxes.save(tenant.tenant_id, inbox)
+            for inbox in self.source.inboxes.all(tenant.tenant_id):
+                self.target.inboxes.save(tenant.tenant_id, inbox)
                 copied.inboxes += 1
             self._copy_events(tenant.tenant_id, copied, on_progress)
         return copied
@@ -61,43 +61,43 @@ class StoreCopy:
 
     def _copy_tenant(self, tenant: Tenant) -> bool:
         """Returns False if its e-mail was taken. A tenant with a newer version in the target stays unchanged."""
-        existing = self._target.tenants.get(tenant.tenant_id)
+        existing = self.target.tenants.get(tenant.tenant_id)
         version = 0 if existing is None else existing.version
-        newest_first = self._source.tenants.audit_log(tenant.tenant_id, tenant.version, tenant.version + 1)
+        newest_first = self.source.tenants.audit_log(tenant.tenant_id, tenant.version, tenant.version + 1)
         audit_entries = [entry for entry in reversed(newest_first) if entry.number > version]
         try:
             if existing is None:
-                self._target.tenants.create(tenant, audit_entries)
+                self.target.tenants.create(tenant, audit_entries)
             elif version < tenant.version:
-                self._target.tenants.update(tenant, version, audit_entries)
+                self.target.tenants.update(tenant, version, audit_entries)
         except EmailTaken:
             return False
         return True
 
     def _copy_keys(self, tenant_id: str, copied: CopyResult) -> None:
-        existing = {key.key_id for key in self._target.keys.all(tenant_id)}
-        for key in self._source.keys.all(tenant_id):
+        existing = {key.key_id for key in self.target.keys.all(tenant_id)}
+        for key in self.source.keys.all(tenant_id):
             copied.keys += 1
             if key.key_id not in existing:
-                self._target.keys.create(key)
+                self.target.keys.create(key)
                 continue
             if key.status is KeyStatus.REVOKED:
-                self._target.keys.revoke(key.key_id)
+                self.target.keys.revoke(key.key_id)
             elif key.expires_at_ms is not None:
-                self._target.keys.expire(key.key_id, key.expires_at_ms)
+                self.target.keys.expire(key.key_id, key.expires_at_ms)
             if key.last_used_at_ms is not None:
-                self._target.keys.record_use(key.key_hash, key.last_used_at_ms)
+                self.target.keys.record_use(key.key_hash, key.last_used_at_ms)
 
     def _copy_default(self, tenant_id: str) -> None:
-        enabled = self._source.inboxes.is_default_enabled(tenant_id)
+        enabled = self.source.inboxes.is_default_enabled(tenant_id)
         # Only if needed: DynamoDB takes a second to change it.
-        if enabled != self._target.inboxes.is_default_enabled(tenant_id):
-            self._target.inboxes.set_default_enabled(tenant_id, enabled)
+        if enabled != self.target.inboxes.is_default_enabled(tenant_id):
+            self.target.inboxes.set_default_enabled(tenant_id, enabled)
 
     def _copy_events(self, tenant_id: str, copied: CopyResult, on_progress: Callable[[int], object]) -> None:
         after = 0
-        while records := self._source.events.export_events(tenant_id, after, _STEP_EVENTS, self._now_ms()):
-            imported = self._target.events.import_events(tenant_id, records, self._now_ms())
+        while records := self.source.events.export_events(tenant_id, after, _STEP_EVENTS, self.now_ms()):
+            imported = self.target.events.import_events(tenant_id, records, self.now_ms())
             copied.events += len(records)
             copied.written += imported.written
             copied.too_large += imported.too_large

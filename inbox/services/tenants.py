@@ -47,12 +47,12 @@ def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class TenantService:
     """`by` is the key ID or name that the audit log shows as the author of a change."""
 
-    def __init__(self, tenants: TenantStore, now_ms: Callable[[], int]) -> None:
-        self._tenants = tenants
-        self._now_ms = now_ms
+    tenants: TenantStore
+    now_ms: Callable[[], int]
 
     def create(
         self, by: str, tenant_id: str | None = None, *, status: TenantStatus = TenantStatus.UNVALIDATED, **members: Any
@@ -64,38 +64,38 @@ class TenantService:
                 "A tenant ID has 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit."
             )
         _validate(members)
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         tenant = Tenant(
             tenant_id=tenant_id, status=status, created_at_ms=now_ms, updated_at_ms=now_ms, updated_by=by, **members
         )
         given = {"status": status, **members}
         changes = {name: Change(None, value) for name, value in given.items() if value is not None}
-        self._tenants.create(tenant, [AuditEntry(tenant.version, now_ms, by, AuditAction.CREATED, changes)])
+        self.tenants.create(tenant, [AuditEntry(tenant.version, now_ms, by, AuditAction.CREATED, changes)])
         return tenant
 
     def find_or_create(self, by: str, email: str, **members: Any) -> tuple[Tenant, bool]:
         """Returns the tenant with that e-mail, and True if it was created for it."""
-        tenant = self._tenants.get_by_email(email)
+        tenant = self.tenants.get_by_email(email)
         if tenant is None:
             try:
                 return self.create(by, email=email, **members), True
             except (TenantExists, EmailTaken):
                 # Another request may have created a tenant with this e-mail at the same time.
-                tenant = self._tenants.get_by_email(email)
+                tenant = self.tenants.get_by_email(email)
                 if tenant is None:
                     raise
         return tenant, False
 
     def get(self, tenant_id: str) -> Tenant:
-        return find_tenant(self._tenants, tenant_id)
+        return find_tenant(self.tenants, tenant_id)
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> tuple[list[Tenant], bool]:
         """Returns up to `limit` tenants, newest first, and True if there are more."""
-        tenants = self._tenants.page(selection, limit + 1, after)
+        tenants = self.tenants.page(selection, limit + 1, after)
         return tenants[:limit], len(tenants) > limit
 
     def all(self) -> list[Tenant]:
-        return self._tenants.all()
+        return self.tenants.all()
 
     def update(self, tenant_id: str, by: str, **members: Any) -> Tenant:
         """Changes members of the tenant. Raises EmailTaken if another tenant has the e-mail."""
@@ -138,11 +138,11 @@ class TenantService:
     def audit(self, tenant_id: str, limit: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
         """Returns up to `limit` audit entries, newest first, and True if there are older ones."""
         self.get(tenant_id)
-        entries = self._tenants.audit_log(tenant_id, limit + 1, before)
+        entries = self.tenants.audit_log(tenant_id, limit + 1, before)
         return entries[:limit], len(entries) > limit
 
     def shard(self, tenant_id: str, shards: int) -> None:
-        self._tenants.shard(tenant_id, shards, self._now_ms())
+        self.tenants.shard(tenant_id, shards, self.now_ms())
 
     def _change(self, tenant_id: str, by: str, plan: Callable[[Tenant], _Update]) -> Tenant:
         for _ in range(_MAX_ATTEMPTS):
@@ -155,7 +155,7 @@ class TenantService:
             } | update.further_changes
             if not changes:
                 return tenant
-            now_ms = self._now_ms()
+            now_ms = self.now_ms()
             changed = replace(
                 tenant,
                 **update.members,
@@ -165,7 +165,7 @@ class TenantService:
                 version=tenant.version + 1,
             )
             entry = AuditEntry(changed.version, now_ms, by, update.action, changes, update.forced)
-            if self._tenants.update(changed, tenant.version, [entry]):
+            if self.tenants.update(changed, tenant.version, [entry]):
                 return changed
         raise StoreUnavailable("Too many requests change the tenant at the same time. Try again.")
 

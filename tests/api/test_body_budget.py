@@ -43,7 +43,7 @@ def test_request_beyond_the_budget_gets_503_and_changes_nothing(acme: Caller, bu
 def test_body_is_counted_until_it_is_stored(
     app: Flask, acme: Caller, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = app.extensions["inbox"].publish._store
+    store = app.extensions["inbox"].publish.store
     put, body = store.put, json.dumps([{"n": 1}]).encode()
 
     def put_while_counted(*arguments: Any) -> Any:
@@ -71,7 +71,7 @@ def test_budget_is_released_however_a_request_ends(
     def fail(*_: Any) -> None:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(app.extensions["inbox"].publish._store, "put", fail)
+    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
     assert post(b"[{}]") == 500
     budget.reserve(BUDGET)
 

@@ -143,7 +143,7 @@ def revoked(world: World) -> str:
 
 def expired(world: World) -> str:
     new = world.tenancy.key_ring.create("acme", scopes=OWN_SCOPES, expires_at_ms=2**45)
-    store = world.tenancy.key_ring._keys
+    store = world.tenancy.key_ring.keys
     assert store.expire(new.metadata.key_id, 1)
     return new.key
 

@@ -53,7 +53,7 @@ def test_a_store_that_does_not_answer_is_a_503_with_retry_after(
     def fail(*_: object) -> None:
         raise StoreUnavailable("The database did not answer.")
 
-    monkeypatch.setattr(app.extensions["inbox"].publish._store, "put", fail)
+    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
     answer = acme.post("/events", json={})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.get_json()["type"] == "/problems/unavailable"
@@ -105,7 +105,7 @@ def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: Caller, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise ValueError("my-payload " + acme.key)
 
-    monkeypatch.setattr(app.extensions["inbox"].consume._store, "claim", fail)
+    monkeypatch.setattr(app.extensions["inbox"].consume.store, "claim", fail)
     with capture_logs() as log:
         answer = acme.get("/inbox")
 

@@ -280,7 +280,7 @@ def test_nothing_is_answered_before_the_store_has_it(app: Flask, acme: Caller, m
     def fail(*_: Any) -> None:
         raise OSError("the disk is gone: secret payload")
 
-    monkeypatch.setattr(app.extensions["inbox"].publish._store, "put", fail)
+    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
     answer = acme.post("/events", json={"payload": {}})
 
     assert (answer.status_code, answer.get_json()["type"]) == (500, "/problems/internal-error")
