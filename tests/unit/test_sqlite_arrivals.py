@@ -1,13 +1,12 @@
-"""How the embedded store notices events: what a look reads, and what it does when the file is not the one it knew."""
+"""What a check for new events reads, and what it misses. `inbox.store.sqlite.arrivals`."""
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt
+from inbox.domain.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt, random_event_id
 from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivals
@@ -31,7 +30,7 @@ def watch(store: SQLiteStore) -> Iterator[SQLiteArrivals]:
 
 
 def put(store: SQLiteStore, count: int = 1, tenant_id: str = "acme") -> list[str]:
-    events = [NewEvent(str(uuid.uuid4()), None, b"{}") for _ in range(count)]
+    events = [NewEvent(random_event_id(), None, b"{}") for _ in range(count)]
     store.events.put(tenant_id, events, NOW, LATER)
     return [event.event_id for event in events]
 
@@ -42,7 +41,7 @@ def lease(store: SQLiteStore, until_ms: int) -> list[Receipt]:
 
 
 def traced(watch: SQLiteArrivals) -> list[str]:
-    """Every statement that the watch executes from now on."""
+    """Returns a list of the statements that the watch executes from now on."""
     statements: list[str] = []
 
     def trace(_cursor: Any, statement: str, _bindings: Any) -> bool:
@@ -54,7 +53,7 @@ def traced(watch: SQLiteArrivals) -> list[str]:
     return statements
 
 
-def test_idle_look_asks_only_for_the_data_version(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
     lease(store, NOW + 60_000)
     watch.check(ONLY_ACME, NOW)
@@ -66,7 +65,7 @@ def test_idle_look_asks_only_for_the_data_version(store: SQLiteStore, watch: SQL
     assert statements == [arrivals._DATA_VERSION] * 3
 
 
-def test_look_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_check_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     watch.check(BOTH, NOW)
     statements = traced(watch)
     put(store)
@@ -125,27 +124,27 @@ def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, w
 
 @pytest.mark.parametrize("statement", [arrivals._EXAMINE, arrivals._EXAMINE_ALL])
 def test_examination_searches_indexes(store: SQLiteStore, statement: str) -> None:
-    place = {"inboxes": "[]", "now_ms": NOW, "now_s": NOW // 1000}
-    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {statement}", place)]
+    parameters = {"inboxes": "[]", "now_ms": NOW, "now_s": NOW // 1000}
+    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {statement}", parameters)]
 
     for index in (
         "events_by_status (tenant_id=? AND inbox=? AND status=?",
         "events_by_end (tenant_id=? AND inbox=? AND",
     ):
         assert any(index in step for step in plan), plan
-    # Once each: a statement that is not materialized evaluates them twice.
+    # Without MATERIALIZED, SQLite would evaluate each twice.
     assert sum("SEARCH events" in step for step in plan) == 3, plan
     assert not any(step.startswith("SCAN events") for step in plan), plan
 
 
 def test_new_events_are_read_by_their_numbers(store: SQLiteStore) -> None:
-    place = {"known": 0, "newest": 9, "now_s": NOW // 1000}
-    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {arrivals._NEW_EVENTS}", place)]
+    parameters = {"known": 0, "newest": 9, "now_s": NOW // 1000}
+    plan = [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {arrivals._NEW_EVENTS}", parameters)]
 
     assert any("INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in step for step in plan), plan
 
 
-def test_more_new_events_than_a_look_reads_are_reported_by_the_next_looks(
+def test_more_new_events_than_a_check_reads_are_reported_by_the_next_checks(
     store: SQLiteStore, watch: SQLiteArrivals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_NEW_EVENTS", 10)
@@ -166,7 +165,7 @@ def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLite
     assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
-def test_lease_that_another_poll_has_noticed_first_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store, 2)
     lease(store, NOW + 500)
     watch.check(ONLY_ACME, NOW)
@@ -175,7 +174,7 @@ def test_lease_that_another_poll_has_noticed_first_is_reported(store: SQLiteStor
     assert watch.check(ONLY_ACME, NOW + 510) == {ACME}
 
 
-def test_time_that_is_set_back_stops_no_examination(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_time_that_is_set_back_does_not_stop_examinations(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     put(store)
     watch.check(ONLY_ACME, NOW)
 
@@ -195,7 +194,7 @@ def test_missing_file_is_unavailable_until_it_is_back(path: Path, store: SQLiteS
     assert watch.check(ONLY_ACME, NOW) == {ACME}
 
 
-def test_another_database_in_its_place_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivals) -> None:
+def test_database_that_replaces_the_store_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivals) -> None:
     watch.check(BOTH, NOW)
     other_path = tmp_path / "other.db"
     other = SQLiteStore(other_path, MAX_DELIVERIES)
@@ -208,7 +207,7 @@ def test_another_database_in_its_place_is_watched(path: Path, tmp_path: Path, wa
     assert watch.check(BOTH, NOW) == {GLOBEX}
 
 
-def test_after_an_error_nothing_is_missed(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteArrivals) -> None:
     watch.check(ONLY_ACME, NOW)
     put(store)
     assert watch._connection is not None
@@ -232,7 +231,7 @@ def test_database_of_an_earlier_release_is_migrated(path: Path) -> None:
     store.close()
 
 
-def test_only_events_that_are_undelivered_again_leave_a_row(path: Path, store: SQLiteStore) -> None:
+def test_only_releases_and_replays_leave_a_row(path: Path, store: SQLiteStore) -> None:
     delivered, *_ = put(store, 5)
     acknowledged, delayed, released, again, _ = lease(store, NOW + 60_000)
     store.events.acknowledge("acme", [acknowledged], NOW)

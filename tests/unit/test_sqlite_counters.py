@@ -1,4 +1,4 @@
-"""The counters of the embedded store: what an earlier release did not count, and what is forgotten again."""
+"""Migration, recount and retention of counts. `inbox.store.sqlite.counters`."""
 
 from pathlib import Path
 
@@ -21,8 +21,7 @@ def counted(store: SQLiteStore, span: Span) -> dict[tuple[int, str | None], Coun
     }
 
 
-def test_the_events_of_an_earlier_release_are_counted_when_it_is_opened(tmp_path: Path) -> None:
-    path = tmp_path / "inbox.db"
+def test_events_of_an_earlier_release_are_counted_by_the_migration(path: Path) -> None:
     old = apsw.Connection(str(path))
     for script in migrations._scripts()[:5]:
         if "email_key" not in script:
@@ -54,28 +53,24 @@ def test_the_events_of_an_earlier_release_are_counted_when_it_is_opened(tmp_path
     assert store.counters.undelivered("acme", "crm", NOW).count == 1
     days = counted(store, Span.DAY)
     assert days[Span.DAY.start_ms(NOW), "order"] == Counts(received=2, delivered=1, bytes=9)
-    # Which types are counted together is all that may differ.
+    # A recount may only count other types together.
     store.counters.recount("acme", NOW - HOUR, NOW + HOUR)
     assert counted(store, Span.HOUR) == hours
     store.close()
 
 
-def test_a_recount_says_where_the_number_of_what_waits_was_wrong(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
+def test_recount_corrects_the_number_of_undelivered_events(store: SQLiteStore) -> None:
     store.events.put("acme", [new_event()], NOW, LATER)
     store._database.write(lambda connection: connection.execute("UPDATE backlog SET undelivered = 7"))
     assert store.counters.recount("acme", 0, NOW) == 1
     assert store.counters.recount("acme", 0, NOW) == 0
     assert store.counters.undelivered("acme", DEFAULT_INBOX, NOW).count == 1
-    store.close()
 
 
-def test_hours_and_days_that_are_long_over_are_forgotten(tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
+def test_counts_of_old_hours_and_days_are_deleted(store: SQLiteStore) -> None:
     for days in (0, 2, 4, 398, 402):
         store.events.put("acme", [new_event()], NOW + days * DAY, LATER)
 
     for span, kept in ((Span.HOUR, [402]), (Span.DAY, [2, 4, 398, 402])):
         starts = [start for start, _ in counted(store, span)]
         assert sorted(starts) == [span.start_ms(NOW + days * DAY) for days in kept]
-    store.close()

@@ -1,6 +1,5 @@
-"""How the embedded store finds events: from which index, in which order, and what has run out meanwhile."""
+"""Indexes, expiry and purges of events. `inbox.store.sqlite.claims`, `.leases`, `.history` and `.events`."""
 
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from inbox.domain.events import (
     Selection,
     Status,
     attempt_digest,
+    random_event_id,
 )
 from inbox.domain.inboxes import Inbox
 from inbox.errors import InvalidRequest, StoreUnavailable
@@ -28,14 +28,14 @@ LATER = NOW // 1000 + 3600
 
 
 def new_event() -> NewEvent:
-    return NewEvent(str(uuid.uuid4()), None, b"{}")
+    return NewEvent(random_event_id(), None, b"{}")
 
 
 def plan_of(store: SQLiteStore, sql: str, parameters: Mapping[str, object]) -> list[str]:
     return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
-def stops_at_the_first_few(plan: list[str]) -> bool:
+def reads_no_further_than_needed(plan: list[str]) -> bool:
     return not any(step.startswith("SCAN events") or "TEMP B-TREE" in step for step in plan)
 
 
@@ -43,42 +43,42 @@ def stops_at_the_first_few(plan: list[str]) -> bool:
     "sql",
     [*claims._PEEK.values(), claims._OLDEST, claims._HAS_ELIGIBLE, claims._NEEDS_WRITE],
 )
-def test_the_inbox_is_read_from_its_index(store: SQLiteStore, sql: str) -> None:
-    place = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "attempt": "a", "now_ms": NOW, "now_s": NOW // 1000}
-    plan = plan_of(store, sql, place)
+def test_poll_reads_the_index_by_status(store: SQLiteStore, sql: str) -> None:
+    parameters = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "attempt": "a", "now_ms": NOW, "now_s": NOW // 1000}
+    plan = plan_of(store, sql, parameters)
     assert any("INDEX events_by_status (tenant_id=? AND inbox=? AND status=?" in step for step in plan), plan
-    assert stops_at_the_first_few(plan), plan
+    assert reads_no_further_than_needed(plan), plan
 
 
 @pytest.mark.parametrize("order", Order)
 @pytest.mark.parametrize("event_type", [None, "order.created"])
 @pytest.mark.parametrize("statuses", [None, *history.STORED_STATUSES.values(), ("delivered", "dead")], ids=str)
-def test_every_selection_is_read_from_an_index_in_order(
+def test_every_selection_reads_an_index_in_order(
     store: SQLiteStore, statuses: tuple[str, ...] | None, event_type: str | None, order: Order
 ) -> None:
     selection = Selection(event_type=event_type)
     sql = history.selection_statement("seq", selection, statuses, order)
     plan = plan_of(store, sql, history.selection_parameters("acme", selection, order, None, NOW))
     assert any("SEARCH events" in step for step in plan), plan
-    assert stops_at_the_first_few(plan), plan
+    assert reads_no_further_than_needed(plan), plan
 
 
-def test_what_runs_out_is_found_in_its_index(store: SQLiteStore) -> None:
+def test_expired_leases_are_found_in_their_index(store: SQLiteStore) -> None:
     plan = plan_of(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW})
     assert any("INDEX events_by_end (tenant_id=? AND inbox=? AND until_ms<?)" in step for step in plan), plan
 
 
-def test_records_are_read_in_order_without_sorting(store: SQLiteStore) -> None:
+def test_export_reads_rows_in_order(store: SQLiteStore) -> None:
     plan = plan_of(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "limit": 10})
     assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
-    assert stops_at_the_first_few(plan), plan
+    assert reads_no_further_than_needed(plan), plan
 
 
-def test_more_leases_than_one_transaction_settles_run_out_at_once(store: SQLiteStore) -> None:
+def test_more_leases_expire_at_once_than_fit_in_a_transaction(store: SQLiteStore) -> None:
     put = [new_event() for _ in range(leases._MAX_EXPIRED + 5)]
     store.events.put("acme", put, NOW, LATER)
     everything = PageSize(len(put), 1_000_000)
-    # The youngest run out first, and the oldest are still the first to come back.
+    # The leases of the newest events expire first.
     half = PageSize(len(put) // 2, 1_000_000)
     store.events.claim("acme", DEFAULT_INBOX, half, NOW, NOW + 20)
     store.events.claim("acme", DEFAULT_INBOX, everything, NOW, NOW + 10)
@@ -88,7 +88,7 @@ def test_more_leases_than_one_transaction_settles_run_out_at_once(store: SQLiteS
     assert store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, everything, NOW + 20).events == []
 
 
-def test_reading_takes_the_write_lock_only_where_something_has_run_out(
+def test_reads_take_the_write_lock_only_if_a_lease_has_expired(
     path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
@@ -114,19 +114,19 @@ def test_reading_takes_the_write_lock_only_where_something_has_run_out(
 @pytest.mark.parametrize(
     "after", ["", "1", "1-", "-1", "1-2-3", "a-1", "1-1 ", "\u0661-1", f"1-{2**63}", f"{2**63}-1", "9" * 5000 + "-1"]
 )
-def test_a_position_that_is_none_is_refused(store: SQLiteStore, after: str) -> None:
+def test_malformed_position_is_refused(store: SQLiteStore, after: str) -> None:
     with pytest.raises(InvalidRequest):
         store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), after, NOW)
 
 
-def test_the_largest_position_that_could_be_is_taken(store: SQLiteStore) -> None:
+def test_largest_position_is_accepted(store: SQLiteStore) -> None:
     store.events.put("acme", [new_event()], NOW, LATER)
     largest = f"{2**63 - 1}-{2**63 - 1}"
     assert len(store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), largest, NOW).events) == 1
 
 
 @pytest.mark.parametrize("order", Order)
-def test_no_position_leads_out_of_the_selection(store: SQLiteStore, order: Order) -> None:
+def test_position_outside_the_selection_does_not_widen_it(store: SQLiteStore, order: Order) -> None:
     for now_ms in range(NOW, NOW + 5):
         store.events.put("acme", [new_event()], now_ms, LATER)
     anywhere = f"{NOW - 9}-0" if order is Order.OLDEST else f"{NOW + 9}-9"
@@ -135,7 +135,7 @@ def test_no_position_leads_out_of_the_selection(store: SQLiteStore, order: Order
     assert {event.timestamp_ms for event in listing.events} == {NOW + 1, NOW + 2, NOW + 3}
 
 
-def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore) -> None:
+def test_export_returns_the_stored_rows_of_every_open_inbox(store: SQLiteStore) -> None:
     for name in ("audit", "removed"):
         store.inboxes.save("acme", Inbox(name, None, NOW))
     event = NewEvent("first", "order.created", b"{}", b"print")
@@ -144,11 +144,11 @@ def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore
     one = PageSize(1, 1000)
     store.events.claim("acme", "audit", one, NOW, NOW + 10)
     leased = store.events.claim("acme", "audit", one, NOW + 10, NOW + 20).events[0]
-    held = store.events.claim("acme", DEFAULT_INBOX, one, NOW, NOW + 20).events[0]
-    assert held.lease is not None
-    store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", held.lease.claim_id)], NOW + 30, NOW)
+    delayed = store.events.claim("acme", DEFAULT_INBOX, one, NOW, NOW + 20).events[0]
+    assert delayed.lease is not None
+    store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", delayed.lease.claim_id)], NOW + 30, NOW)
 
-    undelivered = held._replace(status=Status.UNDELIVERED, lease=None)
+    undelivered = delayed._replace(status=Status.UNDELIVERED, lease=None)
     assert store.events.export_events("acme", 0, 9, NOW + 25) == [
         ExportedEvent(1, undelivered, b"print", LATER),
         ExportedEvent(2, leased, b"print", LATER, lost_leases=1),
@@ -156,7 +156,7 @@ def test_records_are_the_rows_of_every_inbox_as_they_are_kept(store: SQLiteStore
     assert store.events.count("acme", NOW + 25) == 2
 
 
-def test_a_purge_forgets_old_attempts(store: SQLiteStore) -> None:
+def test_purge_deletes_old_attempts(store: SQLiteStore) -> None:
     store.events.put("acme", [new_event(), new_event()], NOW, LATER)
     for attempt, now_ms in (("old", NOW), ("new", NOW + 1)):
         store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), now_ms, attempt=attempt)
@@ -165,7 +165,7 @@ def test_a_purge_forgets_old_attempts(store: SQLiteStore) -> None:
     assert store._database.read("SELECT attempt FROM attempts") == [(attempt_digest("new"),)]
 
 
-def test_a_purge_goes_on_until_no_old_attempts_are_left(store: SQLiteStore) -> None:
+def test_purge_continues_until_no_old_attempts_are_left(store: SQLiteStore) -> None:
     store.events.put("acme", [new_event() for _ in range(5)], NOW, LATER)
     store.events.put("acme", [new_event() for _ in range(2)], NOW, NOW // 1000 + 1)
     for attempt in "abcde":
@@ -175,7 +175,7 @@ def test_a_purge_goes_on_until_no_old_attempts_are_left(store: SQLiteStore) -> N
     assert store._database.read("SELECT attempt FROM attempts") == []
 
 
-def test_what_is_left_of_an_inbox_is_forgotten_with_its_last_copy(store: SQLiteStore) -> None:
+def test_attempts_of_an_inbox_are_deleted_with_its_last_copy(store: SQLiteStore) -> None:
     store.inboxes.save("acme", Inbox("audit", None, NOW))
     store.events.put("acme", [new_event()], NOW, LATER)
     store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a")

@@ -1,4 +1,4 @@
-"""The registry of the embedded store: what earlier releases kept of it, and from which index it is read."""
+"""Migration and indexes of tenants and keys. `inbox.store.sqlite.tenants` and `.keys`."""
 
 from pathlib import Path
 
@@ -53,7 +53,7 @@ FIRST = migrated("first", organization_name="First", email="ops@acme.example", s
 
 
 @pytest.mark.usefixtures("earlier_release")
-def test_tenants_of_an_earlier_release_are_still_there(store: SQLiteStore) -> None:
+def test_tenants_of_an_earlier_release_are_migrated(store: SQLiteStore) -> None:
     assert store.tenants.all() == [
         ACME,
         migrated("emile", organization_name="Émile", email="ÉMILE@acme.example"),
@@ -79,7 +79,7 @@ def test_keys_of_an_earlier_release_still_work(store: SQLiteStore) -> None:
 
 
 @pytest.mark.usefixtures("earlier_release")
-def test_a_shared_email_of_an_earlier_release_belongs_to_the_first(store: SQLiteStore) -> None:
+def test_email_shared_in_an_earlier_release_belongs_to_the_oldest_tenant(store: SQLiteStore) -> None:
     assert store.tenants.get_by_email("OPS@acme.example") == FIRST
     emile = store.tenants.get_by_email("émile@acme.example")
     assert emile is not None
@@ -87,7 +87,7 @@ def test_a_shared_email_of_an_earlier_release_belongs_to_the_first(store: SQLite
 
 
 @pytest.mark.usefixtures("earlier_release")
-def test_whoever_shared_an_email_may_change_all_else_and_gets_it_once_it_is_free(store: SQLiteStore) -> None:
+def test_tenant_keeps_a_shared_email_and_owns_it_once_it_is_free(store: SQLiteStore) -> None:
     renamed = change(store, ACME, organization_name="Globex")
     assert store.tenants.get("acme") == renamed
     assert store.tenants.get_by_email("ops@acme.example") == FIRST
@@ -116,7 +116,7 @@ def plan_of(store: SQLiteStore, sql: str, parameters: Parameters) -> list[str]:
 
 
 @pytest.mark.parametrize("include_inactive", [False, True])
-def test_pages_of_tenants_are_read_from_an_index_in_order(store: SQLiteStore, include_inactive: bool) -> None:
+def test_pages_of_tenants_read_an_index_in_order(store: SQLiteStore, include_inactive: bool) -> None:
     within = "created_at_ms>? AND (created_at_ms,tenant_id)<(?,?)"
     of_status = f"tenants_by_status (status=? AND {within})"
     for status, index in ((None, f"tenants_by_age ({within})"), (TenantStatus.SUSPENDED, of_status)):
@@ -125,12 +125,12 @@ def test_pages_of_tenants_are_read_from_an_index_in_order(store: SQLiteStore, in
         assert plan == [f"SEARCH tenants USING INDEX {index}"]
 
 
-def test_a_tenant_is_found_by_its_email_in_an_index(store: SQLiteStore) -> None:
+def test_tenant_is_found_by_email_in_an_index(store: SQLiteStore) -> None:
     (step,) = plan_of(store, tenants._BY_EMAIL, ("ops@acme.example",))
     assert step.startswith("SEARCH tenants USING INDEX")
     assert step.endswith("(email_key=?)")
 
 
-def test_a_trail_is_read_from_its_end(store: SQLiteStore) -> None:
+def test_audit_log_is_read_from_its_end(store: SQLiteStore) -> None:
     plan = plan_of(store, tenants.AUDIT_LOG, {"tenant_id": "acme", "before": 9, "limit": 9})
     assert plan == ["SEARCH tenant_audit USING PRIMARY KEY (tenant_id=? AND number<?)"]

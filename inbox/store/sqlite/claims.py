@@ -91,20 +91,22 @@ class Claims:
         lease_until_ms: int | None = None,
         attempt: str | None = None,
     ) -> Page:
-        parameters = {
+        parameters: dict[str, Any] = {
             "tenant_id": tenant_id,
             "inbox": inbox,
             "attempt": None if attempt is None else attempt_digest(attempt),
             "now_ms": now_ms,
             "now_s": seconds(now_ms),
+        }
+        # Most polls find nothing, and finding nothing needs no write lock.
+        if not self._database.read(_NEEDS_WRITE, parameters)[0][0]:
+            return Page([], more=False)
+        parameters |= {
             "status": Status.DELIVERED if lease_until_ms is None else Status.LEASED,
             "delivered_at_ms": now_ms if lease_until_ms is None else None,
             "claim_id": uuid.uuid4().hex,
             "until_ms": lease_until_ms,
         }
-        # Most polls find nothing, and finding nothing needs no write lock.
-        if not self._database.read(_NEEDS_WRITE, parameters)[0][0]:
-            return Page([], more=False)
 
         def transaction(connection: apsw.Connection) -> _ClaimedRows:
             first = None if attempt is None else _find_attempt(connection, parameters)
