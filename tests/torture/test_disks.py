@@ -1,4 +1,4 @@
-"""Disks that are full, locked or failing, and files that are taken away: 503 meanwhile, and nothing lost."""
+"""Full, read-only and failing disks, and a missing database: 503 meanwhile, and no event is lost."""
 
 import resource
 import shutil
@@ -26,7 +26,7 @@ def status_of(service: Service, path: str) -> int:
 
 @contextmanager
 def no_workers(service: Service) -> Iterator[None]:
-    """Kills the workers. At the end of the context new ones start; they may not be able to open the store."""
+    """Kills the workers, and lets the master start new ones at the end of the context."""
     old = service.workers
     service.ask_to_stop(signal.SIGSTOP)
     service.kill_workers(old)
@@ -43,14 +43,14 @@ def kill_workers(service: Service) -> None:
 
 
 def move_to(disk: SmallDisk, service: Service) -> None:
-    """Puts the store on the disk, with SQLite's temporary files beside it as on a machine with one disk."""
+    """Moves the store to the disk, with SQLite's temporary files beside it as on a machine with one disk."""
     shutil.copy(service.folder / "inbox.db", disk.seen)
     service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
     service.variables["SQLITE_TMPDIR"] = f"{service.folder}/disk"
 
 
 def start_on(disk: SmallDisk, service: Service, *key_options: str) -> str:
-    """A service whose store is on the disk, and a key for it."""
+    """Starts a service whose store is on the disk. Returns a key."""
     key = service.create_key("acme", *key_options)
     move_to(disk, service)
     service.start_process([*disk.inside, INBOX, "serve"], service.folder)
@@ -58,19 +58,26 @@ def start_on(disk: SmallDisk, service: Service, *key_options: str) -> str:
     return key
 
 
-def kept_in(file: Path, copies: Path) -> set[str]:
-    """What a sound file holds, looked up in a copy: SQLite does not find its way to a disk of somebody else's."""
+def run_on(disk: SmallDisk, service: Service, command: str) -> subprocess.CompletedProcess[str]:
+    arguments = [*disk.inside, str(INBOX), command]
+    return subprocess.run(
+        arguments, env=service.environment, cwd=service.folder, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def stored_in(file: Path, copies: Path) -> set[str]:
+    """Returns the event IDs in an undamaged store. Reads a copy: SQLite cannot open files in another namespace."""
     copies.mkdir()
     for each in file.parent.glob(f"{file.name}*"):
         shutil.copy(each, copies)
     store = apsw.Connection(str(copies / file.name))
     assert store.pragma("integrity_check") == "ok"
-    kept = {event_id for (event_id,) in store.execute("SELECT event_id FROM events")}
+    event_ids = {event_id for (event_id,) in store.execute("SELECT event_id FROM events")}
     store.close()
-    return kept
+    return event_ids
 
 
-def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: SmallDisk, torture: bool) -> None:
+def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, torture: bool) -> None:
     key = start_on(disk, service)
     witnesses = Witnesses(service, key)
     with witnesses.at_work():
@@ -78,7 +85,7 @@ def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: 
             witnesses.wait_for("POST", 201)
             disk.fill()
             witnesses.wait_for("POST", 503)
-            # A checkpoint may have made room in the log meanwhile, which is nobody's fault.
+            # A checkpoint may have made space in the log meanwhile.
             disk.fill()
             until(lambda: status_of(service, "/readyz") == 503)
             assert status_of(service, "/healthz") == 200
@@ -94,16 +101,16 @@ def test_a_full_disk_answers_503_and_recovers_by_itself(service: Service, disk: 
 
     assert witnesses.wrong == []
     assert [event_id for event_id, times in witnesses.taken.items() if times > 1] == []
-    kept = kept_in(disk.seen / "inbox.db", service.folder / "copies")
-    assert witnesses.accepted <= kept
+    stored = stored_in(disk.seen / "inbox.db", service.folder / "copies")
+    assert witnesses.accepted <= stored
     assert torture or not witnesses.cut_off
-    # What a poll of a killed worker took, nobody read; and who was cut off does not know what was kept.
-    assert len(kept - set(witnesses.taken)) <= witnesses.cut_off * LIMIT
-    assert len(kept - witnesses.accepted) <= witnesses.cut_off
+    # A killed worker may have claimed or stored events without a response.
+    assert len(stored - set(witnesses.taken)) <= witnesses.cut_off * LIMIT
+    assert len(stored - witnesses.accepted) <= witnesses.cut_off
 
 
 def is_ready(service: Service) -> bool | None:
-    """None while the workers do not agree. Ten calls reach each of them."""
+    """Returns None if the workers disagree. Ten requests reach each of them."""
     statuses = {status_of(service, "/readyz") for _ in range(10)}
     return None if len(statuses) > 1 else statuses == {200}
 
@@ -140,7 +147,7 @@ def test_full_disk_is_not_ready_and_events_can_be_erased(service: Service, disk:
     assert is_ready(service) is True
 
 
-def test_batch_too_large_for_the_disk_leaves_the_room_to_smaller_events(service: Service, disk: SmallDisk) -> None:
+def test_event_too_large_for_the_disk_leaves_space_for_smaller_ones(service: Service, disk: SmallDisk) -> None:
     service.variables["INBOX_MAX_EVENT_BYTES"] = "20000000"
     key = start_on(disk, service)
 
@@ -154,23 +161,22 @@ def test_batch_too_large_for_the_disk_leaves_the_room_to_smaller_events(service:
     assert is_ready(service) is False
 
 
-def test_expired_events_are_purged_with_little_room(service: Service, disk: SmallDisk) -> None:
+def test_expired_events_are_purged_with_little_space(service: Service, disk: SmallDisk) -> None:
     store = SQLiteStore(service.folder / "inbox.db", max_deliveries=5)
     events = [NewEvent(str(uuid.uuid4()), None, b"{}") for _ in range(3000)]
     store.events.put("acme", events, store.now_ms(), expires_at_s=1)
     store.close()
     move_to(disk, service)
     disk.fill(leave_bytes=131_072)
-    command = [*disk.inside, str(INBOX), "purge"]
-    done = subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_on(disk, service, "purge")
     assert (done.stdout, done.returncode) == ("3000\n", 0), done.stderr
 
 
-def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk: SmallDisk) -> None:
+def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk) -> None:
     witnesses = Witnesses(service, start_on(disk, service))
     witnesses.send()
     with no_workers(service):
-        # The new ones need it, and have no room for another.
+        # The new workers need this file, and have no space for a new one.
         (disk.seen / "inbox.db-shm").unlink()
         disk.fill()
     assert status_of(service, "/healthz") == 200
@@ -179,7 +185,7 @@ def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk
     disk.make_room()
     witnesses.send()
     witnesses.take_the_rest()
-    # And where nobody but the probe wants to write.
+    # Now without any write but the readiness check.
     disk.fill()
     until(lambda: status_of(service, "/readyz") == 503)
     disk.make_room()
@@ -189,13 +195,13 @@ def test_workers_that_are_killed_on_a_full_disk_come_back(service: Service, disk
     assert set(witnesses.taken) == witnesses.accepted
 
 
-def test_a_disk_that_is_locked_answers_503_and_recovers_by_itself(service: Service, disk: SmallDisk) -> None:
-    # One, of which we know which files it has open.
+def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDisk) -> None:
+    # With one worker it is known which files are open.
     service.variables["INBOX_WORKERS"] = "1"
     witnesses = Witnesses(service, start_on(disk, service))
     witnesses.send()
     disk.lock()
-    # Files that are open stay writable, and so does what has them open.
+    # Files that are open stay writable.
     witnesses.send()
     kill_workers(service)
     for _ in range(4):
@@ -212,42 +218,44 @@ def test_a_disk_that_is_locked_answers_503_and_recovers_by_itself(service: Servi
     assert set(witnesses.taken) == witnesses.accepted
 
 
-def test_a_disk_that_fails_every_write_answers_503_and_recovers_by_itself(service: Service) -> None:
+def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
     witnesses = Witnesses(service, service.create_key("acme"))
     service.start()
     with witnesses.at_work():
         witnesses.wait_for("POST", 201)
-        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        _, max_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
         for pid in service.workers:
-            # Not a byte to any file, open or not.
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, most))
+            # Every write to any file fails, open or not.
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, max_bytes))
         witnesses.wait_for("POST", 503)
         until(lambda: status_of(service, "/readyz") == 503)
         assert status_of(service, "/healthz") == 200
         for pid in service.workers:
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
         witnesses.wait_for("POST", 201)
         witnesses.wait_for("GET", 200)
     witnesses.take_the_rest()
     service.stop()
     assert witnesses.wrong == []
-    assert set(witnesses.taken) == witnesses.accepted == kept_in(service.folder / "inbox.db", service.folder / "copies")
+    assert (
+        set(witnesses.taken) == witnesses.accepted == stored_in(service.folder / "inbox.db", service.folder / "copies")
+    )
     assert max(witnesses.taken.values()) == 1
 
 
-def test_a_file_that_is_taken_away_is_missed_and_not_replaced(service: Service) -> None:
+def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> None:
     witnesses = Witnesses(service, service.create_key("acme"))
     service.start()
     witnesses.send()
     file, elsewhere = service.folder / "inbox.db", service.folder / "elsewhere.db"
     file.rename(elsewhere)
-    for _ in range(4):  # through both workers
+    for _ in range(4):  # to reach both workers
         witnesses.send()
         witnesses.poll()
     kill_workers(service)
     assert status_of(service, "/readyz") == 503
     assert not file.exists()
-    # Nor is anything made in an empty one.
+    # An empty file is not used either.
     file.touch()
     witnesses.send()
     witnesses.poll()
@@ -260,7 +268,7 @@ def test_a_file_that_is_taken_away_is_missed_and_not_replaced(service: Service) 
     assert witnesses.accepted <= set(witnesses.taken)
 
 
-def test_a_log_on_a_full_disk_keeps_nothing_back(service: Service, disk: SmallDisk) -> None:
+def test_full_disk_of_the_log_delays_no_request(service: Service, disk: SmallDisk) -> None:
     witnesses = Witnesses(service, service.create_key("acme"))
     service.log = disk.seen / "log"
     disk.fill()
@@ -276,26 +284,14 @@ def test_a_log_on_a_full_disk_keeps_nothing_back(service: Service, disk: SmallDi
     assert service.log.stat().st_size == 0
 
 
-def test_a_start_on_a_full_or_locked_disk_ends_with_one_line(service: Service, disk: SmallDisk) -> None:
-    def start() -> subprocess.CompletedProcess[str]:
-        command = [*disk.inside, str(INBOX), "serve"]
-        return subprocess.run(
-            command,
-            env=service.environment,
-            cwd=service.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
+def test_start_on_a_full_or_read_only_disk_fails_with_one_line(service: Service, disk: SmallDisk) -> None:
     service.create_key("acme")
     move_to(disk, service)
     disk.fill()
-    full = start()
+    full = run_on(disk, service, "serve")
     disk.make_room()
     disk.lock()
-    locked = start()
-    for done in (full, locked):
+    read_only = run_on(disk, service, "serve")
+    for done in (full, read_only):
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
         assert "inbox.db cannot be opened" in done.stderr
