@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
                 report.save(rows, [measurement.name for measurement in MEASUREMENTS])
     print(report.text_table(rows))
     if len(possible) < len(chosen):
-        print("DynamoDB Local DID NOT RUN: `make engines` says what is missing.", file=sys.stderr)
+        print(dynamodb_local.MISSING, file=sys.stderr)
         return 1
     if not checkout:
         chart.redraw()

@@ -1,4 +1,4 @@
-"""What `GET /metrics` answered, read by prometheus_client's own parser."""
+"""The response of `GET /metrics`, parsed by prometheus_client."""
 
 from collections.abc import Iterable
 
@@ -18,11 +18,11 @@ class Exposition:
         }
 
     def value(self, name: str, **labels: str) -> float:
-        """Of one sample; 0 where it is not there."""
+        """Returns the value of one sample, 0 if it does not exist."""
         return self._samples.get((name, frozenset(labels.items())), 0.0)
 
     def total(self, name: str, **labels: str) -> float:
-        """Of all samples of that name that have these labels among theirs."""
+        """Returns the sum of all samples of that name that have these labels."""
         return sum(self._having(name, labels))
 
     def _having(self, name: str, labels: dict[str, str]) -> Iterable[float]:
@@ -34,7 +34,7 @@ class Exposition:
 
 
 def every_metric() -> dict[str, Metric]:
-    """All that there are, by the names that Prometheus knows them by, with a sample at least of each."""
+    """Returns every metric of the service by its name in Prometheus, each with at least one sample."""
     metrics = Metrics("sqlite")
     for may_wait in (False, True):
         metrics.observe_response("/inbox", "GET", 200, 0.1, may_wait=may_wait)

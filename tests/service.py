@@ -1,4 +1,4 @@
-"""The real command, in processes of its own, on a free port."""
+"""The `inbox` command and a service, as processes on a free port."""
 
 import os
 import select
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 class Service:
-    """`inbox`, with its store in a folder of its own."""
+    """The `inbox` command with its own store; `start` runs the service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Service:
         return self.environment["INBOX_STORE"] == "dynamodb://"
 
     def keep_in_dynamodb(self, url: str) -> None:
-        """In place of a file: tables of its own, which `inbox init` has to make."""
+        """Uses DynamoDB tables with a prefix of their own, which `inbox init` has to create."""
         prefix = f"e2e-{uuid.uuid4().hex[:8]}-"
         self.variables |= aws_environment(url) | {"INBOX_STORE": "dynamodb://", "INBOX_TABLE_PREFIX": prefix}
 
@@ -90,17 +90,17 @@ class Service:
         return created.stdout.strip()
 
     def start(self, command: str = "serve") -> None:
-        """Returns when it answers and all of its workers are there."""
+        """Returns when the service is ready and all its workers run."""
         self.start_process([INBOX, command], self.folder)
         self.wait_for_workers()
 
     def wait_for_workers(self) -> None:
-        """All of them: the first one answers before the last one is made."""
+        """Returns when all workers run: the first one responds before the last one is forked."""
         until(lambda: len(self.workers) >= int(self.environment["INBOX_WORKERS"]), 30)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
         with self.log.open("ab") as log:
-            # A session of its own, so that the whole family can be ended by one number.
+            # In its own session, so that one signal reaches all its processes.
             self._process = subprocess.Popen(
                 command,
                 env=self.environment,
@@ -112,7 +112,7 @@ class Service:
         self._wait_until_ready(self._process)
 
     def kill(self) -> None:
-        """kill -9 for every process of the service, at once."""
+        """Sends SIGKILL to every process of the service."""
         self._end(signal.SIGKILL)
 
     @property
@@ -122,7 +122,7 @@ class Service:
 
     @property
     def workers(self) -> list[int]:
-        """The ids of the processes that serve."""
+        """Returns the process IDs of the workers."""
         assert self._process is not None
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
         pairs = (map(int, line.split()) for line in listed.splitlines())
@@ -133,7 +133,7 @@ class Service:
             os.kill(pid, with_signal)
 
     def kill_workers(self, workers: Sequence[int]) -> None:
-        """Returns when they are dead, with all of their files closed, even if their parent has not noticed."""
+        """Returns when they are dead and their files closed, even if their parent has not noticed."""
         handles = [os.pidfd_open(pid) for pid in workers]
         try:
             self.signal_workers(signal.SIGKILL, workers)
@@ -143,7 +143,7 @@ class Service:
                 os.close(handle)
 
     def kill_master(self) -> None:
-        """The parent alone. Returns when its workers have noticed and let go of the port."""
+        """Kills the master process. Returns when its workers have exited and released the port."""
         orphans = self.workers
         assert self._process is not None
         self._process.kill()
@@ -159,7 +159,7 @@ class Service:
         self._end(signal.SIGTERM)
 
     def ask_to_stop(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
-        """A signal for the parent alone, as a supervisor sends it; returns at once."""
+        """Sends a signal to the master process, as a supervisor does, and returns at once."""
         assert self._process is not None
         self._process.send_signal(with_signal)
 

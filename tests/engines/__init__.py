@@ -1,1 +1,1 @@
-"""The engines behind the tests: how each is started, and how a store is opened on it."""
+"""What tests run on: how each engine is installed and started, and how a store is opened on it."""

@@ -1,4 +1,4 @@
-"""`python -m tests.engines NAME…` fetches what is named, and says in one line each what cannot be had here."""
+"""`python -m tests.engines NAME…` installs these engines, and prints one line for each that it cannot install."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ def main(names: list[str]) -> int:
         try:
             import_module(f"tests.engines.{name}").fetch()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            print(f"{name} cannot be had here: {error}.", file=sys.stderr)  # noqa: T201 - it is a command
+            print(f"{name} could not be installed: {error}.", file=sys.stderr)  # noqa: T201 - it is a command
             missing += 1
     return min(missing, 1)
 

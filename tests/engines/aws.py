@@ -1,4 +1,4 @@
-"""How programs find an engine on this machine."""
+"""AWS settings and clients for an engine on this machine."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ _REGION = "eu-central-1"
 
 
 def aws_environment(url: str) -> dict[str, str]:
-    """The usual variables, for an engine on this machine."""
     return {
         "AWS_ENDPOINT_URL_DYNAMODB": url,
         "AWS_REGION": _REGION,
@@ -18,7 +17,6 @@ def aws_environment(url: str) -> dict[str, str]:
 
 
 def client(service: str, url: str, region: str = _REGION) -> Any:
-    """As a program has it that knows nothing of a store."""
     return boto3.client(
         service, endpoint_url=url, region_name=region, aws_access_key_id="test", aws_secret_access_key="test"
     )

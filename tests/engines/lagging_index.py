@@ -1,7 +1,7 @@
-"""A `status-index` that lags, as the real one may and DynamoDB Local never does.
+"""A `status-index` that lags behind the table, as DynamoDB's may and DynamoDB Local's never does.
 
-For up to two seconds after a write it does not show a new entry yet, still shows one that is gone, or shows that one
-again after it seemed to have gone. Later entries come up before earlier ones.
+For up to two seconds after a write it does not show a new entry, still shows a removed one, or shows a removed one
+again after it had vanished. Later entries may appear before earlier ones.
 """
 
 import random
@@ -22,7 +22,7 @@ Key = tuple[str, str, str]
 
 @dataclass
 class _Life:
-    """When an entry is shown: from `appears` until `vanishes`, and once more between the last two."""
+    """When an entry is shown: from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
 
     item: Item
     appears: float
@@ -36,7 +36,7 @@ class _Life:
 
 
 class LaggingIndex:
-    """What all stores of one test see."""
+    """The index that all stores of one test share."""
 
     def __init__(self) -> None:
         self.mutex = threading.RLock()
@@ -49,7 +49,7 @@ class LaggingIndex:
             self._ahead += LAG_SECONDS
 
     def observe(self, items: list[Item]) -> None:
-        """Takes note of what the index really holds now."""
+        """Records the entries that the index really has now."""
         now = self._now()
         truth = {_key(item): item for item in items}
         for key, item in truth.items():
@@ -71,14 +71,14 @@ class LaggingIndex:
 
 
 class LaggingConnection(Connection):
-    """Goes the way of another connection, which outlives it."""
+    """Uses the sockets of another connection, which stays open."""
 
-    def __init__(self, way: Connection, index: LaggingIndex) -> None:
-        self.__dict__.update(way.__dict__)
+    def __init__(self, connection: Connection, index: LaggingIndex) -> None:
+        self.__dict__.update(connection.__dict__)
         self._index = index
 
     def close(self) -> None:
-        """Nothing here is its own."""
+        pass
 
     def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
         if parameters.get("IndexName") == STATUS_INDEX:

@@ -1,7 +1,7 @@
-"""ministack, with a place for the resources that it does not know. Run by the Python of its own environment.
+"""ministack, with placeholders for the resource types that it does not support. Run by the Python of its environment.
 
-It refuses a template that has any of these. Here they are accepted, get a name, and nothing is made: what a test finds
-of them in a stack proves nothing but that the template could be read.
+ministack refuses a template that has one of these types. A placeholder gets a name and creates nothing, so finding it
+in a stack only proves that the template was read.
 """
 
 import sys
@@ -23,7 +23,7 @@ PLACEHOLDERS = {
 }
 
 
-def _keep_place(logical_id: str, _properties: Any, stack: str, attributes: tuple[str, ...] = ()) -> tuple[str, Any]:
+def _placeholder(logical_id: str, _properties: Any, stack: str, attributes: tuple[str, ...] = ()) -> tuple[str, Any]:
     name = f"placeholder-{stack}-{logical_id}"
     return name, {attribute: f"{name}-{attribute}" for attribute in attributes}
 
@@ -33,13 +33,13 @@ _make_alarm = _handlers["AWS::CloudWatch::Alarm"]["create"]
 
 
 def _alarm(logical_id: str, properties: Any, stack: str) -> Any:
-    """One over several metrics is a placeholder too."""
-    make = _make_alarm if "Metrics" not in properties else _keep_place
+    """An alarm over several metrics is a placeholder too."""
+    make = _make_alarm if "Metrics" not in properties else _placeholder
     return make(logical_id, properties, stack)
 
 
 for kind, attributes in PLACEHOLDERS.items():
-    _handlers[kind] = {"create": partial(_keep_place, attributes=attributes), "delete": lambda *_: None}
+    _handlers[kind] = {"create": partial(_placeholder, attributes=attributes), "delete": lambda *_: None}
 _handlers["AWS::CloudWatch::Alarm"]["create"] = _alarm
 
 if __name__ == "__main__":

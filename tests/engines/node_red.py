@@ -1,7 +1,4 @@
-"""The real Node-RED, in the versions that `node-red/package-lock.json` pins.
-
-`python -m tests.engines node_red` fetches it into `.cache/`, and says in one line where that cannot be done.
-"""
+"""Node-RED, in the version that `node-red/package-lock.json` pins, installed into `.cache/`."""
 
 import json
 import shutil
@@ -14,9 +11,9 @@ from tests.engines import npm, system_packages
 _PINS = Path(__file__).with_name("node-red")
 _FOLDER = npm.cached(_PINS)
 
-MISSING = "Node-RED DID NOT RUN: `python -m tests.engines node_red` says what is missing."
+MISSING = "NOT TESTED: the recipe in Node-RED. Run `python -m tests.engines node_red` to see what is missing."
 
-# Without editor, admin API and HTTP nodes it listens on no port at all.
+# Without editor, admin API and HTTP nodes it listens on no port.
 _SETTINGS = """module.exports = {
     httpAdminRoot: false,
     httpNodeRoot: false,
@@ -31,13 +28,12 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where it cannot be had."""
-    system_packages.need("node", "nodejs")
+    system_packages.install("node", "nodejs")
     npm.fetch(_PINS)
 
 
 class NodeRed:
-    """A process with one flow file, in a folder of its own."""
+    """A process with one flow file in its own folder."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Packages for Node, just as a lock file pins them."""
+"""Installs Node packages from a lock file."""
 
 import hashlib
 import shutil
@@ -12,21 +12,20 @@ _CACHE = Path(__file__).parents[2] / ".cache"
 
 
 def install(folder: Path) -> None:
-    """What the lock file in this folder pins, into its node_modules. Raises where it cannot be had."""
-    system_packages.need("node", "nodejs")
-    system_packages.need("npm", "npm")
+    """Installs the packages that the lock file in this folder pins into its node_modules."""
+    system_packages.install("node", "nodejs")
+    system_packages.install("npm", "npm")
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     subprocess.run(["npm", "ci", *options], cwd=folder, check=True, timeout=600, stdout=2)
 
 
 def cached(pins: Path) -> Path:
-    """Where what is pinned in this folder is kept, once it was fetched: another place when the pins change."""
+    """Returns the folder in `.cache/` for these pins; another one if the pins change."""
     digest = hashlib.sha256((pins / "package-lock.json").read_bytes()).hexdigest()
     return _CACHE / f"{pins.name}-{digest[:12]}"
 
 
 def fetch(pins: Path) -> None:
-    """Raises where it cannot be had."""
     place = cached(pins)
     if place.is_dir():
         return
@@ -34,5 +33,5 @@ def fetch(pins: Path) -> None:
     with tempfile.TemporaryDirectory(dir=_CACHE) as folder:
         engine = shutil.copytree(pins, Path(folder) / "engine")
         install(engine)
-        # In one step: a folder of that name is a whole one.
+        # Renamed when complete, so that an interrupted install leaves no half of one.
         engine.rename(place)

@@ -1,4 +1,4 @@
-"""A program that runs for as long as it is needed."""
+"""Runs a program for the duration of a context."""
 
 import subprocess
 import tempfile
@@ -15,15 +15,15 @@ def started(
     name: str,
     command: Sequence[str | Path],
     folder: Path,
-    answers: Callable[[], bool],
+    is_ready: Callable[[], bool],
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[None]:
-    """From its first answer on. What it says is told where it does not come to that."""
+    """Starts the program and waits until it is ready. Raises RuntimeError with its output if it does not get ready."""
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
         try:
             deadline = time.monotonic() + _START_SECONDS
-            while not answers():
+            while not is_ready():
                 if process.poll() is not None or time.monotonic() > deadline:
                     log.seek(0)
                     raise RuntimeError(f"{name} did not start:\n{log.read().decode()}")

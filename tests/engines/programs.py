@@ -1,13 +1,10 @@
-"""Programs that the recipes in docs/how-to/recipes are written for, and proxies that stand in front of the service.
-
-`python -m tests.engines programs` installs those that the machine does not have, and says in one line where it cannot.
-"""
+"""The programs that the recipes in docs/how-to/recipes use, and the proxies that run in front of the service."""
 
 import shutil
 
 from tests.engines import system_packages
 
-# The command → the package that has it.
+# Command → package.
 _PACKAGES = {
     "curl": "curl",
     "jq": "jq",
@@ -17,9 +14,7 @@ _PACKAGES = {
     "haproxy": "haproxy",
 }
 
-MISSING = (
-    "Recipes and proxies DID NOT RUN: `make engines` says which program is missing. What was not tried is not tested."
-)
+MISSING = "NOT TESTED: recipes and proxies. Run `make engines` to see which program is missing."
 
 
 def is_available() -> bool:
@@ -27,6 +22,5 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where one cannot be had."""
     for name, package in _PACKAGES.items():
-        system_packages.need(name, package)
+        system_packages.install(name, package)

@@ -1,7 +1,7 @@
-"""A file system of a few megabytes that a test can fill and lock.
+"""A file system of a few megabytes that a test can fill and make read-only.
 
-It lives in a mount namespace of its own, which needs no root where the kernel lets users have namespaces, and which is
-gone with its last process, however the tests end.
+It is mounted in its own mount namespace, which needs no root if the kernel allows user namespaces, and which disappears
+with its last process.
 """
 
 import subprocess
@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 MISSING = (
-    "Tests of full and read-only disks did NOT run: this machine lets nobody mount a file system in a namespace of "
-    "their own (unshare --user --map-root-user --mount)."
+    "NOT TESTED: full and read-only disks. This machine does not allow mounts in a user namespace "
+    "(unshare --user --map-root-user --mount)."
 )
 
 
@@ -23,11 +23,11 @@ def is_available() -> bool:
 
 
 class SmallDisk:
-    """Seen at `folder` by what is started with `inside` before its command, and at `seen` by the test."""
+    """Processes started with the prefix `inside` see it at `folder`, the test sees it at `seen`."""
 
     def __init__(self, folder: Path, mebibytes: int = 24) -> None:
         self._folder = folder
-        # It goes on as a shell inside, which does as it is told.
+        # The process then becomes a shell in the namespace and runs our commands.
         mount = f"mount -t tmpfs -o size={mebibytes}m disk {folder} && exec sh -e"
         self._shell = subprocess.Popen(
             ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],
@@ -58,7 +58,7 @@ class SmallDisk:
         self.close()
 
     def fill(self, leave_bytes: int = 0) -> None:
-        """Fills the disk, and fills it again after something has made room."""
+        """Fills the disk; can be called again when something has freed space."""
         with (self.seen / "filler").open("ab", buffering=0) as filler:
             for size in (65_536, 4_096, 1):
                 try:
@@ -72,11 +72,11 @@ class SmallDisk:
         (self.seen / "filler").unlink()
 
     def lock(self) -> None:
-        """Read-only for whatever opens a file from now on: files that are open for writing keep a disk writable."""
+        """Makes the disk read-only for files that are opened from now on; open files stay writable."""
         self._tell(f"mount --bind {self._folder} {self._folder} && mount -o remount,bind,ro {self._folder}")
 
     def unlock(self) -> None:
-        # Lazily: files that were opened through it may still be open.
+        # Lazily: files on it may still be open.
         self._tell(f"umount --lazy {self._folder}")
 
     def close(self) -> None:

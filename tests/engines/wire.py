@@ -1,4 +1,4 @@
-"""Between the store and its engine: what is called is counted, and goes wrong when it is told to."""
+"""Hooks between the store and its engine that count calls and units and inject faults."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecut
 
 
 class Wire:
-    """Hooks into botocore, below its retries: each attempt passes here."""
+    """Hooks into botocore below its retries, so that it sees every attempt."""
 
     def __init__(self, connection: Connection) -> None:
         self.calls: Counter[str] = Counter()
@@ -41,7 +41,7 @@ class Wire:
         self._mutex = threading.Lock()
         self.fired = 0
         self.hides_old_items = False
-        """Failed conditions are answered without the item that they met, which DynamoDB does not always send."""
+        """Removes the item from responses to failed conditions: DynamoDB does not always send it."""
         self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
         self._session = URLLib3Session()
@@ -59,7 +59,7 @@ class Wire:
         after: int = 0,
         then: Callable[[dict[str, Any]], object] = lambda _body: None,
     ) -> None:
-        """So many attempts at the operation, `after` as many that work. `then` gets the body of each that fails."""
+        """Lets `times` attempts fail after `after` that work. `then` gets the body of each failed one."""
         self._plans[operation] = [None] * after + [fault] * times
         self._then = then
 
@@ -94,7 +94,7 @@ class Wire:
 
     def _count_units(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
         consumed = parsed.get("ConsumedCapacity") or []
-        # Many calls may be under way at once, and `+=` on a counter is not one step.
+        # Threads count at the same time, and `+=` on a counter is not atomic.
         with self._mutex:
             for each in consumed if isinstance(consumed, list) else [consumed]:
                 self.units[model.name] += max(each["CapacityUnits"], context["least_units"])
@@ -133,7 +133,7 @@ class Wire:
         return _answer(request, response.status_code, answer)
 
     def _in_part(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
-        """The engine gets some of the batch only, and the answer says so in the batch's own way."""
+        """Sends a part of the batch to the engine, and reports the rest as unprocessed."""
         body = json.loads(request.body)
         if operation == "BatchExecuteStatement":
             statements = body["Statements"]
@@ -161,7 +161,7 @@ class Wire:
 
 
 def _least_units(operation: str, params: dict[str, Any]) -> float:
-    """What AWS bills for reading what is not there. DynamoDB Local counts nothing then."""
+    """Returns what AWS bills for reading an item that does not exist; DynamoDB Local counts 0."""
     if operation in ("GetItem", "Query", "Scan"):
         return 1.0 if params.get("ConsistentRead") else 0.5
     if operation == "BatchGetItem":
@@ -186,4 +186,4 @@ def _answer(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
 
 
 def _error(request: Any, status: int, code: str) -> AWSResponse:
-    return _answer(request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "made up"})
+    return _answer(request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "injected"})

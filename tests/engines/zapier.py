@@ -1,7 +1,4 @@
-"""Zapier's own code, which checks the integration in `zapier/`.
-
-`python -m tests.engines zapier` fetches it into `zapier/node_modules`, and says in one line where that cannot be done.
-"""
+"""Zapier's own code, installed into `zapier/node_modules`, which checks the integration in `zapier/`."""
 
 import shutil
 from pathlib import Path
@@ -10,10 +7,10 @@ from tests.engines import npm
 
 FOLDER = Path(__file__).parents[2] / "zapier"
 _PINS = FOLDER / "package-lock.json"
-# npm writes it last.
+# npm writes this file last.
 _INSTALLED = FOLDER / "node_modules" / ".package-lock.json"
 
-MISSING = "Zapier's checks DID NOT RUN: `make engines` says what is missing. The integration in zapier/ is not tested."
+MISSING = "NOT TESTED: the integration in zapier/. Run `make engines` to see what is missing."
 
 
 def is_available() -> bool:
@@ -22,6 +19,5 @@ def is_available() -> bool:
 
 
 def fetch() -> None:
-    """Raises where it cannot be had."""
     if not is_available():
         npm.install(FOLDER)
