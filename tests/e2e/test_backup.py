@@ -89,25 +89,6 @@ def test_restore_brings_a_polled_event_back(service: Service) -> None:
     assert client.get("/inbox") == []
 
 
-def test_restore_after_a_crash_keeps_the_old_log_away(service: Service) -> None:
-    client = Client(service, service.create_key("acme"))
-    service.start()
-    first = client.send({"n": 1})
-    assert service.run("backup", "backup.db").returncode == 0
-    second = client.send({"n": 2})
-    service.kill()
-    assert (service.folder / "inbox.db-wal").stat().st_size > 0
-
-    assert service.run("restore", "backup.db").returncode == 0
-    service.start()
-    assert [event["id"] for event in client.get("/inbox")] == [first]
-    third = client.send({"n": 3})
-    service.stop()
-    assert event_ids(service.folder / "inbox.db") == {first, third}
-    (kept,) = service.folder.glob("inbox.db.before-restore-*Z")
-    assert event_ids(kept) == {first, second}
-
-
 def test_restore_prints_where_both_databases_are(service: Service) -> None:
     service.run("init")
     service.run("backup", "backup.db")
@@ -203,30 +184,3 @@ def test_stopped_backup_leaves_nothing(service: Service) -> None:
             process.send_signal(each)
         assert [process.wait(30) for process in stopped.values()] == [1, 1, 1]
     assert files(service) == before
-
-
-@pytest.mark.parametrize(
-    ("command", "result", "stop"),
-    [("backup", "new.db", signal.SIGINT), ("restore", "inbox.db.before-restore-*", signal.SIGTERM)],
-)
-def test_command_stopped_when_it_is_done_reports_success(
-    service: Service, command: str, result: str, stop: signal.Signals
-) -> None:
-    service.run("init")
-    service.run("backup", "old.db")
-    file = {"backup": "new.db", "restore": "old.db"}[command]
-    with subprocess.Popen(
-        [INBOX, command, file],
-        env=service.environment,
-        cwd=service.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        while not list(service.folder.glob(result)):
-            assert process.poll() is None or list(service.folder.glob(result))
-        process.send_signal(stop)
-        output, messages = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert output + messages.partition("\n")[0] in ("new.db\n", f"{service.folder}/inbox.db is restored.")
-    assert not list(service.folder.glob("partial-*"))

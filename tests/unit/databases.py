@@ -12,6 +12,7 @@ import pytest
 
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.store.sqlite import SQLiteStore
+from inbox.store.sqlite.database import Parameters
 from inbox.store.sqlite.migrations import _run, _scripts
 
 NOW_MS = 1_732_140_249_123
@@ -44,6 +45,11 @@ def make_older(path: Path, version: int) -> None:
 def damage(path: Path) -> None:
     healthy = path.read_bytes()
     path.write_bytes(healthy[:20_480] + b"\xa5" * 4_096 + healthy[24_576:])
+
+
+def plan_of(store: SQLiteStore, sql: str, parameters: Parameters) -> list[str]:
+    """Returns the steps of SQLite's query plan."""
+    return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
 def files_in(folder: Path) -> dict[str, bytes]:

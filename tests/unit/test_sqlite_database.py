@@ -13,11 +13,10 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, Event, ExportedEvent, NewEvent, PageSize, Status, random_event_id
 from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreFull, StoreUnavailable
-from inbox.store.sqlite import SQLiteStore, database, migrations
+from inbox.store.sqlite import SQLiteStore, database
 from inbox.store.sqlite.database import Database
+from tests.unit.databases import LATER_S, NOW_MS, make_older
 
-NOW = 1_732_140_249_123
-LATER = NOW // 1000 + 3600
 MAX_DELIVERIES = 3
 
 
@@ -31,11 +30,11 @@ def new_event(payload_bytes: int = 0) -> NewEvent:
 
 
 def put(store: SQLiteStore, payload_bytes: int = 0) -> None:
-    store.events.put("acme", [new_event(payload_bytes)], NOW, LATER)
+    store.events.put("acme", [new_event(payload_bytes)], NOW_MS, LATER_S)
 
 
 def claim(store: SQLiteStore) -> list[Event]:
-    return store.events.claim("acme", DEFAULT_INBOX, PageSize(99, 1_000_000), NOW).events
+    return store.events.claim("acme", DEFAULT_INBOX, PageSize(99, 1_000_000), NOW_MS).events
 
 
 def fail(connection: apsw.Connection) -> None:
@@ -64,42 +63,33 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
 
 def test_events_of_an_earlier_release_are_migrated(path: Path) -> None:
     path.parent.mkdir()
+    make_older(path, 2)
     old = apsw.Connection(str(path))
-    for script in migrations._scripts()[:2]:
-        old.execute(script)
-    old.execute("PRAGMA user_version = 2")
     insert = """
         INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms,
                             fingerprint, payload, expires_at_s)
         VALUES ('acme', ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
     for row in (
-        ("first", "order.created", NOW, "delivered", 1, NOW + 5, b"print", '{"n":1.0}', LATER),
-        ("second", None, NOW + 1, "undelivered", 0, None, None, '{"n":2}', LATER),
-        ("erased", None, NOW + 1, "undelivered", 0, None, None, "{}", LATER),
+        ("first", "order.created", NOW_MS, "delivered", 1, NOW_MS + 5, b"print", '{"n":1.0}', LATER_S),
+        ("second", None, NOW_MS + 1, "undelivered", 0, None, None, '{"n":2}', LATER_S),
+        ("erased", None, NOW_MS + 1, "undelivered", 0, None, None, "{}", LATER_S),
     ):
         old.execute(insert, row)
     old.execute("DELETE FROM events WHERE event_id = 'erased'")
     old.close()
 
     store = SQLiteStore(path, MAX_DELIVERIES)
-    delivered = Event("first", "order.created", NOW, Status.DELIVERED, 1, NOW + 5, b'{"n":1.0}')
-    undelivered = Event("second", None, NOW + 1, Status.UNDELIVERED, 0, None, b'{"n":2}')
-    assert store.events.export_events("acme", 0, 9, NOW) == [
-        ExportedEvent(1, delivered, b"print", LATER),
-        ExportedEvent(2, undelivered, None, LATER),
+    delivered = Event("first", "order.created", NOW_MS, Status.DELIVERED, 1, NOW_MS + 5, b'{"n":1.0}')
+    undelivered = Event("second", None, NOW_MS + 1, Status.UNDELIVERED, 0, None, b'{"n":2}')
+    assert store.events.export_events("acme", 0, 9, NOW_MS) == [
+        ExportedEvent(1, delivered, b"print", LATER_S),
+        ExportedEvent(2, undelivered, None, LATER_S),
     ]
     assert [event.event_id for event in claim(store)] == ["second"]
     # The number of the erased event is not used again.
     put(store)
-    assert store.events.export_events("acme", 2, 9, NOW)[0].number == 4
+    assert store.events.export_events("acme", 2, 9, NOW_MS)[0].number == 4
     store.close()
-
-
-def test_opening_again_changes_nothing(path: Path, store: SQLiteStore) -> None:
-    put(store)
-    again = SQLiteStore(path, MAX_DELIVERIES)
-    assert len(claim(again)) == 1
-    again.close()
 
 
 def test_processes_may_create_a_database_at_the_same_time(path: Path) -> None:
@@ -187,7 +177,7 @@ def test_insert_without_space_does_not_fail_the_erasure_in_its_group(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erased = new_event()
-    store.events.put("acme", [erased], NOW, LATER)
+    store.events.put("acme", [erased], NOW_MS, LATER_S)
     pages = store._database.write(lambda connection: connection.pragma("page_count"))
 
     def allocate(connection: apsw.Connection) -> None:
@@ -197,19 +187,19 @@ def test_insert_without_space_does_not_fail_the_erasure_in_its_group(
     monkeypatch.setattr(store._database._disk_space, "allocate", allocate)
     with one_group(store, 3) as pool:
         insert = pool.submit(put, store, 50_000)
-        erasure = pool.submit(store.events.erase, "acme", erased.event_id, NOW)
+        erasure = pool.submit(store.events.erase, "acme", erased.event_id, NOW_MS)
         failing = pool.submit(store._database.write, fail)
     assert isinstance(insert.exception(), StoreFull)
     assert isinstance(failing.exception(), ZeroDivisionError)
     assert erasure.result() is True
-    assert store.events.count("acme", NOW) == 0
+    assert store.events.count("acme", NOW_MS) == 0
 
 
 def test_deletion_without_space_for_its_log_takes_fewer_rows_at_once(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.inboxes.save("acme", Inbox("crm", None, NOW))
-    store.events.put("acme", [new_event() for _ in range(33)], NOW, LATER)
+    store.inboxes.save("acme", Inbox("crm", None, NOW_MS))
+    store.events.put("acme", [new_event() for _ in range(33)], NOW_MS, LATER_S)
     changes_before = 0
 
     def begin(connection: apsw.Connection) -> None:
@@ -224,8 +214,8 @@ def test_deletion_without_space_for_its_log_takes_fewer_rows_at_once(
     monkeypatch.setattr(store._database._disk_space, "allocate", allocate)
     assert store.inboxes.close("acme", "crm")
     assert [store.inboxes.delete_copies("acme", "crm", 25) for _ in range(3)] == [25, 8, 0]
-    assert store.events.purge(NOW + 3_600_000, 15) == 15
-    assert store.events.purge(NOW + 3_600_000, 100) == 18
+    assert store.events.purge(NOW_MS + 3_600_000, 15) == 15
+    assert store.events.purge(NOW_MS + 3_600_000, 100) == 18
 
 
 def test_log_that_grew_for_a_large_write_shrinks_again(path: Path, store: SQLiteStore) -> None:

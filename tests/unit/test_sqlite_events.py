@@ -1,6 +1,5 @@
 """Indexes, expiry and purges of events. `inbox.store.sqlite.claims`, `.leases`, `.history` and `.events`."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import apsw
@@ -22,17 +21,11 @@ from inbox.domain.events import (
 from inbox.domain.inboxes import Inbox
 from inbox.errors import InvalidRequest, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, claims, database, events, history, leases
-
-NOW = 1_732_140_249_123
-LATER = NOW // 1000 + 3600
+from tests.unit.databases import LATER_S, NOW_MS, plan_of
 
 
 def new_event() -> NewEvent:
     return NewEvent(random_event_id(), None, b"{}")
-
-
-def plan_of(store: SQLiteStore, sql: str, parameters: Mapping[str, object]) -> list[str]:
-    return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
 def reads_no_further_than_needed(plan: list[str]) -> bool:
@@ -44,7 +37,13 @@ def reads_no_further_than_needed(plan: list[str]) -> bool:
     [*claims._PEEK.values(), claims._OLDEST, claims._HAS_ELIGIBLE, claims._NEEDS_WRITE],
 )
 def test_poll_reads_the_index_by_status(store: SQLiteStore, sql: str) -> None:
-    parameters = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "attempt": "a", "now_ms": NOW, "now_s": NOW // 1000}
+    parameters = {
+        "tenant_id": "acme",
+        "inbox": DEFAULT_INBOX,
+        "attempt": "a",
+        "now_ms": NOW_MS,
+        "now_s": NOW_MS // 1000,
+    }
     plan = plan_of(store, sql, parameters)
     assert any("INDEX events_by_status (tenant_id=? AND inbox=? AND status=?" in step for step in plan), plan
     assert reads_no_further_than_needed(plan), plan
@@ -58,42 +57,42 @@ def test_every_selection_reads_an_index_in_order(
 ) -> None:
     selection = Selection(event_type=event_type)
     sql = history.selection_statement("seq", selection, statuses, order)
-    plan = plan_of(store, sql, history.selection_parameters("acme", selection, order, None, NOW))
+    plan = plan_of(store, sql, history.selection_parameters("acme", selection, order, None, NOW_MS))
     assert any("SEARCH events" in step for step in plan), plan
     assert reads_no_further_than_needed(plan), plan
 
 
 def test_expired_leases_are_found_in_their_index(store: SQLiteStore) -> None:
-    plan = plan_of(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW})
+    plan = plan_of(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW_MS})
     assert any("INDEX events_by_end (tenant_id=? AND inbox=? AND until_ms<?)" in step for step in plan), plan
 
 
 def test_export_reads_rows_in_order(store: SQLiteStore) -> None:
-    plan = plan_of(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW // 1000, "after": 0, "limit": 10})
+    plan = plan_of(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW_MS // 1000, "after": 0, "limit": 10})
     assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
     assert reads_no_further_than_needed(plan), plan
 
 
 def test_more_leases_expire_at_once_than_fit_in_a_transaction(store: SQLiteStore) -> None:
     put = [new_event() for _ in range(leases._MAX_EXPIRED + 5)]
-    store.events.put("acme", put, NOW, LATER)
+    store.events.put("acme", put, NOW_MS, LATER_S)
     everything = PageSize(len(put), 1_000_000)
     # The leases of the newest events expire first.
     half = PageSize(len(put) // 2, 1_000_000)
-    store.events.claim("acme", DEFAULT_INBOX, half, NOW, NOW + 20)
-    store.events.claim("acme", DEFAULT_INBOX, everything, NOW, NOW + 10)
+    store.events.claim("acme", DEFAULT_INBOX, half, NOW_MS, NOW_MS + 20)
+    store.events.claim("acme", DEFAULT_INBOX, everything, NOW_MS, NOW_MS + 10)
 
-    again = store.events.claim("acme", DEFAULT_INBOX, everything, NOW + 20)
+    again = store.events.claim("acme", DEFAULT_INBOX, everything, NOW_MS + 20)
     assert [event.event_id for event in again.events] == [event.event_id for event in put]
-    assert store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, everything, NOW + 20).events == []
+    assert store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, everything, NOW_MS + 20).events == []
 
 
 def test_reads_take_the_write_lock_only_if_a_lease_has_expired(
     path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
-    store.events.put("acme", [new_event()], NOW, LATER)
-    store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW, NOW + 10)
+    store.events.put("acme", [new_event()], NOW_MS, LATER_S)
+    store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW_MS, NOW_MS + 10)
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
 
@@ -104,11 +103,11 @@ def test_reads_take_the_write_lock_only_if_a_lease_has_expired(
         claimed = store.events.claim("acme", DEFAULT_INBOX, size, now_ms)
         return len(listing.events), len(peeked.events), len(claimed.events)
 
-    assert read(NOW + 9) == (1, 0, 0)
+    assert read(NOW_MS + 9) == (1, 0, 0)
     with pytest.raises(StoreUnavailable):
-        read(NOW + 10)
+        read(NOW_MS + 10)
     other.close()
-    assert read(NOW + 10) == (1, 1, 1)
+    assert read(NOW_MS + 10) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -116,72 +115,72 @@ def test_reads_take_the_write_lock_only_if_a_lease_has_expired(
 )
 def test_malformed_position_is_refused(store: SQLiteStore, after: str) -> None:
     with pytest.raises(InvalidRequest):
-        store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), after, NOW)
+        store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), after, NOW_MS)
 
 
 def test_largest_position_is_accepted(store: SQLiteStore) -> None:
-    store.events.put("acme", [new_event()], NOW, LATER)
+    store.events.put("acme", [new_event()], NOW_MS, LATER_S)
     largest = f"{2**63 - 1}-{2**63 - 1}"
-    assert len(store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), largest, NOW).events) == 1
+    assert len(store.events.page("acme", Selection(), Order.NEWEST, PageSize(1, 1000), largest, NOW_MS).events) == 1
 
 
 @pytest.mark.parametrize("order", Order)
 def test_position_outside_the_selection_does_not_widen_it(store: SQLiteStore, order: Order) -> None:
-    for now_ms in range(NOW, NOW + 5):
-        store.events.put("acme", [new_event()], now_ms, LATER)
-    anywhere = f"{NOW - 9}-0" if order is Order.OLDEST else f"{NOW + 9}-9"
-    selection = Selection(since_ms=NOW + 1, until_ms=NOW + 4)
-    listing = store.events.page("acme", selection, order, PageSize(9, 1000), anywhere, NOW)
-    assert {event.timestamp_ms for event in listing.events} == {NOW + 1, NOW + 2, NOW + 3}
+    for now_ms in range(NOW_MS, NOW_MS + 5):
+        store.events.put("acme", [new_event()], now_ms, LATER_S)
+    anywhere = f"{NOW_MS - 9}-0" if order is Order.OLDEST else f"{NOW_MS + 9}-9"
+    selection = Selection(since_ms=NOW_MS + 1, until_ms=NOW_MS + 4)
+    listing = store.events.page("acme", selection, order, PageSize(9, 1000), anywhere, NOW_MS)
+    assert {event.timestamp_ms for event in listing.events} == {NOW_MS + 1, NOW_MS + 2, NOW_MS + 3}
 
 
 def test_export_returns_the_stored_rows_of_every_open_inbox(store: SQLiteStore) -> None:
     for name in ("audit", "removed"):
-        store.inboxes.save("acme", Inbox(name, None, NOW))
+        store.inboxes.save("acme", Inbox(name, None, NOW_MS))
     event = NewEvent("first", "order.created", b"{}", b"print")
-    store.events.put("acme", [event], NOW, LATER)
+    store.events.put("acme", [event], NOW_MS, LATER_S)
     store.inboxes.close("acme", "removed")
     one = PageSize(1, 1000)
-    store.events.claim("acme", "audit", one, NOW, NOW + 10)
-    leased = store.events.claim("acme", "audit", one, NOW + 10, NOW + 20).events[0]
-    delayed = store.events.claim("acme", DEFAULT_INBOX, one, NOW, NOW + 20).events[0]
+    store.events.claim("acme", "audit", one, NOW_MS, NOW_MS + 10)
+    leased = store.events.claim("acme", "audit", one, NOW_MS + 10, NOW_MS + 20).events[0]
+    delayed = store.events.claim("acme", DEFAULT_INBOX, one, NOW_MS, NOW_MS + 20).events[0]
     assert delayed.lease is not None
-    store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", delayed.lease.claim_id)], NOW + 30, NOW)
+    store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", delayed.lease.claim_id)], NOW_MS + 30, NOW_MS)
 
     undelivered = delayed._replace(status=Status.UNDELIVERED, lease=None)
-    assert store.events.export_events("acme", 0, 9, NOW + 25) == [
-        ExportedEvent(1, undelivered, b"print", LATER),
-        ExportedEvent(2, leased, b"print", LATER, lost_leases=1),
+    assert store.events.export_events("acme", 0, 9, NOW_MS + 25) == [
+        ExportedEvent(1, undelivered, b"print", LATER_S),
+        ExportedEvent(2, leased, b"print", LATER_S, lost_leases=1),
     ]
-    assert store.events.count("acme", NOW + 25) == 2
+    assert store.events.count("acme", NOW_MS + 25) == 2
 
 
 def test_purge_deletes_old_attempts(store: SQLiteStore) -> None:
-    store.events.put("acme", [new_event(), new_event()], NOW, LATER)
-    for attempt, now_ms in (("old", NOW), ("new", NOW + 1)):
+    store.events.put("acme", [new_event(), new_event()], NOW_MS, LATER_S)
+    for attempt, now_ms in (("old", NOW_MS), ("new", NOW_MS + 1)):
         store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), now_ms, attempt=attempt)
 
-    assert store.events.purge(NOW + ATTEMPT_MS, 1000) == 1
+    assert store.events.purge(NOW_MS + ATTEMPT_MS, 1000) == 1
     assert store._database.read("SELECT attempt FROM attempts") == [(attempt_digest("new"),)]
 
 
 def test_purge_continues_until_no_old_attempts_are_left(store: SQLiteStore) -> None:
-    store.events.put("acme", [new_event() for _ in range(5)], NOW, LATER)
-    store.events.put("acme", [new_event() for _ in range(2)], NOW, NOW // 1000 + 1)
+    store.events.put("acme", [new_event() for _ in range(5)], NOW_MS, LATER_S)
+    store.events.put("acme", [new_event() for _ in range(2)], NOW_MS, NOW_MS // 1000 + 1)
     for attempt in "abcde":
-        store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW, attempt=attempt)
+        store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW_MS, attempt=attempt)
 
-    assert [store.events.purge(NOW + ATTEMPT_MS, 3) for _ in range(3)] == [3, 3, 1]
+    assert [store.events.purge(NOW_MS + ATTEMPT_MS, 3) for _ in range(3)] == [3, 3, 1]
     assert store._database.read("SELECT attempt FROM attempts") == []
 
 
 def test_attempts_of_an_inbox_are_deleted_with_its_last_copy(store: SQLiteStore) -> None:
-    store.inboxes.save("acme", Inbox("audit", None, NOW))
-    store.events.put("acme", [new_event()], NOW, LATER)
-    store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a")
+    store.inboxes.save("acme", Inbox("audit", None, NOW_MS))
+    store.events.put("acme", [new_event()], NOW_MS, LATER_S)
+    store.events.claim("acme", "audit", PageSize(1, 1000), NOW_MS, attempt="a")
     store.inboxes.close("acme", "audit")
     assert [store.inboxes.delete_copies("acme", "audit", 1) for _ in range(2)] == [1, 0]
 
-    store.inboxes.save("acme", Inbox("audit", None, NOW))
-    store.events.put("acme", [new_event()], NOW, LATER)
-    assert len(store.events.claim("acme", "audit", PageSize(1, 1000), NOW, attempt="a").events) == 1
+    store.inboxes.save("acme", Inbox("audit", None, NOW_MS))
+    store.events.put("acme", [new_event()], NOW_MS, LATER_S)
+    assert len(store.events.claim("acme", "audit", PageSize(1, 1000), NOW_MS, attempt="a").events) == 1

@@ -8,18 +8,16 @@ import pytest
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantSelection, TenantStatus
 from inbox.errors import EmailTaken
-from inbox.store.sqlite import SQLiteStore, migrations, tenants
-from inbox.store.sqlite.database import Parameters
+from inbox.store.sqlite import SQLiteStore, tenants
 from tests.contract.samples import NOW, change, changed, tenant, updated
+from tests.unit.databases import make_older, plan_of
 
 
 @pytest.fixture
 def earlier_release(path: Path) -> None:
+    make_older(path, 3)
     old = apsw.Connection(str(path))
     old.pragma("foreign_keys", 1)
-    for script in migrations._scripts()[:3]:
-        old.execute(script)
-    old.execute("PRAGMA user_version = 3")
     old.executemany(
         "INSERT INTO tenants (tenant_id, name, email, status, created_at_ms) VALUES (?, ?, ?, ?, ?)",
         [
@@ -109,10 +107,6 @@ def test_keys_still_refer_to_tenants_after_the_migration(store: SQLiteStore) -> 
     with pytest.raises(apsw.ConstraintError):
         store._database.write(lambda connection: connection.execute("DELETE FROM tenants"))
     assert len(store.tenants.all()) == 6
-
-
-def plan_of(store: SQLiteStore, sql: str, parameters: Parameters) -> list[str]:
-    return [row[3] for row in store._database.read(f"EXPLAIN QUERY PLAN {sql}", parameters)]
 
 
 @pytest.mark.parametrize("include_inactive", [False, True])
