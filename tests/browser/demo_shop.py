@@ -74,7 +74,9 @@ def _write_history(store: Store, now_ms: int) -> None:
         if left > 1:
             _lease_and_acknowledge(store, end_ms)
         if left == 40:
-            _write_dead_event(store, end_ms)
+            # Becomes dead when its lease expires.
+            _put(store, _event("invoice.paid", {"invoice": 2210, "total": 512.40}), end_ms)
+            store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms, end_ms + _MINUTE_MS)
     store.events.claim(SHOP, DEFAULT_INBOX, PageSize(1, 1_000_000), now_ms, now_ms + 60 * _MINUTE_MS)
     _put(store, NewEvent(str(uuid.uuid4()), "order.created", _ORDER.encode()), now_ms)
 
@@ -100,8 +102,3 @@ def _lease_and_acknowledge(store: Store, at_ms: int) -> None:
     leased = store.events.claim(SHOP, "warehouse", _ALL, at_ms, at_ms + 5 * _MINUTE_MS).events
     receipts = [Receipt(each.inbox, each.event_id, each.lease.claim_id) for each in leased if each.lease is not None]
     store.events.acknowledge(SHOP, receipts, at_ms)
-
-
-def _write_dead_event(store: Store, at_ms: int) -> None:
-    _put(store, _event("invoice.paid", {"invoice": 2210, "total": 512.40}), at_ms)
-    store.events.claim(SHOP, DEFAULT_INBOX, _ALL, at_ms, at_ms + _MINUTE_MS)

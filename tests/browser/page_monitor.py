@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request, Response
+from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Request, Response
 
 _LOG_POLICY_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", event =>
@@ -30,7 +30,7 @@ class PageMonitor:
         context.on("request", self._on_request)
         context.on("requestfailed", self._on_request_failed)
         context.on("response", self._on_response)
-        context.on("page", self._on_page)
+        context.on("page", lambda page: page.on("dialog", self._on_dialog))
 
     def expect_error(self, method: str, path: str, status: int) -> None:
         """The test fails unless this error response occurs at least once."""
@@ -39,9 +39,6 @@ class PageMonitor:
     def verify(self) -> None:
         assert self.errors == []
         assert self.error_responses == self.expected_error_responses
-
-    def _on_page(self, page: Page) -> None:
-        page.on("dialog", self._on_dialog)
 
     def _on_dialog(self, dialog: Dialog) -> None:
         self.errors.append(f"browser dialog: {dialog.message}")

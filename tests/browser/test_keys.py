@@ -68,6 +68,13 @@ def test_key_is_revoked_only_after_confirmation(console: ConsoleTab, admin: ApiC
     expect(row).to_contain_text("revoked")
     ApiClient(admin.url, key).request("GET", "/me", status=401)
 
+    # Revoking the key of the tab signs out.
+    console.monitor.expect_error("GET", "/keys", 401)
+    console.row("API keys", "browser").get_by_role("button", name="Revoke").click()
+    console.confirm("Revoke")
+    expect(console.heading("Sign in")).to_be_visible()
+    expect(console.main).to_contain_text("revoked")
+
 
 def test_rotating_the_key_of_the_tab_switches_to_the_new_one(tab: ConsoleTab, tenant: Tenant) -> None:
     tab.sign_in(tenant.create_key(name="own"))
@@ -94,13 +101,3 @@ def test_rotating_the_key_of_the_tab_switches_to_the_new_one(tab: ConsoleTab, te
     tab.go("Keys")
     expect(own).to_contain_text("active")
     assert tab.stored_values() == [second]
-
-
-def test_revoking_the_key_of_the_tab_signs_out(tab: ConsoleTab, tenant: Tenant) -> None:
-    tab.monitor.expect_error("GET", "/keys", 401)
-    tab.sign_in(tenant.create_key(name="own"))
-    tab.go("Keys")
-    tab.row("API keys", "own").get_by_role("button", name="Revoke").click()
-    tab.confirm("Revoke")
-    expect(tab.heading("Sign in")).to_be_visible()
-    expect(tab.main).to_contain_text("revoked")

@@ -107,7 +107,7 @@ def test_latest_tenant_filter_wins(tab: ConsoleTab, admin: ApiClient, tenant: Te
     expect(tab.row("Tenants", tenant.tenant_id)).to_be_visible()
 
 
-def test_new_inbox_is_listed_while_an_older_list_is_loading(console: ConsoleTab) -> None:
+def test_latest_inbox_list_and_time_range_win(console: ConsoleTab) -> None:
     with delayed(console, "GET", "/inboxes"):
         with expect_request(console, "/inboxes"):
             console.go("Inboxes")
@@ -116,8 +116,6 @@ def test_new_inbox_is_listed_while_an_older_list_is_loading(console: ConsoleTab)
             console.button("Create inbox").click()
     expect(console.row("Inboxes", "crm")).to_be_visible()
 
-
-def test_latest_time_range_wins(console: ConsoleTab) -> None:
     console.go("Overview")
     with delayed(console, "GET", "/stats", "window=7d"):
         with expect_request(console, "window=7d"):

@@ -89,10 +89,7 @@ export function routedDrawer(open, clearUrl, signal) {
       if (left || signal.aborted) return;
       left = true;
       // The drawer closes with the hashchange. Closing it now would let the user navigate before the history has moved.
-      if (isOverlay()) {
-        history.back();
-        return;
-      }
+      if (isOverlay()) return history.back();
       clearUrl();
       close();
     };

@@ -2,10 +2,9 @@
 
 import { request } from "../api.js";
 
-const KEY_IN_SHELL = "$INBOX_API_KEY";
 const KEY_IN_FORM = "YOUR_KEY";
 
-const bearer = (key) => `-H "Authorization: Bearer ${key ?? KEY_IN_SHELL}"`;
+const bearer = (key) => `-H "Authorization: Bearer ${key ?? "$INBOX_API_KEY"}"`;
 const JSON_BODY = "-H 'Content-Type: application/json'";
 const EVENT = '{"event_type": "order.created", "payload": {"order": 1001}}';
 
@@ -52,15 +51,10 @@ const n8n = {
   name: "n8n",
   description: "This workflow leases events every minute, passes them to your nodes, and acknowledges them at the end.",
   parts: async ({ url, key, signal }) => [
-    { title: "Workflow", note: "Save it as n8n.json, then choose Import from File in the menu of a new workflow.", text: await workflow(url, signal) },
+    { title: "Workflow", note: "Save it as n8n.json, then choose Import from File in the menu of a new workflow.", text: (await request("/console/n8n.json", { signal })).text.replace("http://127.0.0.1:8080", url) },
     { title: "Bearer token", note: "In the Poll node, create a Bearer Auth credential, and select it in the Acknowledge node too. n8n stores it outside the workflow.", text: key ?? KEY_IN_FORM },
   ],
 };
-
-// The workflow of docs/how-to/recipes, with this service's URL.
-async function workflow(url, signal) {
-  return (await request("/console/n8n.json", { signal })).text.replace("http://127.0.0.1:8080", url);
-}
 
 const python = {
   name: "Python",

@@ -40,9 +40,11 @@ export function openInboxes(root, { signal }) {
   const stats = statsCache("24h");
   const canRead = session.hasScope("events:read", "inbox:read");
   let names = new Set();
+  const readOnlyNotice = el("p", { class: "notice" },
+    "To create or delete inboxes, sign in with a key that has the scope ", el("code", {}, "tenant:manage"), ".");
   root.append(
     viewHeader("Inboxes", "The default inbox receives every event. Create a named inbox per consumer to give each its own copy of the events, and poll it at GET /inbox/NAME."),
-    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refreshRepeatedly, signal) : readOnlyNotice());
+    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refreshRepeatedly, signal) : readOnlyNotice);
   rows.show([], "Loading…");
 
   function refreshRepeatedly() {
@@ -144,10 +146,6 @@ function confirmChange(name, patterns, save) {
   const text = [`The inbox ${name} already exists. From now on it will receive ${patterns.length ? `only ${patterns.join(", ")}` : "all events"}.`,
     "Events already in it stay."];
   return confirmAction(`Change ${name}?`, text, "Change inbox", save, { danger: false });
-}
-
-function readOnlyNotice() {
-  return el("p", { class: "notice" }, "To create or delete inboxes, sign in with a key that has the scope ", el("code", {}, "tenant:manage"), ".");
 }
 
 function openPeek(inbox) {

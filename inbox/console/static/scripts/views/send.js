@@ -23,7 +23,8 @@ export function openSend(root, { signal }) {
   const parts = [
     { name: "type", control: type, error: eventTypeError, field: field("Type", type, "What happened, such as order.created. Optional.") },
     { name: "payload", control: payload, error: payloadError, field: field("Payload", payload, "A JSON object. It is delivered exactly as you send it.") },
-    { name: "key", control: idempotencyKey, error: keyError, field: field("Idempotency key", idempotencyKey, "Optional. Sending the same event with the same key again stores it only once.") },
+    { name: "key", control: idempotencyKey, error: (text) => (text.length > MAX_KEY_LENGTH ? `Use up to ${MAX_KEY_LENGTH} characters.` : ""),
+      field: field("Idempotency key", idempotencyKey, "Optional. Sending the same event with the same key again stores it only once.") },
   ];
   const slot = alertSlot();
   const result = el("div", { class: "slot", role: "status" });
@@ -102,8 +103,4 @@ function payloadError(text) {
   } catch (error) {
     return error.message;
   }
-}
-
-function keyError(text) {
-  return text.length > MAX_KEY_LENGTH ? `Use up to ${MAX_KEY_LENGTH} characters.` : "";
 }
