@@ -22,9 +22,9 @@ from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Status, rando
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import undelivered
+from inbox.store.dynamodb.event_states import undelivered_state
 from inbox.store.dynamodb.items import to_item
-from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of, place, place_of, status_key
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of, order_key, order_key_of, status_key
 from tests.engines import dynamodb_local
 
 ROUNDS = 5
@@ -112,7 +112,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
         ExpressionAttributeNames={"#status": "status"},
         ExpressionAttributeValues={
             ":delivered": {"S": Status.DELIVERED},
-            ":now": {"S": status_key(Status.DELIVERED, place_of(entry))},
+            ":now": {"S": status_key(Status.DELIVERED, order_key_of(entry))},
             ":before": entry["gsi1sk"],
             ":one": {"N": "1"},
             ":at": {"N": str(time.time_ns() // 1_000_000)},
@@ -155,8 +155,8 @@ def _events(count: int) -> list[NewEvent]:
 def _item(event: NewEvent) -> dict[str, Any]:
     """The item that our store would write."""
     now = time.time_ns() // 1_000_000
-    its_place = place(now, time.monotonic_ns(), "boto3x")
-    item = to_item(_OTHER_TENANT, UNSHARDED, event, now, its_place, undelivered(its_place), _end())
+    its_order_key = order_key(now, time.monotonic_ns(), "boto3x")
+    item = to_item(_OTHER_TENANT, UNSHARDED, event, now, its_order_key, undelivered_state(its_order_key), _end())
     # Our store keeps a payload as JSON text, which boto3 does not take.
     found: dict[str, Any] = orjson.loads(orjson.dumps(item))
     return found

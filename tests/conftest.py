@@ -174,7 +174,7 @@ def containers(request: pytest.FixtureRequest) -> None:
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # moto shares this process and answers one request at a time, so on a busy machine a response may take longer than
     # the store waits. It would repeat a write that moto still carries out, and the test would see it happen twice.
-    monkeypatch.setattr("inbox.store.dynamodb.connection._READ_SECONDS", 60)
+    monkeypatch.setattr("inbox.store.dynamodb.connection._READ_TIMEOUT_SECONDS", 60)
     for name, value in aws_environment(moto_url).items():
         monkeypatch.setenv(name, value)
 

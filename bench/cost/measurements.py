@@ -64,9 +64,9 @@ class Measuring:
         self._impatient = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _LONG_SECONDS)
         # However slow the machine is, what was looked up stays known.
-        self._store.events._shards._known = TTLCache(1_000, _LONG_SECONDS)
+        self._store.events._shards._cache = TTLCache(1_000, _LONG_SECONDS)
         # DynamoDB Local does not say what a statement costs, so the same write is looked at as an update.
-        self._store.events._changes._statements_hold = False
+        self._store.events._updates._statements_are_conditional = False
 
     def figures(self) -> dict[str, Any]:
         """As they are kept. The bytes are those of a small event that was delivered, in the table and in each index."""
@@ -150,8 +150,8 @@ class Measuring:
         return {
             "a key looked up": self._cost(1, lambda: self._store.keys.get_by_hash(key_hash)),
             "a key's use noted": self._cost(1, lambda: self._store.keys.record_use(key_hash, NOW)),
-            "a tenant's shards looked up": self._cost(1, lambda: events._shards.of(tenant)),
-            "a tenant's inboxes looked up": self._cost(1, lambda: events._putting._definitions.of(tenant)),
+            "a tenant's shards looked up": self._cost(1, lambda: events._shards.get(tenant)),
+            "a tenant's inboxes looked up": self._cost(1, lambda: events._put_events._inboxes.get(tenant)),
         }
 
     def _cost(self, events: int, act: Callable[[], object]) -> Units:

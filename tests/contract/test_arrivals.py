@@ -14,8 +14,8 @@ from tests.engines.harnesses import MAX_DELIVERIES, Harness
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look asks about each inbox and waits for the answer. tests/dynamodb/test_arrivals.py has the limits."""
-    monkeypatch.setattr("inbox.store.dynamodb.arrivals._SHORTEST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr("inbox.store.dynamodb.arrivals._MAX_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr("inbox.store.dynamodb.arrivals._MIN_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("inbox.store.dynamodb.arrivals._MAX_SECONDS_PER_CHECK", 60.0)
 
 
 @pytest.fixture

@@ -124,5 +124,5 @@ def have_polled_before(store: DynamoDBStore, tenant: str) -> str:
     event = fresh()
     store.events.put(tenant, [event], NOW, LATER)
     assert claim(store, tenant) == [event.event_id]
-    store.events._shards._known.clear()
+    store.events._shards._cache.clear()
     return event.event_id

@@ -11,7 +11,7 @@ from inbox.domain.events import DEFAULT_INBOX, InboxKey
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, arrivals
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
-from inbox.store.dynamodb.claims import Availability
+from inbox.store.dynamodb.claims import ClaimableEvents
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import LATER, NOW, claim, entry, filled, fresh
@@ -32,7 +32,7 @@ class Inboxes:
         self.asked: list[tuple[int, InboxKey]] = []
         self.answer: HasEvent = lambda _key: False
 
-    def has_event(self, tenant_id: str, inbox: str, _now_ms: int) -> bool:
+    def may_exist(self, tenant_id: str, inbox: str, _now_ms: int) -> bool:
         self.asked.append((self.tenths, (tenant_id, inbox)))
         return self.answer((tenant_id, inbox))
 
@@ -49,8 +49,8 @@ def inboxes() -> Inboxes:
 @pytest.fixture
 def watch(inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
     """Waits for each answer, on a slow machine too."""
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
-    watch = DynamoDBArrivals(cast(Availability, inboxes), inboxes.monotonic)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
+    watch = DynamoDBArrivals(cast(ClaimableEvents, inboxes), inboxes.monotonic)
     yield watch
     watch.close()
 
@@ -106,7 +106,7 @@ def test_inbox_that_waits_again_is_asked_about_soon(watch: DynamoDBArrivals, inb
 def test_look_asks_about_a_few_inboxes_in_turn(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_LOOK", 3)
+    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
     look_for(watch, inboxes, waiting, 5)
 
@@ -117,7 +117,7 @@ def test_look_asks_about_a_few_inboxes_in_turn(
 def test_inboxes_with_events_do_not_keep_others_from_their_turn(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_LOOK", 3)
+    monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
     inboxes.answer = lambda _key: True
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
     look_for(watch, inboxes, waiting, 30)
@@ -148,12 +148,12 @@ def test_look_fails_if_every_query_fails(watch: DynamoDBArrivals, inboxes: Inbox
 def test_slow_query_is_reported_by_a_later_look(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 0.01)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
     goes_on = threading.Event()
     inboxes.answer = lambda key: key != ACME or goes_on.wait(30)
     reported = look_for(watch, inboxes, BOTH, 20)
     goes_on.set()
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
 
     assert set().union(*reported) == {GLOBEX}
     assert ACME in watch.check(BOTH, NOW)
@@ -163,22 +163,22 @@ def test_slow_query_is_reported_by_a_later_look(
 def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
     watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 0.01)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
     goes_on = threading.Event()
     inboxes.answer = lambda _key: goes_on.wait(30)
     look_for(watch, inboxes, ONLY_ACME, 3)
     goes_on.set()
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
 
     assert watch.check(ONLY_GLOBEX, NOW) == set()
-    assert watch._under_way == {}
+    assert watch._running == {}
 
 
 @pytest.fixture
 def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
     """Asks at each look, and waits for the answer."""
-    monkeypatch.setattr(arrivals, "_SHORTEST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_LOOK", 60.0)
+    monkeypatch.setattr(arrivals, "_MIN_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
     watch = store.watch_arrivals()
     yield watch
     watch.close()

@@ -26,7 +26,7 @@ def put(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
 def test_many_dead_are_in_nobodys_way(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch, attempt: str | None
 ) -> None:
-    monkeypatch.setattr(claims, "_MAX_BACK", 2)
+    monkeypatch.setattr(claims, "_MAX_EXPIRED_LEASES", 2)
     put(store, tenant, 6)
     now = NOW
     for _ in range(MAX_DELIVERIES):
@@ -87,7 +87,7 @@ def test_an_event_that_the_index_shows_twice_is_taken_once(
 def test_an_event_that_lives_longer_than_those_behind_it_is_not_hidden_for_ever(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status_index, "_FORGET_SECONDS", 0.3)
+    monkeypatch.setattr(status_index, "_EXPIRED_PREFIX_SECONDS", 0.3)
     (long_lived,) = put(store, tenant, 1)
     store.events.put(tenant, [fresh() for _ in range(3)], NOW, NOW // 1000 + 10)
     now = NOW + 20_000
@@ -102,7 +102,7 @@ def test_an_event_that_lives_longer_than_those_behind_it_is_not_hidden_for_ever(
 def test_a_range_with_too_much_before_the_first_of_it_says_so(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "_MAX_REPLAY_EXAMINED", 3)
+    monkeypatch.setattr(history, "_MAX_REPLAY_ENTRIES", 3)
     put(store, tenant, 4)
     store.events.put(tenant, [fresh(event_type="invoice")], NOW + 1, LATER)
     assert len(claim(store, tenant, now_ms=NOW + 1)) == 5

@@ -144,7 +144,7 @@ def test_clearing_an_inbox_leaves_one_alone_that_was_made_under_its_name_meanwhi
     shipping = Inbox("shipping", None, NOW)
     store.inboxes.save(tenant, shipping)
     store.inboxes.close(tenant, "shipping")
-    delete = store.inboxes._writing.delete
+    delete = store.inboxes._writer.delete
 
     def meanwhile(keys: list[Any]) -> None:
         delete(keys)
@@ -152,7 +152,7 @@ def test_clearing_an_inbox_leaves_one_alone_that_was_made_under_its_name_meanwhi
         assert other_store.inboxes.delete_copies(tenant, "shipping", 9) == 0
         assert other_store.inboxes.save(tenant, shipping)
 
-    monkeypatch.setattr(store.inboxes._writing, "delete", meanwhile)
+    monkeypatch.setattr(store.inboxes._writer, "delete", meanwhile)
     assert store.inboxes.delete_copies(tenant, "shipping", 9) == 0
     assert store.inboxes.all(tenant) == [shipping]
 

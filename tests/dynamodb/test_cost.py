@@ -10,7 +10,7 @@ from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
 from inbox.domain.inboxes import Inbox
 from inbox.domain.tenants import TenantPosition, TenantSelection
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.items import to_entry
+from inbox.store.dynamodb.items import to_known_event
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, filled, fresh, key_of
 from tests.engines.harnesses import MAX_DELIVERIES
@@ -73,7 +73,7 @@ def test_1000_events_of_32_producers_take_at_most_80_write_calls(store: DynamoDB
 
 def test_a_lone_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     # However slow the machine is, it does not look for named inboxes again.
-    patient = DynamoDBStore(store._connection, MAX_DELIVERIES, remember_inboxes_seconds=60)
+    patient = DynamoDBStore(store._connection, MAX_DELIVERIES, inbox_cache_seconds=60)
     filled(patient, tenant, 1)
     wire.reset()
 
@@ -100,7 +100,7 @@ def test_a_batch_costs_what_its_events_cost(store: DynamoDBStore, wire: Wire, te
 def test_a_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     """DynamoDB Local does not say what a statement costs, so the same write is looked at as an update."""
     filled(store, tenant, 10)
-    store.events._changes._statements_hold = False
+    store.events._updates._statements_are_conditional = False
     wire.reset()
 
     assert len(claim(store, tenant)) == 10
@@ -138,8 +138,8 @@ def test_what_this_process_has_taken_is_not_tried_again(
 
 def test_what_another_poll_has_taken_is_neither_tried_nor_announced(store: DynamoDBStore, tenant: str) -> None:
     ids = filled(store, tenant, 3)
-    entries = [to_entry(item) for item in undelivered(store, tenant)]
-    store.events._claiming._spent.add([entries[0], entries[2]])
+    entries = [to_known_event(item) for item in undelivered(store, tenant)]
+    store.events._claims._recent.add([entries[0], entries[2]])
 
     page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
     assert ([event.event_id for event in page.events], page.more) == ([ids[1]], False)
@@ -174,7 +174,7 @@ def test_a_leased_and_acknowledged_event_costs_6_write_units_and_1_read_unit(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
     filled(store, tenant, 10)
-    store.events._changes._statements_hold = False
+    store.events._updates._statements_are_conditional = False
     wire.reset()
 
     leased = store.events.claim(tenant, DEFAULT_INBOX, PageSize(10, ANY_SIZE), NOW, NOW + 60_000).events

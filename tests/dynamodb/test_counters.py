@@ -88,7 +88,7 @@ def test_what_a_newer_release_counts_is_passed_over(store: DynamoDBStore, tenant
 
 
 def test_more_than_is_looked_at_is_counted(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.store.dynamodb.counters._EXACT_UP_TO", 5)
+    monkeypatch.setattr("inbox.store.dynamodb.counters._MAX_COUNTED_EXACTLY", 5)
     send(store, tenant, 9)
     claim(store, tenant, 2)
     store.events.erase(tenant, send(store, tenant)[0].event_id, NOW)
@@ -102,7 +102,7 @@ def test_more_than_is_looked_at_is_counted(store: DynamoDBStore, tenant: str, mo
     assert day is not None
     assert (day["undelivered"], day["delivered#order.created"]) == ({"N": "7"}, {"N": "2"})
     long_ago = TODAY - 31 * Span.DAY.ms
-    store.counters._counting._pending.add_to_day(tenant, DEFAULT_INBOX, "undelivered", long_ago, 100)
+    store.counters._counter._pending.add_undelivered((tenant, DEFAULT_INBOX), long_ago, 100)
     store.counters.flush()
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7
 

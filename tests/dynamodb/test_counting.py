@@ -16,7 +16,7 @@ from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, pending_counts
-from inbox.store.dynamodb.connection import AT_ONCE
+from inbox.store.dynamodb.connection import MAX_PARALLEL_CALLS
 from inbox.store.dynamodb.layout import TENANTS, counter_key
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, keyed
 from tests.dynamodb.counted import TODAY, send, totals
@@ -42,9 +42,9 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> Seconds:
 
 
 def held(store: DynamoDBStore) -> int:
-    pending = store.counters._counting._pending
-    assert pending._held == sum(len(each.sums) for each in pending._waiting.values())
-    return pending._held
+    pending = store.counters._counter._pending
+    assert pending._size == sum(len(each.sums) for each in pending._inboxes.values())
+    return pending._size
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_counting_costs_less_than_two_hundredths_of_the_write_units(
 ) -> None:
     """Of an inbox through which ten events a second go, sent and polled ten at a time."""
     # DynamoDB Local does not say what a statement costs.
-    store.events._changes._statements_hold = False
+    store.events._updates._statements_are_conditional = False
     counters, events = [], []
     wire.reset()
     for _ in range(10):
@@ -100,7 +100,7 @@ def test_the_price_of_what_is_worth_nothing_yet_is_not_asked_for(
     for moves, is_asked in ((49, False), (1, True)):
         send(store, tenant, moves)
         seconds.now += 5
-        assert (bool(store.counters._counting._pending.take(units)), units.called) == (is_asked, is_asked)
+        assert (bool(store.counters._counter._pending.pop_due(units)), units.called) == (is_asked, is_asked)
 
 
 def test_a_copy_is_counted_once_however_many_have_written_it(
@@ -127,7 +127,7 @@ def test_an_event_that_many_erase_at_once_is_gone_once(
 ) -> None:
     _, erased = send(store, tenant, 2)
     together = threading.Barrier(4)
-    walk = store._connection.walk
+    walk = store._connection.query_items
 
     def all_have_seen_it(**query: Any) -> list[dict[str, Any]]:
         found = list(walk(**query))
@@ -135,7 +135,7 @@ def test_an_event_that_many_erase_at_once_is_gone_once(
         return found
 
     with monkeypatch.context() as patch, ThreadPoolExecutor(4) as threads:
-        patch.setattr(store._connection, "walk", all_have_seen_it)
+        patch.setattr(store._connection, "query_items", all_have_seen_it)
         erasing = [threads.submit(store.events.erase, tenant, erased.event_id, NOW) for _ in range(4)]
         assert all(each.result() for each in erasing)
     store.counters.flush()
@@ -151,7 +151,7 @@ def test_what_was_refused_is_written_the_next_time(
     wire.fail("UpdateItem", Fault.THROTTLED, 1)
     with capture_logs() as log:
         store.counters.flush()
-    assert [(line["event"], line["waits_on"]) for line in log] == [("counts not written", True)]
+    assert [(line["event"], line["will_retry"]) for line in log] == [("counts not written", True)]
     assert totals(other_store, tenant).received in (0, 3)
 
     send(store, tenant, 2)
@@ -172,7 +172,7 @@ def test_an_addition_whose_answer_is_lost_is_not_made_twice(
     with capture_logs() as log:
         store.counters.flush()
         store.counters.flush()
-    assert [(line["event"], line["waits_on"]) for line in log] == [("counts not written", False)] * 2
+    assert [(line["event"], line["will_retry"]) for line in log] == [("counts not written", False)] * 2
     for span in Span:
         assert totals(other_store, tenant, span).received == received
 
@@ -223,7 +223,7 @@ def test_death_whose_answer_is_lost_is_counted_once(
 def test_what_cannot_be_written_does_not_grow_without_end(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pending_counts, "_MAX_WAITING", 8)
+    monkeypatch.setattr(pending_counts, "_MAX_PENDING", 8)
     send(store, tenant)
     for number in range(20):
         send(store, f"{tenant}-{number}")
@@ -252,7 +252,7 @@ def test_a_tenant_whose_counts_cannot_be_written_is_nobody_elses_trouble(
         send(store, each)
     with capture_logs() as log:
         store.counters.flush()
-    assert [(line["error"], line["waits_on"]) for line in log] == [("ValidationException", False)]
+    assert [(line["error"], line["will_retry"]) for line in log] == [("ValidationException", False)]
     assert held(store) == 0
     assert all(totals(store, each).received == 1 for each in neighbours)
 
@@ -274,7 +274,7 @@ def test_where_nothing_answers_one_group_is_tried_and_the_others_wait(
         send(store, each)
     wire.fail("UpdateItem", fault, 1_000)
     store.counters.flush()
-    assert 0 < wire.fired <= AT_ONCE
+    assert 0 < wire.fired <= MAX_PARALLEL_CALLS
 
     # For a while nothing is tried in the background.
     tried = wire.calls.total()
@@ -283,7 +283,7 @@ def test_where_nothing_answers_one_group_is_tried_and_the_others_wait(
     assert wire.calls.total() == tried
     wire.reset()
     store.counters.flush()
-    assert sum(totals(other_store, each).received for each in tenants) >= len(tenants) - AT_ONCE
+    assert sum(totals(other_store, each).received for each in tenants) >= len(tenants) - MAX_PARALLEL_CALLS
 
 
 def test_a_flush_ends_in_time_however_much_waits(
@@ -297,7 +297,7 @@ def test_a_flush_ends_in_time_however_much_waits(
     wire.reset()
     store.counters.flush()
     # One group: two seconds later the time is up.
-    assert wire.calls["UpdateItem"] == AT_ONCE
+    assert wire.calls["UpdateItem"] == MAX_PARALLEL_CALLS
     assert 0 < held(store) < before
 
 

@@ -6,7 +6,7 @@ from inbox.domain.events import PageSize, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.layout import INBOXES_OF_TENANT, TENANTS, tenant_key, text
+from inbox.store.dynamodb.layout import NAMED_INBOXES_PREFIX, TENANTS, tenant_key, text
 from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, keyed
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire
@@ -35,10 +35,10 @@ def test_obeying_costs_no_read_of_its_own(store: DynamoDBStore, wire: Wire, tena
 
 def test_a_process_of_an_earlier_release_sees_no_named_inbox(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.set_default_enabled(tenant, False)
-    seen = store._connection.walk(
+    seen = store._connection.query_items(
         TableName=store._connection.table(TENANTS),
         KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
-        ExpressionAttributeValues={":tenant": tenant_key(tenant)["PK"], ":inboxes": text(INBOXES_OF_TENANT)},
+        ExpressionAttributeValues={":tenant": tenant_key(tenant)["PK"], ":inboxes": text(NAMED_INBOXES_PREFIX)},
     )
     assert list(seen) == []
 

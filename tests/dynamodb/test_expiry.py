@@ -15,7 +15,7 @@ AFTERWARDS = NOW + 10_000
 def test_a_live_event_is_found_behind_many_expired_ones(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status_index, "LATER_LIMIT", 100)
+    monkeypatch.setattr(status_index, "NEXT_PAGE_LIMIT", 100)
     store.events.put(tenant, [fresh() for _ in range(450)], NOW, SOON)
     live = fresh()
     store.events.put(tenant, [live], NOW, LATER)
@@ -33,7 +33,7 @@ def test_a_live_event_is_found_behind_many_expired_ones(
 def test_too_many_to_read_at_once_are_no_empty_inbox(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(status_index, "LATER_LIMIT", 10)
+    monkeypatch.setattr(status_index, "NEXT_PAGE_LIMIT", 10)
     monkeypatch.setattr(status_index, "MAX_QUERIES", 3)
     store.events.put(tenant, [fresh() for _ in range(50)], NOW, SOON)
     live = fresh()

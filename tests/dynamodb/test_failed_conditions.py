@@ -11,8 +11,8 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, Event, PageSize, Receipt, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.event_states import Change, Outcome
-from inbox.store.dynamodb.items import to_entry
+from inbox.store.dynamodb.event_states import EventUpdate, UpdateResult
+from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import (
@@ -159,10 +159,10 @@ def test_deleted_event_is_absent(
 ) -> None:
     item = store._connection.get("Events", event_key(tenant, events[0]))
     assert item is not None
-    seen = to_entry(item)
+    seen = to_known_event(item)
     assert other_store.events.erase(tenant, events[0], NOW)
 
-    assert store.events._changes.make([Change(seen, seen.consumed("claim", NOW))], NOW) == [Outcome()]
+    assert store.events._updates.apply([EventUpdate(seen, seen.consumed("claim", NOW))], NOW) == [UpdateResult()]
 
 
 def test_event_with_a_key_is_stored_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:

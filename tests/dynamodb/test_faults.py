@@ -146,7 +146,7 @@ def test_a_batch_that_was_surely_not_written_is_not_looked_for(
     def refuse(**_: Any) -> Any:
         raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
 
-    monkeypatch.setattr(store._connection._once, "batch_write_item", refuse)
+    monkeypatch.setattr(store._connection._client_without_retries, "batch_write_item", refuse)
     assert not put(store, tenant, [fresh() for _ in range(25)])
     assert not wire.calls
 

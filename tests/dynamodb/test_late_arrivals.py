@@ -6,7 +6,7 @@ import pytest
 
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import Changes
+from inbox.store.dynamodb.event_states import EventUpdates
 from tests.dynamodb.conftest import LATER, NOW, Claim, claim, each_claim, fresh, have_polled_before
 
 
@@ -24,11 +24,11 @@ def test_an_event_that_was_on_its_way_is_not_overtaken(
     older = [fresh() for _ in range(24)]
     slow, sent_after_it = fresh(), fresh()
     other_store.events.put(tenant, older, NOW, LATER)
-    make = Changes.make
+    make = EventUpdates.apply
     entries: list[int] = []
 
-    def make_while_others_send_and_poll(changes: Changes, *arguments: Any) -> Any:
-        if changes is not store.events._changes:
+    def make_while_others_send_and_poll(changes: EventUpdates, *arguments: Any) -> Any:
+        if changes is not store.events._updates:
             return make(changes, *arguments)
         entries.append(len(arguments[0]))
         if arguments[0] and sum(entries) == 13:
@@ -39,7 +39,7 @@ def test_an_event_that_was_on_its_way_is_not_overtaken(
             other_store.events.put(tenant, [sent_after_it], NOW, LATER)
         return make(changes, *arguments)
 
-    monkeypatch.setattr(Changes, "make", make_while_others_send_and_poll)
+    monkeypatch.setattr(EventUpdates, "apply", make_while_others_send_and_poll)
     got = claim_in(store, tenant, 13)
     rest = claim(store, tenant, 100)
     both = [event_id for event_id in got + rest if event_id in (slow.event_id, sent_after_it.event_id)]
@@ -54,11 +54,11 @@ def test_a_page_is_in_order_even_within_a_millisecond(
     events = [fresh() for _ in range(26)]
     ids = [event.event_id for event in events]
     other_store.events.put(tenant, events, NOW, LATER)
-    make, call = Changes.make, Connection.call
+    make, call = EventUpdates.apply, Connection.call
     hidden = {ids[10]}
 
-    def make_while_others_poll(changes: Changes, *arguments: Any) -> Any:
-        if changes is store.events._changes and arguments[0] and hidden:
+    def make_while_others_poll(changes: EventUpdates, *arguments: Any) -> Any:
+        if changes is store.events._updates and arguments[0] and hidden:
             assert claim(other_store, tenant, 11) == ids[:10] + ids[11:12]
             hidden.clear()
         return make(changes, *arguments)
@@ -69,6 +69,6 @@ def test_a_page_is_in_order_even_within_a_millisecond(
             answer["Items"] = [item for item in answer["Items"] if item["sk"]["S"] not in hidden]
         return answer
 
-    monkeypatch.setattr(Changes, "make", make_while_others_poll)
+    monkeypatch.setattr(EventUpdates, "apply", make_while_others_poll)
     monkeypatch.setattr(Connection, "call", call_without_what_is_hidden)
     assert claim(store, tenant, 13) == [ids[10], *ids[12:24]]

@@ -9,8 +9,8 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.event_states import Change
-from inbox.store.dynamodb.items import to_entry
+from inbox.store.dynamodb.event_states import EventUpdate
+from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.dynamodb.conftest import (
     ALL_ATTEMPTS,
@@ -108,7 +108,7 @@ def test_two_lost_answers_about_the_same_events_are_no_trouble(
 def test_a_lost_claim_survives_further_faults(
     store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str, calls: int
 ) -> None:
-    store.events._shards._known.clear()
+    store.events._shards._cache.clear()
     wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS)
     came_out: list[str] = []
     for _ in range(6):
@@ -159,12 +159,12 @@ def test_a_claim_that_arrives_late_takes_nothing_that_was_replayed_meanwhile(
     store.events.put(tenant, [event], NOW, LATER)
     item = store._connection.get("Events", event_key(tenant, event.event_id))
     assert item is not None
-    seen = to_entry(item)
+    seen = to_known_event(item)
     assert claim(other_store, tenant) == [event.event_id]
     other_store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
 
-    (outcome,) = store.events._changes.make([Change(seen, seen.consumed("late", NOW))], NOW)
-    assert (outcome.item, outcome.fault) == (None, None)
+    (outcome,) = store.events._updates.apply([EventUpdate(seen, seen.consumed("late", NOW))], NOW)
+    assert (outcome.item, outcome.error) == (None, None)
     assert claim(other_store, tenant) == [event.event_id]
 
 

@@ -23,7 +23,7 @@ MORE_THAN_A_TRANSACTION = 120
 
 def items_of(harness: DynamoDBHarness, tenant: str, **index: str) -> list[dict[str, Any]]:
     """Everything that has the tenant's name in it, from the table or one of its indexes."""
-    found = harness.connection.all_pages("scan", TableName=harness.connection.table("Tenants"), **index)
+    found = harness.connection.all_items("scan", TableName=harness.connection.table("Tenants"), **index)
     return [item for item in found if tenant in str(item)]
 
 

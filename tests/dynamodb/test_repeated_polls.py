@@ -120,7 +120,7 @@ def test_a_poll_that_was_repeated_while_it_was_at_work_takes_nothing_more(
     repeat: Repeat,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    take, later = store.events._attempts._take, fresh()
+    take, later = store.events._attempts._claim, fresh()
 
     def meanwhile(*arguments: Any) -> Any:
         monkeypatch.undo()
@@ -130,7 +130,7 @@ def test_a_poll_that_was_repeated_while_it_was_at_work_takes_nothing_more(
         other_store.events.put(tenant, [later], NOW, LATER)
         return take(*arguments)
 
-    monkeypatch.setattr(store.events._attempts, "_take", meanwhile)
+    monkeypatch.setattr(store.events._attempts, "_claim", meanwhile)
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
     assert attempt(store, tenant, lease_until_ms) == []

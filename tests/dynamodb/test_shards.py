@@ -32,7 +32,7 @@ def partitions(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, even
 
 
 def _keys(store: DynamoDBStore, tenant: str, event: NewEvent) -> list[dict[str, dict[str, str]]]:
-    places = store.events._shards.of(tenant).may_hold(event.event_id)
+    places = store.events._shards.get(tenant).partitions_of_event(event.event_id)
     return [{"pk": {"S": place}, "sk": {"S": event.event_id}} for place in places]
 
 
@@ -223,4 +223,4 @@ def test_process_of_an_earlier_release_writes_where_this_release_reads(
 
     item = harness.connection.get(TENANTS, tenant_key(tenant)) or {}
     assert [each["M"]["count"] for each in item["shards"]["L"]] == [{"N": "1"}]
-    assert store.events._shards.of(tenant).all(DEFAULT_INBOX)[0] == tenant
+    assert store.events._shards.get(tenant).index_partitions(DEFAULT_INBOX)[0] == tenant

@@ -10,7 +10,7 @@ from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.tables import DEFINITIONS, _turn_recovery_on, make_tables
+from inbox.store.dynamodb.tables import DEFINITIONS, _enable_recovery, create_tables
 from tests.dynamodb.conftest import LATER, NOW, fresh
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
@@ -127,10 +127,10 @@ def test_a_foreign_table_is_refused_before_anything_is_made(
 def test_tables_that_somebody_else_made_at_the_same_moment_are_taken(
     elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_tables(elsewhere)
+    create_tables(elsewhere)
     made = tables(elsewhere)
-    monkeypatch.setattr("inbox.store.dynamodb.tables._is_there", lambda *_: False)
-    make_tables(elsewhere)
+    monkeypatch.setattr("inbox.store.dynamodb.tables._exists", lambda *_: False)
+    create_tables(elsewhere)
     assert tables(elsewhere) == made
 
 
@@ -161,7 +161,7 @@ def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
         return {}
 
     monkeypatch.setattr(connection.client, "update_continuous_backups", update)
-    _turn_recovery_on(connection, connection.table("Events"))
+    _enable_recovery(connection, connection.table("Events"))
     assert answers == []
 
 

@@ -11,8 +11,8 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, claims
-from inbox.store.dynamodb.claims import Turns
-from inbox.store.dynamodb.event_states import Changes
+from inbox.store.dynamodb.claims import PollQueues
+from inbox.store.dynamodb.event_states import EventUpdates
 from tests.dynamodb.conftest import ANY_SIZE, NOW, Claim, claim, each_claim, filled, repeatable_claim
 from tests.service import until
 
@@ -22,17 +22,17 @@ IN_VAIN_SECONDS = 0.3
 @contextmanager
 def held_up(store: DynamoDBStore, claiming: Callable[[], list[str]]) -> Iterator[Future[list[str]]]:
     """A poll that has chosen its events, and takes them at the end of this."""
-    make, events = Changes.make, store.events._changes
+    make, events = EventUpdates.apply, store.events._updates
     has_come, go_on = threading.Event(), threading.Event()
 
-    def make_late(changes: Changes, *arguments: Any) -> Any:
+    def make_late(changes: EventUpdates, *arguments: Any) -> Any:
         if changes is events and arguments[0] and not has_come.is_set():
             has_come.set()
             assert go_on.wait(10)
         return make(changes, *arguments)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(Changes, "make", make_late)
+        patch.setattr(EventUpdates, "apply", make_late)
         poll = pool.submit(claiming)
         assert has_come.wait(10)
         try:
@@ -86,8 +86,8 @@ def test_a_lease_is_no_shorter_for_a_poll_that_had_to_wait(store: DynamoDBStore,
 
 def test_who_asks_again_at_once_comes_after_those_who_wait() -> None:
     """A poll for many events, which takes them 25 at a time."""
-    polls, order = Turns(), list[str]()
-    many, few = polls.of("acme", DEFAULT_INBOX), polls.of("acme", DEFAULT_INBOX)
+    polls, order = PollQueues(), list[str]()
+    many, few = polls.turn(("acme", DEFAULT_INBOX)), polls.turn(("acme", DEFAULT_INBOX))
 
     def take_few() -> None:
         with few:
@@ -96,7 +96,7 @@ def test_who_asks_again_at_once_comes_after_those_who_wait() -> None:
     with ThreadPoolExecutor(1) as pool:
         with many:
             taking = pool.submit(take_few)
-            until(lambda: few in few._line.turns)
+            until(lambda: few in few._queue.turns)
         with many:
             order.append("many")
         taking.result()

@@ -105,7 +105,7 @@ class DynamoDBHarness(_Harness):
     def empty(self, name: str) -> None:
         table = self.connection.table(name)
         names = {f"#{key['AttributeName']}": key["AttributeName"] for key in DEFINITIONS[name]["KeySchema"]}
-        found = self.connection.all_pages(
+        found = self.connection.all_items(
             "scan",
             TableName=table,
             ConsistentRead=True,

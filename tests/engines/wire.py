@@ -45,7 +45,7 @@ class Wire:
         self._plans: dict[str, list[Fault | None]] = {}
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
         self._session = URLLib3Session()
-        for client in (connection.client, connection._once):
+        for client in (connection.client, connection._client_without_retries):
             client.meta.events.register("provide-client-params.dynamodb.*", self._ask_for_units)
             client.meta.events.register("before-send.dynamodb.*", self._send)
             client.meta.events.register("after-call.dynamodb.*", self._count_units)

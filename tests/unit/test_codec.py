@@ -90,7 +90,7 @@ def plain() -> Iterator[_Client]:
 @pytest.fixture
 def ours() -> Iterator[_Client]:
     client = _Client()
-    codec.take_over(client.boto3)
+    codec.install(client.boto3)
     yield client
     client.boto3.close()
 

@@ -5,7 +5,7 @@ import json
 from bench.cost.bills import ACKNOWLEDGED, CONSUMED, POLLING_MS, SENDING_MS, Bills
 from bench.cost.sheet import SHEET, UNITS, sheet
 from inbox.settings import Settings
-from inbox.store.dynamodb.connection import AT_ONCE
+from inbox.store.dynamodb.connection import MAX_PARALLEL_CALLS
 
 MEASURED = json.loads(UNITS.read_text())
 
@@ -24,6 +24,6 @@ def test_scale_page_uses_the_measured_units() -> None:
     )
     assert f"instead of consumed | {acknowledged.writes:g} in all | {acknowledged.status_index_writes:g} |" in page
     assert f"× a billion × {bills.bytes_an_event:,} bytes" in page
-    assert f"({Settings().threads} threads + {AT_ONCE}) × 2 clients" in page
+    assert f"({Settings().threads} threads + {MAX_PARALLEL_CALLS}) × 2 clients" in page
     # A read unit for each shard, and for the partition from before there were any.
     assert bills.units(("an empty poll, 8 shards",)).reads == 8 + 1

@@ -10,10 +10,10 @@ import pytest
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.inboxes import Definition, Definitions, _Known
+from inbox.store.dynamodb.inboxes import InboxCache, TenantInboxes, _CacheEntry
 
 LONG = 1000.0
-NOTHING_NAMED = Definition(default_enabled=True, named=[])
+NOTHING_NAMED = TenantInboxes(default_enabled=True, named=[])
 
 
 class _Table:
@@ -26,7 +26,7 @@ class _Table:
     def table(self, name: str) -> str:
         return name
 
-    def walk(self, **_: Any) -> list[dict[str, Any]]:
+    def query_items(self, **_: Any) -> list[dict[str, Any]]:
         self.reads += 1
         self.meanwhile()
         return []
@@ -38,27 +38,27 @@ def table() -> _Table:
 
 
 @pytest.fixture
-def definitions(table: _Table) -> Definitions:
-    return Definitions(cast(Connection, table), LONG)
+def definitions(table: _Table) -> InboxCache:
+    return InboxCache(cast(Connection, table), LONG)
 
 
-def grow_old(definitions: Definitions) -> None:
-    definitions._known["acme"] = _Known(time.monotonic() - 0.9 * LONG, NOTHING_NAMED)
+def grow_old(definitions: InboxCache) -> None:
+    definitions._cache["acme"] = _CacheEntry(time.monotonic() - 0.9 * LONG, NOTHING_NAMED)
 
 
-def test_what_is_known_is_not_read_again(definitions: Definitions, table: _Table) -> None:
+def test_what_is_known_is_not_read_again(definitions: InboxCache, table: _Table) -> None:
     for _ in range(3):
-        definitions.of("acme")
+        definitions.get("acme")
     assert table.reads == 1
 
 
-def test_what_may_not_be_remembered_any_more_is_read_again(definitions: Definitions, table: _Table) -> None:
-    definitions._known["acme"] = _Known(time.monotonic() - LONG, NOTHING_NAMED)
-    definitions.of("acme")
+def test_what_may_not_be_remembered_any_more_is_read_again(definitions: InboxCache, table: _Table) -> None:
+    definitions._cache["acme"] = _CacheEntry(time.monotonic() - LONG, NOTHING_NAMED)
+    definitions.get("acme")
     assert table.reads == 1
 
 
-def test_what_grows_old_is_read_anew_by_one_while_the_others_go_by_it(definitions: Definitions, table: _Table) -> None:
+def test_what_grows_old_is_read_anew_by_one_while_the_others_go_by_it(definitions: InboxCache, table: _Table) -> None:
     grow_old(definitions)
     is_reading, go_on = threading.Event(), threading.Event()
 
@@ -68,22 +68,22 @@ def test_what_grows_old_is_read_anew_by_one_while_the_others_go_by_it(definition
 
     table.meanwhile = keep_waiting
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(definitions.of, "acme")
+        first = pool.submit(definitions.get, "acme")
         assert is_reading.wait(10)
         for _ in range(3):
-            definitions.of("acme")
+            definitions.get("acme")
         go_on.set()
         first.result(10)
-    definitions.of("acme")
+    definitions.get("acme")
     assert table.reads == 1
 
 
-def test_a_read_that_fails_keeps_nobody_from_what_is_known(definitions: Definitions, table: _Table) -> None:
+def test_a_read_that_fails_keeps_nobody_from_what_is_known(definitions: InboxCache, table: _Table) -> None:
     def fail() -> None:
         raise StoreUnavailable
 
     grow_old(definitions)
     table.meanwhile = fail
     with pytest.raises(StoreUnavailable):
-        definitions.of("acme")
-    assert definitions.of("acme") == NOTHING_NAMED
+        definitions.get("acme")
+    assert definitions.get("acme") == NOTHING_NAMED

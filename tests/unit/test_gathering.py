@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.event_writer import MAX_TOGETHER, TOO_MANY_WAIT, Gathering
+from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, PARALLEL_WRITE_THRESHOLD, WriteBatcher
 from inbox.store.dynamodb.layout import Item
 
 
@@ -20,13 +20,13 @@ def test_a_lone_item_is_written_at_once_and_alone() -> None:
         written.append(items)
         return [None] * len(items)
 
-    gathering = Gathering(write)
+    gathering = WriteBatcher(write)
     for number in range(3):
         gathering.put([{"n": number}])
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
-@pytest.mark.parametrize("waiting", [10, MAX_TOGETHER])
+@pytest.mark.parametrize("waiting", [10, MAX_BATCH_WRITE])
 def test_who_waits_goes_together(waiting: int) -> None:
     written: list[int] = []
     first_is_under_way, go_on = threading.Event(), threading.Event()
@@ -38,7 +38,7 @@ def test_who_waits_goes_together(waiting: int) -> None:
             go_on.wait(10)
         return [None] * len(items)
 
-    gathering = Gathering(write)
+    gathering = WriteBatcher(write)
     with ThreadPoolExecutor(1 + waiting) as pool:
         first = pool.submit(gathering.put, [{}])
         assert first_is_under_way.wait(10)
@@ -64,18 +64,18 @@ def test_where_too_many_wait_a_full_batch_goes_beside_the_one_under_way_and_the_
             assert go_on.wait(10)
         return [None] * len(items)
 
-    gathering = Gathering(write)
-    with ThreadPoolExecutor(1 + TOO_MANY_WAIT) as pool:
+    gathering = WriteBatcher(write)
+    with ThreadPoolExecutor(1 + PARALLEL_WRITE_THRESHOLD) as pool:
         first = pool.submit(gathering.put, [{}])
         assert first_is_under_way.wait(10)
-        others = [pool.submit(gathering.put, [{}]) for _ in range(TOO_MANY_WAIT)]
-        for _ in zip(range(MAX_TOGETHER), as_completed(others, 10), strict=False):
+        others = [pool.submit(gathering.put, [{}]) for _ in range(PARALLEL_WRITE_THRESHOLD)]
+        for _ in zip(range(MAX_BATCH_WRITE), as_completed(others, 10), strict=False):
             pass
-        assert written == [1, MAX_TOGETHER]
+        assert written == [1, MAX_BATCH_WRITE]
         go_on.set()
         for each in (first, *others):
             each.result(10)
-    assert written == [1, MAX_TOGETHER, MAX_TOGETHER]
+    assert written == [1, MAX_BATCH_WRITE, MAX_BATCH_WRITE]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -85,13 +85,13 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
     written: list[int] = []
 
     def write(items: Sequence[Item]) -> list[Exception | None]:
-        assert 1 <= len(items) <= MAX_TOGETHER
+        assert 1 <= len(items) <= MAX_BATCH_WRITE
         time.sleep(rng.choice((0, 0, 0.0005, 0.002)))
         with mutex:
             written.extend(item["n"] for item in items)
         return [StoreUnavailable() if item["n"] % 10 == 0 else None for item in items]
 
-    gathering = Gathering(write)
+    gathering = WriteBatcher(write)
 
     def put(number: int) -> bool:
         try:
@@ -106,7 +106,7 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
 
     assert outcomes == [number % 10 != 0 for number in range(3000)]
     assert sorted(written) == list(range(3000))
-    assert gathering._under_way == 0
+    assert gathering._writes == 0
 
 
 def test_a_write_that_breaks_down_is_an_error_for_each_and_the_next_one_works() -> None:
@@ -117,7 +117,7 @@ def test_a_write_that_breaks_down_is_an_error_for_each_and_the_next_one_works() 
             raise ZeroDivisionError
         return [None] * len(items)
 
-    gathering = Gathering(write)
+    gathering = WriteBatcher(write)
     with pytest.raises(ZeroDivisionError):
         gathering.put([{}])
     broken = False

@@ -19,7 +19,10 @@ READING = {"GetItem", "BatchGetItem", "Query", "ConditionCheckItem"}
 WRITING = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
 EVENT_INDEXES = (layout.STATUS_INDEX, layout.EVENT_TYPE_INDEX)
 REGISTRY_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
-SHARDS = [layout.UNSHARDED, *(spelled(number) for spelled in (layout.shard, layout.old_shard) for number in (0, 99))]
+SHARDS = [
+    layout.UNSHARDED,
+    *(spelled(number) for spelled in (layout.shard_suffix, layout.old_shard_suffix) for number in (0, 99)),
+]
 OTHERS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]
 
 
@@ -65,7 +68,7 @@ def event_partitions(tenant_id: str) -> set[str]:
 
 def index_partitions(tenant_id: str) -> set[str]:
     return {layout.index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in SHARDS} | {
-        layout.index_partition_beside(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in SHARDS
+        layout.index_partition_of_copy(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in SHARDS
     }
 
 

@@ -1,38 +1,45 @@
-"""Polls that can be repeated: what such a poll is about to take is written down before it takes anything.
+"""Polls that the client can repeat: the events that such a poll is about to claim are written down first.
 
-So whoever repeats it, in whatever process and after whatever crash, goes for the same events under the same claim.
+So a repeated poll, in any process and after any crash, claims the same events under the same claim.
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.claims import Availability, Claim, Spent, Turns, fitting
+from inbox.store.dynamodb.claims import Claim, ClaimableEvents, PollQueues, RecentClaims, take_page
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
-from inbox.store.dynamodb.event_states import Changes, Entry, number_in, raise_fault, standing
-from inbox.store.dynamodb.items import is_expired, to_entry, to_event
+from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state, raise_first_error
+from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import (
     EVENTS,
     TENANTS,
     Item,
     attempt_key,
     number,
-    place_of,
+    number_in,
+    order_key_of,
     text,
 )
 from inbox.store.dynamodb.shards import Shards
 
-# An earlier poll under the same id, long ago, is none.
-_NOT_THERE_OR_FORGOTTEN = "attribute_not_exists(PK) OR began_at <= :forgotten"
-# Whoever repeats the poll gets what stands there, and would never hear of anything that is chosen afterwards.
-_NOBODY_ASKED_AGAIN = "seed = :seed AND attribute_not_exists(asked_again)"
-_ID_BYTES = 16
-# How often a new attempt chooses events, and others are quicker with all of them.
-_ROUNDS = 3
+_NEW = "attribute_not_exists(PK)"
+# TTL deletes days late, and the client may use the ID again.
+_FORGOTTEN = "began_at <= :forgotten"
+_NEW_OR_FORGOTTEN = f"{_NEW} OR {_FORGOTTEN}"
+_OURS = "seed = :seed"
+# A repeated poll returns the events that are written down, so the client would never get those that we choose now.
+_NOT_REPEATED = "attribute_not_exists(asked_again)"
+_OURS_AND_NOT_REPEATED = f"{_OURS} AND {_NOT_REPEATED}"
+_STILL_EXISTS = "attribute_exists(PK)"
+
+_UUID_BYTES = 16
+# How often a new attempt chooses events if other polls claim all of them first.
+_MAX_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,75 +53,76 @@ class Attempts:
         self,
         connection: Connection,
         shards: Shards,
-        availability: Availability,
-        changes: Changes,
-        spent: Spent,
-        turns: Turns,
+        claimable: ClaimableEvents,
+        updates: EventUpdates,
+        recent: RecentClaims,
+        queues: PollQueues,
         max_deliveries: int,
     ) -> None:
         self._connection = connection
         self._shards = shards
-        self._availability = availability
-        self._changes = changes
-        self._spent = spent
-        self._turns = turns
+        self._claimable = claimable
+        self._updates = updates
+        self._recent = recent
+        self._queues = queues
         self._max_deliveries = max_deliveries
 
     def claim(
-        self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt: str
+        self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt_id: str
     ) -> Page:
-        key = attempt_key(tenant_id, inbox, attempt)
-        known = self._known(key, now_ms)
-        turn, mine, new = self._turns.of(tenant_id, inbox), None, []
-        for _ in range(_ROUNDS):
-            entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
+        key = attempt_key(tenant_id, inbox, attempt_id)
+        attempt = self._find_repeated(key, now_ms)
+        turn = self._queues.turn((tenant_id, inbox))
+        new: _Attempt | None = None
+        chosen: list[KnownEvent] = []
+        for _ in range(_MAX_TRIES):
+            known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
             with turn:
-                if known is None:
-                    new = list(fitting(entries, size, []))
-                    if not new:
+                if attempt is None:
+                    chosen = list(take_page(known_events, size, []))
+                    if not chosen:
                         break
-                    mine, before = _Attempt(uuid.uuid4().hex, [entry.event_id for entry in new]), mine
-                    known = self._begin(key, mine, before, now_ms)
-                claim = Claim(tenant_id, inbox, known.seed, now_ms, lease_until_ms).put_off(turn.waited_ms)
-                items = self._take(claim, new) if known is mine else self._again(claim, known.event_ids)
-            if items or known is not mine:
-                return self._page(items, known, entries, now_ms)
-            # Others were quicker with all of them.
-            known = None
-        if mine is not None:
-            # What found nothing leaves no trace.
-            self._forget(key, mine)
-        return Page([], more=bool(new))
+                    previous, new = new, _Attempt(uuid.uuid4().hex, [event.event_id for event in chosen])
+                    attempt = self._begin(key, new, previous, now_ms)
+                claim = Claim((tenant_id, inbox), attempt.seed, now_ms, lease_until_ms).extended_by(turn.waited_ms)
+                is_new = attempt is new
+                items = self._claim(claim, chosen) if is_new else self._claim_again(claim, attempt.event_ids)
+            if items or not is_new:
+                events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=order_key_of)]
+                return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
+            attempt = None
+        if new is not None:
+            self._forget(key, new)
+        return Page([], more=bool(chosen))
 
-    def _page(self, items: list[Item], attempt: _Attempt, entries: Iterator[Entry], now_ms: int) -> Page:
-        events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=place_of)]
-        return Page(events, more=any(entry.event_id not in attempt.event_ids for entry in entries))
-
-    def _known(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
-        """What an earlier poll has written down. If that is still at work, it chooses nothing else from now on."""
-        there = self._connection.get(TENANTS, key)
-        if there is None or int(there["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
+    def _find_repeated(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
+        """Returns what an earlier poll wrote down. If that poll is still running, it can choose no other events."""
+        item = self._connection.get(TENANTS, key)
+        if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
         try:
-            answer = self._connection.call(
+            response = self._connection.call(
                 "update_item",
                 TableName=self._connection.table(TENANTS),
                 Key=key,
                 UpdateExpression="SET asked_again = :yes",
-                ConditionExpression="attribute_exists(PK)",
+                ConditionExpression=_STILL_EXISTS,
                 ExpressionAttributeValues={":yes": {"BOOL": True}},
                 ReturnValues="ALL_NEW",
             )
         except ConditionFailed:
             return None
-        return _from_item(answer["Attributes"])
+        return _to_attempt(response["Attributes"])
 
-    def _begin(self, key: dict[str, Any], attempt: _Attempt, before: _Attempt | None, now_ms: int) -> _Attempt:
-        """Writes the attempt down, in place of one that found nothing, or answers what somebody else has begun."""
-        if before is None:
-            condition, values = _NOT_THERE_OR_FORGOTTEN, {":forgotten": number(now_ms - ATTEMPT_MS)}
+    def _begin(self, key: dict[str, Any], attempt: _Attempt, previous: _Attempt | None, now_ms: int) -> _Attempt:
+        """Writes the attempt, in place of `previous` if that found nothing.
+
+        Returns the attempt of another poll with the same ID if that was first.
+        """
+        if previous is None:
+            condition, values = _NEW_OR_FORGOTTEN, {":forgotten": number(now_ms - ATTEMPT_MS)}
         else:
-            condition, values = _NOBODY_ASKED_AGAIN, {":seed": text(before.seed)}
+            condition, values = _OURS_AND_NOT_REPEATED, {":seed": text(previous.seed)}
         try:
             self._connection.call(
                 "put_item",
@@ -131,14 +139,14 @@ class Attempts:
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ConditionFailed as failed:
-            # A retry after a lost response meets our own attempt.
-            there = failed.there or self._connection.get(TENANTS, key)
-            if there is not None and there["seed"] == text(attempt.seed):
+            item = failed.item or self._connection.get(TENANTS, key)
+            is_own_retry = item is not None and item["seed"] == text(attempt.seed)
+            if is_own_retry:
                 return attempt
-            theirs = self._known(key, now_ms) if before is None else None
-            if theirs is None:
+            other = self._find_repeated(key, now_ms) if previous is None else None
+            if other is None:
                 raise StoreUnavailable("The poll was repeated while it was at work.") from None
-            return theirs
+            return other
         return attempt
 
     def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
@@ -147,30 +155,37 @@ class Attempts:
                 "delete_item",
                 TableName=self._connection.table(TENANTS),
                 Key=key,
-                ConditionExpression=_NOBODY_ASKED_AGAIN,
+                ConditionExpression=_OURS_AND_NOT_REPEATED,
                 ExpressionAttributeValues={":seed": text(attempt.seed)},
             )
 
-    def _again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
-        """What is in the claim's hands, and what is to be had once more."""
-        spread = self._shards.of(claim.tenant_id)
-        keys = [key for event_id in event_ids for key in spread.keys(event_id, claim.inbox)]
-        there = [item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, claim.now_ms)]
-        standings = [(item, standing(item, claim.now_ms, self._max_deliveries)) for item in there]
-        held = [item for item, its in standings if its.holds(claim.id_of(number_in(item, "deliveries")))]
-        return held + self._take(claim, [to_entry(item) for item, its in standings if its.is_available])
+    def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
+        """Returns the events that the claim still holds, and claims those that have become undelivered."""
+        tenant_id, inbox = claim.inbox_key
+        shards = self._shards.get(tenant_id)
+        keys = [key for event_id in event_ids for key in shards.keys(event_id, inbox)]
+        held, undelivered = [], []
+        for item in self._connection.get_many(EVENTS, keys):
+            if is_expired(item, claim.now_ms):
+                continue
+            state = effective_state(item, claim.now_ms, self._max_deliveries)
+            if state.is_held_by(claim.claim_id(number_in(item, "deliveries"))):
+                held.append(item)
+            elif state.is_claimable:
+                undelivered.append(to_known_event(item))
+        return held + self._claim(claim, undelivered)
 
-    def _take(self, claim: Claim, entries: Sequence[Entry]) -> list[Item]:
-        """A fault is raised: repeating the poll helps."""
-        outcomes = self._changes.make([claim.change(entry) for entry in entries], claim.now_ms)
-        raise_fault(outcomes)
-        self._spent.add(entries)
-        return [item for outcome in outcomes if (item := claim.took(outcome)) is not None]
+    def _claim(self, claim: Claim, known_events: Sequence[KnownEvent]) -> list[Item]:
+        """Raises errors, even if some events were claimed: the client can repeat the poll."""
+        results = self._updates.apply([claim.update(event) for event in known_events], claim.now_ms)
+        raise_first_error(results)
+        self._recent.add(known_events)
+        return [item for result in results if (item := claim.claimed_item(result)) is not None]
 
 
-def _from_item(item: Item) -> _Attempt:
+def _to_attempt(item: Item) -> _Attempt:
     ids = item["event_ids"]["B"]
     return _Attempt(
         item["seed"]["S"],
-        [str(uuid.UUID(bytes=ids[start : start + _ID_BYTES])) for start in range(0, len(ids), _ID_BYTES)],
+        [str(uuid.UUID(bytes=ids[start : start + _UUID_BYTES])) for start in range(0, len(ids), _UUID_BYTES)],
     )

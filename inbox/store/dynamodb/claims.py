@@ -1,4 +1,7 @@
-"""Claiming: an event belongs to the poll whose conditional write took it, and to no other."""
+"""Claims events for a poll: find claimable events, update each on the condition that it is unchanged, fill the page.
+
+An event belongs to the claim whose conditional update succeeded, and to no other.
+"""
 
 import hashlib
 import threading
@@ -14,308 +17,338 @@ from weakref import WeakValueDictionary
 import structlog
 from cachetools import TTLCache
 
-from inbox.domain.events import Event, Order, Page, PageSize, Status
+from inbox.domain.events import Event, InboxKey, Order, Page, PageSize, Status
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import (
-    AT_A_TIME,
-    Change,
-    Changes,
-    Entry,
-    Outcome,
-    number_in,
-    raise_fault,
+    MAX_STATEMENTS,
+    EventUpdate,
+    EventUpdates,
+    KnownEvent,
+    UpdateResult,
+    raise_first_error,
 )
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, back_by, by_sort_key, place_of, status_range, text
-from inbox.store.dynamodb.pending_counts import Counting
+from inbox.store.dynamodb.layout import (
+    EVENTS,
+    Item,
+    by_sort_key,
+    expired_lease_range,
+    number_in,
+    order_key_of,
+    status_range,
+    text,
+)
+from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.status_index import StatusIndex, in_order
-from inbox.store.dynamodb.unconfirmed_claims import Doubt, Unanswered
+from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
+from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, UnconfirmedClaims
 
-
-class _Line:
-    """Who came first is first: a plain lock goes to whoever asks again at once, such as a poll for many events."""
-
-    def __init__(self) -> None:
-        self.turns: deque[Turn] = deque()
-        self.moved = threading.Condition()
-
-
-class Turn:
-    """One poll's, as often as it needs one and as long as its patience lasts."""
-
-    def __init__(self, line: _Line) -> None:
-        self._line = line
-        self._until = time.monotonic() + MAX_SECONDS
-        self.waited_ms = 0
-
-    def __enter__(self) -> None:
-        began = time.monotonic()
-        with self._line.moved:
-            self._line.turns.append(self)
-            if not self._line.moved.wait_for(lambda: self._line.turns[0] is self, max(0.0, self._until - began)):
-                self._line.turns.remove(self)
-                raise StoreUnavailable("Other polls of the inbox take too long.")
-        self.waited_ms += int((time.monotonic() - began) * 1000)
-
-    def __exit__(self, *_: object) -> None:
-        with self._line.moved:
-            self._line.turns.popleft()
-            self._line.moved.notify_all()
-
-
-class Turns:
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        # Only those of polls that are at work.
-        self._lines: WeakValueDictionary[tuple[str, str], _Line] = WeakValueDictionary()
-
-    def of(self, tenant_id: str, inbox: str) -> Turn:
-        with self._mutex:
-            return Turn(self._lines.setdefault((tenant_id, inbox), _Line()))
-
-
-_MAX = 20_000
-_SECONDS = 10
-
-
-class Spent:
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._entries: TTLCache[Entry, bool] = TTLCache(_MAX, _SECONDS)
-
-    def __contains__(self, entry: Entry) -> bool:
-        with self._mutex:
-            return entry in self._entries
-
-    def without_them(self, entries: Iterable[Entry]) -> list[Entry]:
-        with self._mutex:
-            return [entry for entry in entries if entry not in self._entries]
-
-    def add(self, entries: Iterable[Entry]) -> None:
-        with self._mutex:
-            self._entries.update(dict.fromkeys(entries, True))
-
-
-# Beyond what is wanted: a few stale entries then cost no second query, and the last one says whether there is more.
-_SPARE = 10
-# They are sorted by when they came back, and have to be all there before the oldest of them is known.
-_MAX_BACK = 1_000
-_MAX_BACK_READ = 10_000
-# What has died is no reason to keep a poll waiting.
-_MAX_BURIED = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Back:
-    """What has come back, and what has lost its last lease."""
-
-    alive: list[Entry]
-    doomed: list[Entry]
-
-
-class Availability:
-    def __init__(self, shards: Shards, index: StatusIndex, changes: Changes, spent: Spent, max_deliveries: int) -> None:
-        self._shards = shards
-        self._index = index
-        self._changes = changes
-        self._spent = spent
-        self._max_deliveries = max_deliveries
-
-    def to_show(self, tenant_id: str, inbox: str, order: Order, wanted: int, now_ms: int) -> Iterator[Entry]:
-        """In order, fetched as they are asked for; `wanted` says how many that will probably be."""
-        return self._look(tenant_id, inbox, order, wanted, now_ms)[0]
-
-    def to_claim(self, tenant_id: str, inbox: str, wanted: int, now_ms: int) -> Iterator[Entry]:
-        """The same, without what this process knows to be gone. Writes down who has died."""
-        entries, doomed = self._look(tenant_id, inbox, Order.OLDEST, wanted, now_ms, anew=True)
-        # Where that fails, the next poll does it.
-        buried = self._spent.without_them(doomed[:_MAX_BURIED])
-        self._spent.add(buried)
-        self._changes.make([Change(entry, entry.died()) for entry in buried], now_ms)
-        return (entry for entry in entries if entry not in self._spent)
-
-    def has_event(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
-        """Returns True if a claim would find an entry, which may be of an event that is to die. Writes nothing."""
-        partitions = self._shards.of(tenant_id).all(inbox)
-        ranges = [(back_by(now_ms), _SPARE), (status_range(Status.UNDELIVERED), _SPARE)]
-        walks = chain(*self._index.walks(partitions, inbox, ranges, Order.OLDEST, now_ms))
-        return any(entry not in self._spent for entry in chain(*walks))
-
-    def _look(
-        self, tenant_id: str, inbox: str, order: Order, wanted: int, now_ms: int, *, anew: bool = False
-    ) -> tuple[Iterator[Entry], list[Entry]]:
-        partitions = self._shards.of(tenant_id).all(inbox)
-        ranges = [
-            (back_by(now_ms), _MAX_BACK),
-            (status_range(Status.UNDELIVERED), wanted // len(partitions) + _SPARE),
-        ]
-        back_walks, walks = self._index.walks(partitions, inbox, ranges, order, now_ms, anew)
-        back = [self._sort_out(walk) for walk in back_walks]
-        entries = in_order(order, walks, chain(*(each.alive for each in back)))
-        return entries, list(chain(*(each.doomed for each in back)))
-
-    def _sort_out(self, walk: Iterator[Entry]) -> _Back:
-        back = _Back([], [])
-        for entry in islice(walk, _MAX_BACK_READ):
-            is_doomed = entry.is_doomed(self._max_deliveries)
-            (back.doomed if is_doomed else back.alive).append(entry)
-            if len(back.alive) == _MAX_BACK:
-                break
-        return back
-
-
-Take = Callable[[list[Entry], list[Event]], None]
-
-# Consumers hang up after 30 seconds, Zapier among them, and would never hear of what is marked delivered.
+# Clients time out after 30 seconds, Zapier's too, and would never get the events that are marked delivered.
 MAX_SECONDS = 10
+
+# Read beyond the page size: a few stale entries cost no second query, and the last one tells if there is more.
+_SPARE_ENTRIES = 10
+# Expired leases are sorted by their end, so the oldest event is only known once all of them are read.
+_MAX_EXPIRED_LEASES = 1_000
+_MAX_EXPIRED_LEASES_READ = 10_000
+# The poll waits until these deaths are written; later polls write the rest.
+_MAX_DEATHS_PER_POLL = 200
+
+_MAX_RECENT_CLAIMS = 20_000
+_RECENT_CLAIM_SECONDS = 10
 
 _log = structlog.get_logger()
 
 
-def fill(entries: Iterator[Entry], size: PageSize, at_a_time: int, take: Take, got: list[Event]) -> Page:
-    """Goes on until the page is full, the entries end or time is up.
+class RecentClaims:
+    """Events that this process has just claimed, or has seen taken, in the state in which the index listed them.
 
-    `take` adds to `got` what it gets of those it is given.
-    What was got is never given up for an error that comes later: it may be marked delivered already.
+    The index still lists them for a while, and claiming them again would cost a write unit each.
     """
-    deadline = time.monotonic() + MAX_SECONDS
-    try:
-        while group := list(islice(fitting(entries, size, got), at_a_time)):
-            take(group, got)
-            if time.monotonic() > deadline:
-                return Page(got, more=True)
-        return Page(got, more=next(entries, None) is not None)
-    except Exception as error:
-        if not got:
-            raise
-        _log.warning("page cut short", cause=str(error), error=type(error).__name__)
-        return Page(got, more=True)
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._events: TTLCache[KnownEvent, bool] = TTLCache(_MAX_RECENT_CLAIMS, _RECENT_CLAIM_SECONDS)
+
+    def __contains__(self, event: KnownEvent) -> bool:
+        with self._mutex:
+            return event in self._events
+
+    def exclude_from(self, events: Iterable[KnownEvent]) -> list[KnownEvent]:
+        with self._mutex:
+            return [event for event in events if event not in self._events]
+
+    def add(self, events: Iterable[KnownEvent]) -> None:
+        with self._mutex:
+            self._events.update(dict.fromkeys(events, True))
 
 
-def fitting(entries: Iterator[Entry], size: PageSize, got: list[Event]) -> Iterator[Entry]:
-    """Always a first, and no further one once those before it are enough."""
-    count, payload_bytes = len(got), sum(len(event.payload) for event in got)
-    while count < size.events and payload_bytes < size.payload_bytes:
-        entry = next(entries, None)
-        if entry is None:
-            return
-        yield entry
-        count += 1
-        payload_bytes += entry.payload_bytes
+class ClaimableEvents:
+    """Finds the events of an inbox that are undelivered, or whose lease or delay has ended."""
+
+    def __init__(
+        self, shards: Shards, index: StatusIndex, updates: EventUpdates, recent: RecentClaims, max_deliveries: int
+    ) -> None:
+        self._shards = shards
+        self._index = index
+        self._updates = updates
+        self._recent = recent
+        self._max_deliveries = max_deliveries
+
+    def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
+        """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
+        return self._read(tenant_id, inbox, order, limit, now_ms)[0]
+
+    def find_for_claim(self, tenant_id: str, inbox: str, limit: int, now_ms: int) -> Iterator[KnownEvent]:
+        """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
+        events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
+        # If this fails, the next poll does it.
+        unwritten = self._recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
+        self._recent.add(unwritten)
+        self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
+        return (event for event in events if event not in self._recent)
+
+    def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
+        """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
+        partitions = self._shards.get(tenant_id).index_partitions(inbox)
+        ranges = [(expired_lease_range(now_ms), _SPARE_ENTRIES), (status_range(Status.UNDELIVERED), _SPARE_ENTRIES)]
+        found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
+        return any(event not in self._recent for event in chain(*found))
+
+    def _read(
+        self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int, *, rescan: bool = False
+    ) -> tuple[Iterator[KnownEvent], list[KnownEvent]]:
+        """Returns the claimable events in order, and events that are dead but not marked so."""
+        partitions = self._shards.get(tenant_id).index_partitions(inbox)
+        ranges = [
+            (expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
+            (status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
+        ]
+        leases, undelivered = self._index.read(partitions, inbox, ranges, order, now_ms, rescan=rescan)
+        claimable: list[KnownEvent] = []
+        dead: list[KnownEvent] = []
+        for of_partition in leases:
+            max_claimable = len(claimable) + _MAX_EXPIRED_LEASES
+            for event in islice(of_partition, _MAX_EXPIRED_LEASES_READ):
+                (dead if event.is_last_lease(self._max_deliveries) else claimable).append(event)
+                if len(claimable) == max_claimable:
+                    break
+        return merge_in_order(order, undelivered, claimable), dead
+
+
+class _PollQueue:
+    """First come, first served. A lock would prefer a poll that asks again at once, such as one for many events."""
+
+    def __init__(self) -> None:
+        self.turns: deque[PollTurn] = deque()
+        self.changed = threading.Condition()
+
+
+class PollTurn:
+    """Context manager in which a poll is the only one of its inbox. It can be entered repeatedly.
+
+    Raises StoreUnavailable if the poll has to wait for more than MAX_SECONDS in total.
+    """
+
+    def __init__(self, queue: _PollQueue) -> None:
+        self._queue = queue
+        self._deadline = time.monotonic() + MAX_SECONDS
+        self.waited_ms = 0
+
+    def __enter__(self) -> None:
+        began = time.monotonic()
+        with self._queue.changed:
+            self._queue.turns.append(self)
+            timeout = max(0.0, self._deadline - began)
+            if not self._queue.changed.wait_for(lambda: self._queue.turns[0] is self, timeout):
+                self._queue.turns.remove(self)
+                raise StoreUnavailable("Other polls of the inbox take too long.")
+        self.waited_ms += int((time.monotonic() - began) * 1000)
+
+    def __exit__(self, *_: object) -> None:
+        with self._queue.changed:
+            self._queue.turns.popleft()
+            self._queue.changed.notify_all()
+
+
+class PollQueues:
+    """Makes the polls of an inbox in this process claim events one after the other.
+
+    What a poll is about to claim may still go to another process. The next poll must not skip it, or its consumer could
+    get it after later events. Nor must it claim it too: every failed condition costs a write unit.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        # A queue exists while a poll holds a turn of it.
+        self._queues: WeakValueDictionary[InboxKey, _PollQueue] = WeakValueDictionary()
+
+    def turn(self, inbox_key: InboxKey) -> PollTurn:
+        with self._mutex:
+            return PollTurn(self._queues.setdefault(inbox_key, _PollQueue()))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who takes, and on what terms: consumed at once, or leased until then."""
+    """A poll that claims events: delivered at once, or leased until `lease_until_ms`."""
 
-    tenant_id: str
-    inbox: str
+    inbox_key: InboxKey
     seed: str
     now_ms: int
     lease_until_ms: int | None
 
-    def id_of(self, deliveries: int) -> str:
-        """The claim id that an event gets. A repeated poll may lease it anew, which makes the old receipt worthless."""
+    def claim_id(self, deliveries: int) -> str:
+        """Depends on the delivery: if a repeated poll leases the event again, the old receipt becomes invalid."""
         return hashlib.blake2b(f"{self.seed} {deliveries}".encode(), digest_size=16).hexdigest()
 
-    def put_off(self, waited_ms: int) -> "Claim":
-        """A lease is as long for a poll that had to wait."""
+    def extended_by(self, waited_ms: int) -> "Claim":
+        """The lease of a poll that had to wait is not shorter."""
         return self if self.lease_until_ms is None else replace(self, lease_until_ms=self.lease_until_ms + waited_ms)
 
-    def change(self, entry: Entry) -> Change:
-        claim_id = self.id_of(entry.deliveries + 1)
+    def update(self, event: KnownEvent) -> EventUpdate:
+        claim_id = self.claim_id(event.deliveries + 1)
         if self.lease_until_ms is None:
-            return Change(entry, entry.consumed(claim_id, self.now_ms))
-        return Change(entry, entry.leased(claim_id, self.lease_until_ms))
+            return EventUpdate(event, event.consumed(claim_id, self.now_ms))
+        return EventUpdate(event, event.leased(claim_id, self.lease_until_ms))
 
-    def took(self, outcome: Outcome) -> Item | None:
-        # A retry after a timeout meets our own write: the claim id tells it from somebody else's.
-        is_ours = outcome.met is not None and outcome.met.get("claim_id") == text(
-            self.id_of(number_in(outcome.met, "deliveries"))
+    def claimed_item(self, result: UpdateResult) -> Item | None:
+        # If a retry after a lost response found our own write, the condition failed, but the claim ID is ours.
+        current = result.current
+        is_ours = current is not None and current.get("claim_id") == text(
+            self.claim_id(number_in(current, "deliveries"))
         )
-        return outcome.met if is_ours else outcome.item
+        return current if is_ours else result.item
 
 
-class Claiming:
+class Claims:
     def __init__(
         self,
         connection: Connection,
-        availability: Availability,
-        changes: Changes,
-        spent: Spent,
-        turns: Turns,
-        counting: Counting,
+        claimable: ClaimableEvents,
+        updates: EventUpdates,
+        recent: RecentClaims,
+        queues: PollQueues,
+        counter: EventCounter,
         max_deliveries: int,
     ) -> None:
         self._connection = connection
-        self._counting = counting
-        self._availability = availability
-        self._changes = changes
+        self._claimable = claimable
+        self._updates = updates
+        self._recent = recent
+        self._queues = queues
+        self._counter = counter
         self._max_deliveries = max_deliveries
-        self._spent = spent
-        self._turns = turns
-        self._unanswered = Unanswered()
+        self._unconfirmed = UnconfirmedClaims()
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
-        claim = Claim(tenant_id, inbox, uuid.uuid4().hex, now_ms, lease_until_ms)
-        turn = self._turns.of(tenant_id, inbox)
-        entries = self._availability.to_claim(tenant_id, inbox, size.events, now_ms)
-        # From here on nothing may fail without what was recovered being handed out.
-        places: dict[str, str] = {}
-        got = self._recovered(claim, size, places) if lease_until_ms is None else []
-        page = fill(entries, size, AT_A_TIME, partial(self._take, claim, turn, places), got)
-        # What was recovered, or came late, may stand before what was found first.
-        return Page(sorted(page.events, key=lambda event: places[event.event_id]), page.more)
+        claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
+        turn = self._queues.turn(claim.inbox_key)
+        known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
+        order_keys: dict[str, str] = {}
+        # From here on no error may discard the recovered events: they are marked delivered.
+        recovered = self._recover_unconfirmed(claim, size, order_keys) if lease_until_ms is None else []
+        claim_group = partial(self._claim_group, claim, turn, order_keys)
+        page = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
+        # Recovered events, and those that the index listed late, may be older than the first ones.
+        return Page(sorted(page.events, key=lambda event: order_keys[event.event_id]), page.more)
 
-    def _take(self, claim: Claim, turn: Turn, places: dict[str, str], entries: list[Entry], got: list[Event]) -> None:
+    def _claim_group(
+        self,
+        claim: Claim,
+        turn: PollTurn,
+        order_keys: dict[str, str],
+        known_events: list[KnownEvent],
+        page: list[Event],
+    ) -> None:
         with turn:
-            claim = claim.put_off(turn.waited_ms)
-            entries = self._spent.without_them(entries)
-            outcomes = self._changes.make([claim.change(entry) for entry in entries], claim.now_ms)
-            in_doubt = [entry for entry, outcome in zip(entries, outcomes, strict=True) if outcome.fault is not None]
-            self._spent.add(entry for entry in entries if entry not in in_doubt)
-        taken = []
-        for entry, outcome in zip(entries, outcomes, strict=True):
-            item = claim.took(outcome)
+            claim = claim.extended_by(turn.waited_ms)
+            known_events = self._recent.exclude_from(known_events)
+            results = self._updates.apply([claim.update(event) for event in known_events], claim.now_ms)
+            by_event = dict(zip(known_events, results, strict=True))
+            unconfirmed = [event for event, result in by_event.items() if result.error is not None]
+            self._recent.add(event for event, result in by_event.items() if result.error is None)
+        claimed = []
+        for event, result in by_event.items():
+            item = claim.claimed_item(result)
             if item is None:
                 continue
-            taken.append(item)
-            if item is not outcome.item:
-                # The answer to it was lost, so that nobody has counted it.
-                self._counting.changed(entry, claim.change(entry).state, item, claim.now_ms)
-        got += self._events(claim, taken, places)
-        # A lease that nobody has heard of runs out by itself.
+            claimed.append(item)
+            if item is not result.item:
+                # Its response was lost, so the update was not counted.
+                self._counter.count_update(claim.update(event), item, claim.now_ms)
+        page += self._to_events(claim, claimed, order_keys)
+        # A lease that nobody received expires by itself.
         if claim.lease_until_ms is None:
-            doubts = [Doubt(entry, frozenset({claim.id_of(entry.deliveries + 1)}), claim.now_ms) for entry in in_doubt]
-            self._unanswered.remember((claim.tenant_id, claim.inbox), doubts)
-        raise_fault(outcomes)
+            self._unconfirmed.add(
+                claim.inbox_key,
+                [
+                    UnconfirmedClaim(event, frozenset({claim.claim_id(event.deliveries + 1)}), claim.now_ms)
+                    for event in unconfirmed
+                ],
+            )
+        raise_first_error(results)
 
-    def _recovered(self, claim: Claim, size: PageSize, places: dict[str, str]) -> list[Event]:
-        """What earlier claims of this process marked delivered without ever hearing so."""
-        whose = claim.tenant_id, claim.inbox
-        doubts = self._unanswered.take(whose, size)
-        if not doubts:
+    def _recover_unconfirmed(self, claim: Claim, size: PageSize, order_keys: dict[str, str]) -> list[Event]:
+        """Returns events that earlier claims of this process marked delivered without getting a response."""
+        unconfirmed = self._unconfirmed.pop(claim.inbox_key, size)
+        if not unconfirmed:
             return []
         try:
-            found = self._connection.get_many(EVENTS, [doubt.entry.key for doubt in doubts])
+            found = self._connection.get_many(EVENTS, [each.event.key for each in unconfirmed])
         except Exception:
-            self._unanswered.remember(whose, doubts)
+            self._unconfirmed.add(claim.inbox_key, unconfirmed)
             raise
-        alive = by_sort_key(item for item in found if not is_expired(item, claim.now_ms))
-        items = [(doubt, alive.get(doubt.entry.sort_key)) for doubt in doubts]
-        # The write may still be on its way.
-        self._unanswered.remember(
-            whose, [doubt for doubt, item in items if doubt.is_open(item) and doubt.is_recent(claim.now_ms)]
-        )
-        ours = [(doubt, item) for doubt, item in items if item is not None and doubt.is_ours(item)]
-        for doubt, item in ours:
-            self._counting.changed(doubt.entry, doubt.entry.consumed(claim.seed, doubt.since_ms), item, doubt.since_ms)
-        return self._events(claim, [item for _, item in ours], places)
+        items = by_sort_key(item for item in found if not is_expired(item, claim.now_ms))
+        recovered = []
+        for each in unconfirmed:
+            item = items.get(each.event.sort_key)
+            if each.may_succeed_later(item, claim.now_ms):
+                self._unconfirmed.add(claim.inbox_key, [each])
+            if item is not None and each.succeeded(item):
+                recovered.append(item)
+                update = EventUpdate(each.event, each.event.consumed(claim.seed, each.claimed_at_ms))
+                self._counter.count_update(update, item, each.claimed_at_ms)
+        return self._to_events(claim, recovered, order_keys)
 
-    def _events(self, claim: Claim, items: list[Item], places: dict[str, str]) -> list[Event]:
-        """Notes each one's place, which an event does not have."""
-        events = [to_event(item, claim.now_ms, self._max_deliveries) for item in items]
-        places.update((event.event_id, place_of(item)) for event, item in zip(events, items, strict=True))
-        return events
+    def _to_events(self, claim: Claim, items: list[Item], order_keys: dict[str, str]) -> list[Event]:
+        """Also adds the order keys, which events do not have."""
+        order_keys.update((item["event_id"]["S"], order_key_of(item)) for item in items)
+        return [to_event(item, claim.now_ms, self._max_deliveries) for item in items]
+
+
+def fill_page(
+    known_events: Iterator[KnownEvent],
+    size: PageSize,
+    group_size: int,
+    add_group: Callable[[list[KnownEvent], list[Event]], None],
+    page: list[Event],
+) -> Page:
+    """Passes groups of events to `add_group`, which appends to `page`, until it is full or MAX_SECONDS have passed.
+
+    Events on the page may be marked delivered, so an error only fails the poll while the page is empty.
+    """
+    deadline = time.monotonic() + MAX_SECONDS
+    try:
+        while group := list(islice(take_page(known_events, size, page), group_size)):
+            add_group(group, page)
+            if time.monotonic() > deadline:
+                return Page(page, more=True)
+        return Page(page, more=next(known_events, None) is not None)
+    except Exception as error:
+        if not page:
+            raise
+        _log.warning("page cut short", cause=str(error), error=type(error).__name__)
+        return Page(page, more=True)
+
+
+def take_page(known_events: Iterator[KnownEvent], size: PageSize, page: list[Event]) -> Iterator[KnownEvent]:
+    """Yields events until `page` with them reaches its size, and at least one if `page` is empty."""
+    count, payload_bytes = len(page), sum(len(event.payload) for event in page)
+    while count < size.events and payload_bytes < size.payload_bytes:
+        event = next(known_events, None)
+        if event is None:
+            return
+        yield event
+        count += 1
+        payload_bytes += event.payload_bytes

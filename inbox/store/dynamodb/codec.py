@@ -1,8 +1,8 @@
-"""The bodies of calls that carry events, written and read whole.
+"""Encodes and decodes the bodies of calls that carry events, instead of botocore.
 
-An attribute value is JSON as it stands, but for bytes. botocore looks up the shape of each one all the same, both ways,
-and that takes more CPU than everything else about such a call. It also needs each payload as a tree, where we have its
-finished JSON.
+botocore looks up the shape of every attribute value, both ways, which takes more CPU than everything else about such a
+call. It also needs each payload as a tree, while the store has its finished JSON. Except for bytes, an attribute value
+is already JSON.
 """
 
 from base64 import b64decode, b64encode
@@ -16,80 +16,82 @@ from botocore.exceptions import ConnectionClosedError
 
 from inbox.store.dynamodb.layout import Item
 
-ItemsIn = Callable[[dict[str, Any]], Iterable[Item]]
+ItemsOf = Callable[[dict[str, Any]], Iterable[Item]]
 
-_FIRST_ERROR = 300
-_CHECKSUM = "x-amz-crc32"
+_FIRST_ERROR_STATUS = 300
+_CHECKSUM_HEADER = "x-amz-crc32"
 
 
-def take_over(client: Any) -> None:
-    """From botocore, where it is worth it. Signing, sending, repeating and all errors stay with botocore."""
+def install(client: Any) -> None:
+    """Replaces botocore's encoding where it is worth it. Signing, sending, retries and errors stay with botocore."""
     events = client.meta.events
-    events.register("before-parse.dynamodb", _drop_half_a_checksum)
-    events.register("after-call.dynamodb", _refuse_half)
-    for operation in ("BatchWriteItem", "PutItem", *_READ_WHOLE):
-        events.register(f"before-parameter-build.dynamodb.{operation}", _keep_from_botocore)
-        events.register(f"before-call.dynamodb.{operation}", _write)
-    for operation, items_in in _READ_WHOLE.items():
-        events.register(f"before-parse.dynamodb.{operation}", partial(_read, items_in))
+    events.register("before-parse.dynamodb", _drop_truncated_checksum)
+    events.register("after-call.dynamodb", _refuse_truncated_response)
+    for operation in ("BatchWriteItem", "PutItem", *_DECODED_OPERATIONS):
+        events.register(f"before-parameter-build.dynamodb.{operation}", _hide_from_botocore)
+        events.register(f"before-call.dynamodb.{operation}", _encode)
+    for operation, items_of in _DECODED_OPERATIONS.items():
+        events.register(f"before-parse.dynamodb.{operation}", partial(_decode, items_of))
 
 
-def _drop_half_a_checksum(response_dict: dict[str, Any], **_: Any) -> None:
-    """An answer that was cut in that line of its head. botocore takes for granted that there is a number in it."""
+def _drop_truncated_checksum(response_dict: dict[str, Any], **_: Any) -> None:
+    """botocore takes for granted that the header is a number, but the response may have been cut there."""
     headers = response_dict["headers"]
-    if not headers.get(_CHECKSUM, "0").isdigit():
-        del headers[_CHECKSUM]
+    if not headers.get(_CHECKSUM_HEADER, "0").isdigit():
+        del headers[_CHECKSUM_HEADER]
 
 
-def _refuse_half(http_response: Any, **_: Any) -> None:
-    """What was cut on its way. botocore passes that on as an answer without items once it has tried often enough."""
+def _refuse_truncated_response(http_response: Any, **_: Any) -> None:
+    """After its last attempt botocore returns a truncated response as one without items."""
     size = len(http_response.content)
-    # Where it was cut in its head there may be no length, and no body follows. DynamoDB always sends one.
+    # A response cut within its headers may have no length, and has no body. DynamoDB always sends one.
     if size == 0 or int(http_response.headers.get("content-length", size)) != size:
         raise ConnectionClosedError(endpoint_url=http_response.url)
 
 
-def _keep_from_botocore(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+def _hide_from_botocore(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
     context["document"] = params.copy()
     for name, value in params.items():
-        # Empty, but there: the choice of an endpoint looks at the names of tables, in case they are ARNs.
+        # The names must stay: botocore's choice of an endpoint looks for table names that are ARNs.
         if isinstance(value, dict | list):
             params[name] = type(value)()
 
 
-def _write(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-    params["body"] = orjson.dumps(context["document"], default=_as_text)
+def _encode(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    params["body"] = orjson.dumps(context["document"], default=_to_base64)
 
 
-def _as_text(raw: bytes) -> str:
+def _to_base64(raw: bytes) -> str:
     return b64encode(raw).decode()
 
 
-def _read(items_in: ItemsIn, response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
-    if response_dict["status_code"] >= _FIRST_ERROR:
+def _decode(
+    items_of: ItemsOf, response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any
+) -> None:
+    if response_dict["status_code"] >= _FIRST_ERROR_STATUS:
         return
     try:
-        answer = orjson.loads(response_dict["body"])
+        response = orjson.loads(response_dict["body"])
     except orjson.JSONDecodeError:
-        # Damaged on its way. botocore has a checksum for that, and asks again.
+        # Damaged: botocore notices by the checksum and repeats the call.
         return
-    for item in items_in(answer):
+    for item in items_of(response):
         for attribute in item.values():
-            # Only as an attribute of its own: payloads that are maps have no bytes in them.
+            # Only top-level attributes are bytes: payloads that are maps contain none.
             if "B" in attribute:
                 attribute["B"] = b64decode(attribute["B"])
-    customized_response_dict.update(answer)
+    customized_response_dict.update(response)
     response_dict["body"] = b""
 
 
-def _in_statements(answer: dict[str, Any]) -> Iterable[Item]:
-    """Those that were written, and those that a condition has met."""
-    parts = chain(*((response, response.get("Error", {})) for response in answer.get("Responses", ())))
+def _items_of_statements(response: dict[str, Any]) -> Iterable[Item]:
+    """Items that were written, and items for which a condition failed."""
+    parts = chain(*((part, part.get("Error", {})) for part in response.get("Responses", ())))
     return (part["Item"] for part in parts if "Item" in part)
 
 
-_READ_WHOLE: dict[str, ItemsIn] = {
-    "BatchExecuteStatement": _in_statements,
-    "BatchGetItem": lambda answer: chain(*answer.get("Responses", {}).values()),
-    "Query": lambda answer: answer.get("Items", ()),
+_DECODED_OPERATIONS: dict[str, ItemsOf] = {
+    "BatchExecuteStatement": _items_of_statements,
+    "BatchGetItem": lambda response: chain(*response.get("Responses", {}).values()),
+    "Query": lambda response: response.get("Items", ()),
 }

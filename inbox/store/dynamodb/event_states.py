@@ -1,4 +1,7 @@
-"""What changes in an event's life, and what the clock has made of it since it was written down."""
+"""States of an event, and the conditional update from one to the next.
+
+The table does not show that a lease has expired. `EffectiveState` does, and every method acts on it.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,30 +11,60 @@ from inbox.domain import stats
 from inbox.domain.events import Event, Status
 from inbox.domain.stats import Counts
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.connection import ERRORS, ConditionFailed, Connection, groups_of, pause
+from inbox.store.dynamodb.connection import (
+    AWS_ERRORS,
+    ConditionFailed,
+    Connection,
+    back_off,
+    groups_of,
+    no_response,
+)
 from inbox.store.dynamodb.layout import (
+    ABSENT_EVENT_KEY,
     EVENTS,
-    NOWHERE,
     Item,
     by_sort_key,
+    delayed_key,
     event_id_of,
-    held_key,
-    is_held,
+    is_delayed,
     leased_key,
     number,
+    number_in,
     status_key,
     text,
-    until_of,
+    unavailable_until,
 )
 
-# The claim id of a released event is `released:CLAIM:RELEASE`: its receipts hold no longer, but repeating the release
-# is told from a lost lease, and the call whose write it was recognises it. Earlier releases wrote no `:RELEASE`.
+MAX_STATEMENTS = 25
+"""The limit of BatchExecuteStatement."""
+
+# For single statements that were throttled. botocore has already repeated calls that failed as a whole.
+_MAX_TRIES = 3
+
+# The claim ID of a released event is `released:CLAIM:RELEASE`. Its receipts are no longer valid, but a repeated release
+# is recognized, and so is the call that wrote it. Earlier releases wrote no `:RELEASE`.
 _RELEASED = "released"
+
+_STATE_ATTRIBUTES = (
+    "status",
+    "gsi1sk",
+    "deliveries",
+    "lost_leases",
+    "claim_id",
+    "delivered_at",
+    "lease_expires_at",
+)
+_NULL = {"NULL": True}
+
+_SAME_STATUS = "gsi1sk = :status_key"
+# A replay brings the same status key back, but the event has more deliveries by then.
+_SAME_DELIVERIES = "deliveries = :known_deliveries"
+UNCHANGED = f"{_SAME_STATUS} AND {_SAME_DELIVERIES}"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """The attributes that a change writes, always all of them."""
+class EventState:
+    """The attributes that an update writes, always all of them."""
 
     status: Status
     status_key: str
@@ -47,23 +80,49 @@ class State:
             "gsi1sk": text(self.status_key),
             "deliveries": number(self.deliveries),
             "lost_leases": number(self.lost_leases),
-            "claim_id": _NOTHING if self.claim_id is None else text(self.claim_id),
-            "delivered_at": _NOTHING if self.delivered_at_ms is None else number(self.delivered_at_ms),
-            "lease_expires_at": _NOTHING if self.lease_expires_at_ms is None else number(self.lease_expires_at_ms),
+            "claim_id": _NULL if self.claim_id is None else text(self.claim_id),
+            "delivered_at": _NULL if self.delivered_at_ms is None else number(self.delivered_at_ms),
+            "lease_expires_at": _NULL if self.lease_expires_at_ms is None else number(self.lease_expires_at_ms),
         }
 
 
-_NOTHING = {"NULL": True}
+def undelivered_state(order_key: str) -> EventState:
+    return EventState(Status.UNDELIVERED, status_key(Status.UNDELIVERED, order_key), 0, 0)
+
+
+def stored_only_state(order_key: str) -> EventState:
+    """The state of a new event while `default` is disabled: delivered, but never at any time."""
+    return EventState(Status.DELIVERED, status_key(Status.DELIVERED, order_key), 0, 0)
+
+
+def is_stored_only(item: Item) -> bool:
+    return item["status"]["S"] == Status.DELIVERED and not number_in(item, "delivered_at")
+
+
+def imported_state(event: Event, order_key: str, lost_leases: int) -> EventState:
+    lease = event.lease
+    return EventState(
+        event.status,
+        status_key(event.status, order_key) if lease is None else leased_key(lease.expires_at_ms, order_key),
+        event.deliveries,
+        lost_leases,
+        None if lease is None else lease.claim_id,
+        event.delivered_at_ms,
+        None if lease is None else lease.expires_at_ms,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One state of one event, as an index or the table has shown it."""
+class KnownEvent:
+    """An event in a state that was read from the table or an index. It may have changed since.
+
+    The methods return the states that it can change to.
+    """
 
     partition: str
     sort_key: str
     status_key: str
-    place: str
+    order_key: str
     deliveries: int
     lost_leases: int
     payload_bytes: int
@@ -78,74 +137,65 @@ class Entry:
         return event_id_of(self.sort_key)
 
     @property
-    def lost_when_back(self) -> int:
+    def _lost_leases_afterwards(self) -> int:
         """Returns the number of lost leases once the lease or delay is over. A delay is not a lost lease."""
-        return self.lost_leases + (until_of(self.status_key) is not None and not is_held(self.status_key))
+        return self.lost_leases + (unavailable_until(self.status_key) is not None and not is_delayed(self.status_key))
 
-    def is_doomed(self, max_deliveries: int) -> bool:
-        """The lease is its last: once it has run out, the event is dead."""
-        return self.lost_when_back > self.lost_leases and self.lost_when_back >= max_deliveries
+    def is_last_lease(self, max_deliveries: int) -> bool:
+        """Returns True if the event is leased and dies when the lease expires."""
+        loses_lease = self._lost_leases_afterwards > self.lost_leases
+        return loses_lease and self._lost_leases_afterwards >= max_deliveries
 
-    def consumed(self, claim_id: str, now_ms: int) -> State:
-        key = status_key(Status.DELIVERED, self.place)
-        return State(Status.DELIVERED, key, self.deliveries + 1, self.lost_when_back, claim_id, now_ms)
+    def consumed(self, claim_id: str, now_ms: int) -> EventState:
+        key = status_key(Status.DELIVERED, self.order_key)
+        return EventState(Status.DELIVERED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, now_ms)
 
-    def leased(self, claim_id: str, until_ms: int) -> State:
-        key = leased_key(until_ms, self.place)
-        return State(Status.LEASED, key, self.deliveries + 1, self.lost_when_back, claim_id, None, until_ms)
+    def leased(self, claim_id: str, until_ms: int) -> EventState:
+        key = leased_key(until_ms, self.order_key)
+        return EventState(
+            Status.LEASED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, None, until_ms
+        )
 
-    def acknowledged(self, claim_id: str, now_ms: int) -> State:
-        key = status_key(Status.DELIVERED, self.place)
-        return State(Status.DELIVERED, key, self.deliveries, self.lost_leases, claim_id, now_ms)
+    def acknowledged(self, claim_id: str, now_ms: int) -> EventState:
+        key = status_key(Status.DELIVERED, self.order_key)
+        return EventState(Status.DELIVERED, key, self.deliveries, self.lost_leases, claim_id, now_ms)
 
-    def extended(self, claim_id: str, until_ms: int) -> State:
-        key = leased_key(until_ms, self.place)
-        return State(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
+    def extended(self, claim_id: str, until_ms: int) -> EventState:
+        key = leased_key(until_ms, self.order_key)
+        return EventState(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
 
-    def released(self, claim_id: str, release_id: str, available_at_ms: int, now_ms: int) -> State:
-        waits = available_at_ms > now_ms
-        key = held_key(available_at_ms, self.place) if waits else status_key(Status.UNDELIVERED, self.place)
-        mark = f"{_RELEASED}:{claim_id}:{release_id}"
-        return State(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, mark)
+    def released(self, claim_id: str, release_id: str, available_at_ms: int, now_ms: int) -> EventState:
+        if available_at_ms > now_ms:
+            key = delayed_key(available_at_ms, self.order_key)
+        else:
+            key = status_key(Status.UNDELIVERED, self.order_key)
+        release = f"{_RELEASED}:{claim_id}:{release_id}"
+        return EventState(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, release)
 
-    def failed(self, released: State, max_deliveries: int) -> State:
+    def failed(self, released: EventState, max_deliveries: int) -> EventState:
         """Returns the state after a release that counts as a lost lease."""
-        if self.is_doomed(max_deliveries):
-            return replace(self.died(), claim_id=released.claim_id)
-        return replace(released, lost_leases=self.lost_when_back)
+        if self.is_last_lease(max_deliveries):
+            return replace(self.dead(), claim_id=released.claim_id)
+        return replace(released, lost_leases=self._lost_leases_afterwards)
 
-    def replayed(self) -> State:
-        return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.place), self.deliveries, 0)
+    def replayed(self) -> EventState:
+        return EventState(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.order_key), self.deliveries, 0)
 
-    def died(self) -> State:
-        return State(Status.DEAD, status_key(Status.DEAD, self.place), self.deliveries, self.lost_when_back)
-
-
-def what_happened(seen: Entry, state: State) -> Counts:
-    """When an event came from what was seen of it into that state."""
-    if state.status is Status.DELIVERED:
-        return stats.DELIVERED
-    if state.status is Status.LEASED:
-        return stats.LEASED if state.deliveries > seen.deliveries else stats.NO_COUNTS
-    if state.status is Status.DEAD:
-        return stats.DEAD
-    if state.claim_id is not None:
-        # Released.
-        return stats.NO_COUNTS
-    # What died of its last lease may be replayed before anybody has written that down.
-    return stats.REPLAYED if until_of(seen.status_key) is None else stats.REPLAYED.plus(stats.DEAD)
+    def dead(self) -> EventState:
+        key = status_key(Status.DEAD, self.order_key)
+        return EventState(Status.DEAD, key, self.deliveries, self._lost_leases_afterwards)
 
 
 @dataclass(frozen=True, slots=True)
-class BucketState:
-    """How an event stands now. `is_available`: a claim may take it."""
+class EffectiveState:
+    """The state of an event at a given time, whether or not it has been written."""
 
     status: Status
-    is_available: bool
+    is_claimable: bool
     claim_id: str | None
 
-    def holds(self, claim_id: str) -> bool:
-        """The event is in the hands of that claim, or delivered by it."""
+    def is_held_by(self, claim_id: str) -> bool:
+        """Returns True if this claim leased or delivered the event, and no other has since."""
         return self.claim_id == claim_id and self.status in (Status.LEASED, Status.DELIVERED)
 
     def was_released_by(self, claim_id: str) -> bool:
@@ -153,212 +203,188 @@ class BucketState:
         return released and self.status in (Status.UNDELIVERED, Status.DEAD)
 
 
-def standing(item: Item, now_ms: int, max_deliveries: int) -> BucketState:
-    status, until_ms = Status(item["status"]["S"]), until_of(item["gsi1sk"]["S"])
+def effective_state(item: Item, now_ms: int, max_deliveries: int) -> EffectiveState:
+    status, until_ms = Status(item["status"]["S"]), unavailable_until(item["gsi1sk"]["S"])
     claim_id = item.get("claim_id", {}).get("S")
     if until_ms is None or now_ms < until_ms:
-        return BucketState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
+        return EffectiveState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
     if status is Status.LEASED and number_in(item, "lost_leases") + 1 >= max_deliveries:
-        return BucketState(Status.DEAD, False, None)
-    return BucketState(Status.UNDELIVERED, True, claim_id if status is Status.UNDELIVERED else None)
-
-
-def number_in(item: Item, name: str) -> int:
-    return int(item[name]["N"]) if "N" in item.get(name, {}) else 0
-
-
-def undelivered(place: str) -> State:
-    """Of an event that has just come."""
-    return State(Status.UNDELIVERED, status_key(Status.UNDELIVERED, place), 0, 0)
-
-
-def kept_only(place: str) -> State:
-    """Of an event that has come to an inbox that is off: never handed out, unless it is replayed."""
-    return State(Status.DELIVERED, status_key(Status.DELIVERED, place), 0, 0)
-
-
-def is_kept_only(item: Item) -> bool:
-    return item["status"]["S"] == Status.DELIVERED and not number_in(item, "delivered_at")
-
-
-def state_of(event: Event, place: str, lost_leases: int) -> State:
-    """Of an event from another store."""
-    lease = event.lease
-    return State(
-        event.status,
-        status_key(event.status, place) if lease is None else leased_key(lease.expires_at_ms, place),
-        event.deliveries,
-        lost_leases,
-        None if lease is None else lease.claim_id,
-        event.delivered_at_ms,
-        None if lease is None else lease.expires_at_ms,
-    )
-
-
-AT_A_TIME = 25
-"""What BatchExecuteStatement takes."""
-
-# For single statements that were throttled. Calls as a whole have been repeated before an error gets here.
-_TRIES = 3
-
-_SET = ("status", "gsi1sk", "deliveries", "lost_leases", "claim_id", "delivered_at", "lease_expires_at")
-
-# The item is still what was seen: a replay may bring the same key back, but never with as few deliveries.
-_STILL_AS_SEEN = "gsi1sk = :seen AND deliveries = :seen_deliveries"
+        return EffectiveState(Status.DEAD, False, None)
+    return EffectiveState(Status.UNDELIVERED, True, claim_id if status is Status.UNDELIVERED else None)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    seen: Entry
-    state: State
+class EventUpdate:
+    event: KnownEvent
+    state: EventState
+
+    def counts(self) -> Counts:
+        """Returns what the update adds to the statistics."""
+        if self.state.status is Status.DELIVERED:
+            return stats.DELIVERED
+        if self.state.status is Status.LEASED:
+            return stats.LEASED if self.state.deliveries > self.event.deliveries else stats.NO_COUNTS
+        if self.state.status is Status.DEAD:
+            return stats.DEAD
+        is_release = self.state.claim_id is not None
+        if is_release:
+            return stats.NO_COUNTS
+        # An event whose last lease has expired may be replayed before its death was written.
+        is_unwritten_death = unavailable_until(self.event.status_key) is not None
+        return stats.REPLAYED.plus(stats.DEAD) if is_unwritten_death else stats.REPLAYED
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """`item` if the change was made; `fault` if that is unknown; else `met`, the current item, or None if deleted."""
+class UpdateResult:
+    """`item` if the update was made, `error` if that is unknown.
+
+    Otherwise `current` is the item as it is now, or None if it was deleted.
+    """
 
     item: Item | None = None
-    met: Item | None = None
-    fault: Exception | None = None
+    current: Item | None = None
+    error: Exception | None = None
 
 
-_ITEM_NOT_RETURNED = Outcome()
+_ITEM_NOT_RETURNED = UpdateResult()
 """The condition failed and DynamoDB returned no item. Replaced once the item has been read."""
 
 
-def raise_fault(outcomes: Iterable[Outcome]) -> None:
-    """The first of them; what the others have done stays done, and repeating the call finds it."""
-    for outcome in outcomes:
-        if outcome.fault is not None:
-            raise outcome.fault
+def raise_first_error(results: Iterable[UpdateResult]) -> None:
+    """The other updates remain; repeating the call finds them."""
+    for result in results:
+        if result.error is not None:
+            raise result.error
 
 
-class Changes:
-    def __init__(self, connection: Connection, on_change: Callable[[Entry, State, Item, int], None]) -> None:
+class EventUpdates:
+    """Updates events, each on the condition that it still has the state that was read.
+
+    `on_update` is called with each update that was made, its item and the time.
+    """
+
+    def __init__(self, connection: Connection, on_update: Callable[[EventUpdate, Item, int], None]) -> None:
         self._connection = connection
-        self._on_change = on_change
+        self._on_update = on_update
         self._table = connection.table(EVENTS)
-        self._statements_hold: bool | None = None
-        sets = " ".join(f'SET "{name}" = ?' for name in _SET)
+        self._statements_are_conditional: bool | None = None
+        assignments = " ".join(f'SET "{name}" = ?' for name in _STATE_ATTRIBUTES)
         where = '"pk" = ? AND "sk" = ? AND "gsi1sk" = ?'
-        self._statement = f'UPDATE "{self._table}" {sets} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
+        self._statement = f'UPDATE "{self._table}" {assignments} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
         self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
-        self._update = "SET " + ", ".join(f"#{name} = :{name}" for name in _SET)
+        self._expression = "SET " + ", ".join(f"#{name} = :{name}" for name in _STATE_ATTRIBUTES)
 
-    def make(self, changes: Sequence[Change], now_ms: int) -> list[Outcome]:
-        """One outcome for each. Repeating it does no harm and meets what it has done already."""
-        answers = [outcome for group in groups_of(AT_A_TIME, changes) for outcome in self._make_group(group)]
-        outcomes = self._read_met_items(changes, answers)
-        for change, outcome in zip(changes, outcomes, strict=True):
-            if outcome.item is not None:
-                self._on_change(change.seen, change.state, outcome.item, now_ms)
-        return outcomes
+    def apply(self, updates: Sequence[EventUpdate], now_ms: int) -> list[UpdateResult]:
+        """Returns one result per update. Safe to repeat: updates that were made already come back as `current`."""
+        results = [result for group in groups_of(MAX_STATEMENTS, updates) for result in self._apply_group(group)]
+        results = self._read_missing_items(updates, results)
+        for update, result in zip(updates, results, strict=True):
+            if result.item is not None:
+                self._on_update(update, result.item, now_ms)
+        return results
 
-    def _read_met_items(self, changes: Sequence[Change], outcomes: list[Outcome]) -> list[Outcome]:
-        """Reads the items that failed conditions have met and that DynamoDB has not returned.
-
-        The condition may have failed on our own write, if its response was lost and botocore sent it again.
-        """
-        unread = [change for change, outcome in zip(changes, outcomes, strict=True) if outcome == _ITEM_NOT_RETURNED]
+    def _read_missing_items(self, updates: Sequence[EventUpdate], results: list[UpdateResult]) -> list[UpdateResult]:
+        """The condition may have failed on our own write, if its response was lost and botocore repeated it."""
+        unread = [
+            update.event.key for update, result in zip(updates, results, strict=True) if result == _ITEM_NOT_RETURNED
+        ]
         if not unread:
-            return outcomes
+            return results
         try:
-            there = by_sort_key(self._connection.get_many(EVENTS, [change.seen.key for change in unread]))
+            items = by_sort_key(self._connection.get_many(EVENTS, unread))
         except Exception as error:
-            return [Outcome(fault=error) if outcome == _ITEM_NOT_RETURNED else outcome for outcome in outcomes]
+            return [UpdateResult(error=error) if result == _ITEM_NOT_RETURNED else result for result in results]
         return [
-            Outcome(met=there.get(change.seen.sort_key)) if outcome == _ITEM_NOT_RETURNED else outcome
-            for change, outcome in zip(changes, outcomes, strict=True)
+            UpdateResult(current=items.get(update.event.sort_key)) if result == _ITEM_NOT_RETURNED else result
+            for update, result in zip(updates, results, strict=True)
         ]
 
-    def _make_group(self, changes: Sequence[Change]) -> list[Outcome]:
-        outcomes = dict.fromkeys(changes, Outcome())
-        waiting = list(outcomes)
-        for attempt in range(_TRIES):
+    def _apply_group(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
+        results = dict.fromkeys(updates, UpdateResult())
+        remaining = list(results)
+        for attempt in range(_MAX_TRIES):
             if attempt:
-                pause(attempt)
+                back_off(attempt)
             try:
-                answers = self._attempt(waiting)
+                results |= zip(remaining, self._try_group(remaining), strict=True)
             except Exception as error:
-                return [Outcome(fault=error) if change in waiting else outcomes[change] for change in changes]
-            outcomes |= dict(zip(waiting, answers, strict=True))
-            waiting = [change for change in waiting if outcomes[change].fault is not None]
-            if not waiting:
+                return [UpdateResult(error=error) if update in remaining else results[update] for update in updates]
+            remaining = [update for update in remaining if results[update].error is not None]
+            if not remaining:
                 break
-        return [outcomes[change] for change in changes]
+        return [results[update] for update in updates]
 
-    def _attempt(self, changes: Sequence[Change]) -> Sequence[Outcome]:
-        if self._may_use_statements():
-            return self._together(changes)
-        return self._connection.at_once(self._alone, changes)
+    def _try_group(self, updates: Sequence[EventUpdate]) -> Sequence[UpdateResult]:
+        if self._supports_statements():
+            return self._update_in_batch(updates)
+        return self._connection.map_parallel(self._update_one, updates)
 
-    def _together(self, changes: Sequence[Change]) -> list[Outcome]:
+    def _update_in_batch(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
         statements = []
-        for change in changes:
-            values, seen = change.state.attributes(), change.seen
+        for update in updates:
+            attributes = update.state.attributes()
             statements.append(
                 {
                     "Statement": self._statement,
                     "Parameters": [
-                        *(values[name] for name in _SET),
-                        *seen.key.values(),
-                        text(seen.status_key),
-                        number(seen.deliveries),
+                        *(attributes[name] for name in _STATE_ATTRIBUTES),
+                        *update.event.key.values(),
+                        text(update.event.status_key),
+                        number(update.event.deliveries),
                     ],
                     "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
                 }
             )
-        answer = self._connection.call("batch_execute_statement", Statements=statements)
-        return [_outcome(response) for response in answer["Responses"]]
+        response = self._connection.call("batch_execute_statement", Statements=statements)
+        return [_to_result(part) for part in response["Responses"]]
 
-    def _alone(self, change: Change) -> Outcome:
-        values = {f":{name}": value for name, value in change.state.attributes().items()}
-        seen = {":seen": text(change.seen.status_key), ":seen_deliveries": number(change.seen.deliveries)}
+    def _update_one(self, update: EventUpdate) -> UpdateResult:
+        values = {f":{name}": value for name, value in update.state.attributes().items()}
         try:
-            answer = self._connection.call(
+            response = self._connection.call(
                 "update_item",
                 TableName=self._table,
-                Key=change.seen.key,
-                UpdateExpression=self._update,
-                ConditionExpression=_STILL_AS_SEEN,
-                ExpressionAttributeNames={f"#{name}": name for name in _SET},
-                ExpressionAttributeValues=values | seen,
+                Key=update.event.key,
+                UpdateExpression=self._expression,
+                ConditionExpression=UNCHANGED,
+                ExpressionAttributeNames={f"#{name}": name for name in _STATE_ATTRIBUTES},
+                ExpressionAttributeValues=values | unchanged_values(update.event.status_key, update.event.deliveries),
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ConditionFailed as failed:
-            return Outcome(met=failed.there)
-        except (StoreUnavailable, *ERRORS) as error:
-            return Outcome(fault=error)
-        return Outcome(answer["Attributes"])
+            return UpdateResult(current=failed.item)
+        except (StoreUnavailable, *AWS_ERRORS) as error:
+            return UpdateResult(error=error)
+        return UpdateResult(response["Attributes"])
 
-    def _may_use_statements(self) -> bool:
-        """Whether a false condition stops a statement here. There are engines that carry it out and report success."""
-        if self._statements_hold is None:
-            parameters = [text("probe"), *NOWHERE.values(), text("never")]
+    def _supports_statements(self) -> bool:
+        """Returns False if the engine ignores the condition of a statement, as some emulators of DynamoDB do."""
+        if self._statements_are_conditional is None:
+            parameters = [text("probe"), *ABSENT_EVENT_KEY.values(), text("never")]
             try:
-                answer = self._connection.call(
+                response = self._connection.call(
                     "batch_execute_statement", Statements=[{"Statement": self._probe, "Parameters": parameters}]
                 )
-            except (StoreUnavailable, *ERRORS):
-                # Asked again by the next one.
+            except (StoreUnavailable, *AWS_ERRORS):
+                # The next update probes again.
                 return False
-            code = answer["Responses"][0].get("Error", {}).get("Code")
+            code = response["Responses"][0].get("Error", {}).get("Code")
             if code not in (None, "ConditionalCheckFailed"):
                 return False
-            self._statements_hold = code is not None
-        return self._statements_hold
+            self._statements_are_conditional = code is not None
+        return self._statements_are_conditional
 
 
-def _outcome(response: dict[str, Any]) -> Outcome:
+def unchanged_values(its_status_key: str, deliveries: int) -> dict[str, Any]:
+    return {":status_key": text(its_status_key), ":known_deliveries": number(deliveries)}
+
+
+def _to_result(response: dict[str, Any]) -> UpdateResult:
     error = response.get("Error")
     if error is None:
-        # Without the item it counts as not answered: asking again brings it.
-        return Outcome(response["Item"]) if "Item" in response else Outcome(fault=_unavailable("NoItem"))
+        # A response without the item counts as lost: repeating the statement returns it.
+        return UpdateResult(response["Item"]) if "Item" in response else UpdateResult(error=no_response("NoItem"))
     if error["Code"] == "ConditionalCheckFailed":
-        return Outcome(met=error.get("Item"))
-    return Outcome(fault=_unavailable(error["Code"]))
-
-
-def _unavailable(code: str) -> StoreUnavailable:
-    return StoreUnavailable(f"DynamoDB did not answer ({code}).")
+        return UpdateResult(current=error.get("Item"))
+    return UpdateResult(error=no_response(error["Code"]))

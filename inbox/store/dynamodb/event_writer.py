@@ -1,4 +1,7 @@
-"""How new events get into the table: one by one on a condition, or many in a batch without one."""
+"""Writes and deletes items of events: one by one on a condition, or new ones in batches without one.
+
+`WriteBatcher` lets concurrent requests share a batch.
+"""
 
 import threading
 from collections import deque
@@ -11,269 +14,172 @@ from typing import Any
 
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import (
-    ERRORS,
-    PATIENCE,
+    AWS_ERRORS,
+    MAX_TRIES,
     ConditionFailed,
     Connection,
+    back_off,
     groups_of,
     is_throttled,
-    may_have_happened,
-    pause,
+    may_have_succeeded,
+    no_response,
     translate_error,
 )
+from inbox.store.dynamodb.event_states import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, place_of
+from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, order_key_of
 
-MAX_TOGETHER = 25
-"""What BatchWriteItem takes."""
+MAX_BATCH_WRITE = 25
+"""The limit of BatchWriteItem."""
 
-TOO_MANY_WAIT = 2 * MAX_TOGETHER
-_MAX_UNDER_WAY = 4
-
-Write = Callable[[Sequence[Item]], Sequence[Exception | None]]
-
-
-class _Word(Enum):
-    LEAD = "lead the next write"
+_EXISTS = "attribute_exists(pk)"
+_NEW = "attribute_not_exists(pk)"
+# TTL deletes days late. An expired event is no reason to refuse another with its idempotency key.
+_EXPIRED = "#ttl <= :now"
+_NEW_OR_EXPIRED = f"{_NEW} OR {_EXPIRED}"
 
 
-class _Waiting:
-    """`told` brings the word to lead, as often as that is due, and in the end how its own items fared."""
-
-    __slots__ = ("items", "leads", "told")
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.items = items
-        self.leads = False
-        self.told: SimpleQueue[_Word | Exception | None] = SimpleQueue()
-
-
-class Gathering:
-    """`write` answers an error, or None, for each item that it is given.
-
-    `on_group` hears how many callers a write was for, once they have been told.
-    """
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-        self._mutex = threading.Lock()
-        self._queue: deque[_Waiting] = deque()
-        self._items_queued = 0
-        self._under_way = 0
-        self.on_group: Callable[[int], object] = lambda _callers: None
-
-    def put(self, items: Sequence[Item]) -> None:
-        """Returns when all of the items are stored."""
-        waiting = _Waiting(items)
-        with self._mutex:
-            self._queue.append(waiting)
-            self._items_queued += len(items)
-            self._let_lead(waiting)
-        # Bounded by the limits of the calls to DynamoDB: whoever leads always hands over. It does so also where another
-        # write has taken its own items along meanwhile, since others wait to be led.
-        while (word := waiting.told.get()) is _Word.LEAD:
-            self._lead(waiting)
-        if word is not None:
-            raise word
-
-    def _let_lead(self, waiting: _Waiting) -> None:
-        goes_beside = self._items_queued >= TOO_MANY_WAIT and self._under_way < _MAX_UNDER_WAY
-        # Where another one has told it to lead already, it can do so only once.
-        if (self._under_way == 0 or goes_beside) and not waiting.leads:
-            self._under_way += 1
-            waiting.leads = True
-            waiting.told.put(_Word.LEAD)
-
-    def _lead(self, leader: _Waiting) -> None:
-        with self._mutex:
-            leader.leads = False
-            group = self._next_group()
-        items = [item for waiting in group for item in waiting.items]
-        errors: Sequence[Exception | None] = [RuntimeError("The write was interrupted.")] * len(items)
-        try:
-            if items:
-                errors = self._write(items)
-        finally:
-            self._finish(group, errors)
-        if group:
-            self.on_group(len(group))
-
-    def _next_group(self) -> list[_Waiting]:
-        """As many as fit into a batch, and always one: an event may have more copies than that."""
-        group: list[_Waiting] = []
-        room = MAX_TOGETHER
-        while self._queue and (not group or len(self._queue[0].items) <= room):
-            group.append(self._queue.popleft())
-            room -= len(group[-1].items)
-        self._items_queued -= MAX_TOGETHER - room
-        return group
-
-    def _finish(self, group: list[_Waiting], errors: Sequence[Exception | None]) -> None:
-        remaining = iter(errors)
-        for waiting in group:
-            failed = [error for error in islice(remaining, len(waiting.items)) if error is not None]
-            waiting.told.put(failed[0] if failed else None)
-        # Last, so that those who were answered just now and come back at once are taken along.
-        with self._mutex:
-            self._under_way -= 1
-            if self._queue:
-                self._let_lead(self._queue[0])
-
-
-# The conditions, and why.
-_THERE = "attribute_exists(pk)"
-_NOT_THERE = "attribute_not_exists(pk)"
-# TTL deletes days late. An event past its time is no reason to refuse another one under its key.
-_NOT_THERE_OR_EXPIRED = f"{_NOT_THERE} OR #ttl <= :now"
-# Nobody has taken it yet.
-_STILL_AS_WRITTEN = "gsi1sk = :status_key AND deliveries = :deliveries"
-
-
-class Writing:
-    """`on_new` hears of items that were not there before."""
+class EventWriter:
+    """`on_new` is called with items that did not exist before."""
 
     def __init__(self, connection: Connection, on_new: Callable[[Sequence[Item]], None] = lambda _items: None) -> None:
         self._connection = connection
+        self._table = connection.table(EVENTS)
         self._on_new = on_new
 
     def insert(self, item: Item, now_ms: int) -> Item | None:
-        """Stores the item unless its key is taken. Returns the item that has taken it."""
+        """Stores the item unless one with its key exists. Returns that item."""
         try:
-            self._put(_NOT_THERE_OR_EXPIRED, item, **_at(now_ms))
+            self._put(_NEW_OR_EXPIRED, item, **_expired_at(now_ms))
         except ConditionFailed as failed:
-            there = failed.there or self._read(key_of(item))
-            # A retry after a lost response meets our own write: no two events have the same place.
-            if place_of(there) != place_of(item):
-                return there
+            existing = failed.item or self._read(key_of(item))
+            # Order keys are unique: with the same one it is our own write, repeated after a lost response.
+            if order_key_of(existing) != order_key_of(item):
+                return existing
         self._on_new([item])
         return None
 
     def insert_copy(self, copy: Item, now_ms: int) -> None:
-        """Unless it is there already. Whoever wrote it then has counted it: all who write it give it the same place."""
+        """Stores the copy unless it exists. Then another process wrote and counted it."""
         with suppress(ConditionFailed):
-            self._put(_NOT_THERE_OR_EXPIRED, copy, **_at(now_ms))
+            self._put(_NEW_OR_EXPIRED, copy, **_expired_at(now_ms))
             self._on_new([copy])
 
-    def replace(self, item: Item, seen: Item) -> None:
-        """Replaces an item unless it has changed since it was read."""
-        as_seen = {":status_key": seen["gsi1sk"], ":deliveries": seen["deliveries"]}
+    def replace(self, item: Item, known_item: Item) -> None:
+        """Replaces the item unless it has changed since it was read as `known_item`."""
+        values = unchanged_values(known_item["gsi1sk"]["S"], int(known_item["deliveries"]["N"]))
         with suppress(ConditionFailed):
-            self._put(_STILL_AS_WRITTEN, item, ExpressionAttributeValues=as_seen)
+            self._put(UNCHANGED, item, ExpressionAttributeValues=values)
 
-    def has_its_copies(self, item: Item) -> bool:
-        """Writes down that an event waits for no copies any more. Whether it is still there."""
+    def clear_pending_copies(self, item: Item) -> bool:
+        """Records that all copies are written. Returns False if the event was erased."""
         try:
             self._connection.call(
                 "update_item",
-                TableName=self._connection.table(EVENTS),
+                TableName=self._table,
                 Key=key_of(item),
                 UpdateExpression=f"REMOVE {PENDING_COPIES}",
-                ConditionExpression=_THERE,
+                ConditionExpression=_EXISTS,
             )
         except ConditionFailed:
             return False
         return True
 
     def erase(self, keys: Sequence[Item]) -> list[Item]:
-        """Deletes a few, and answers those that were there: where two erase at the same moment, each is one's only."""
-        return [item for item in self._connection.at_once(self._erase, keys) if item is not None]
+        """Deletes a few items and returns those that existed. Of concurrent calls only one returns an item."""
+        return [item for item in self._connection.map_parallel(self._erase, keys) if item is not None]
 
     def _erase(self, key: Item) -> Item | None:
         try:
-            answer = self._connection.call(
+            response = self._connection.call(
                 "delete_item",
-                TableName=self._connection.table(EVENTS),
+                TableName=self._table,
                 Key=key,
-                ConditionExpression=_THERE,
+                ConditionExpression=_EXISTS,
                 ReturnValues="ALL_OLD",
             )
         except ConditionFailed:
             return None
-        erased: Item = answer["Attributes"]
+        erased: Item = response["Attributes"]
         return erased
 
     def delete(self, keys: Sequence[Item]) -> None:
-        """Deletes many."""
-        table = self._connection.table(EVENTS)
-        for group in groups_of(MAX_TOGETHER, keys):
-            waiting: dict[str, Any] = {table: [{"DeleteRequest": {"Key": key}} for key in group]}
-            for attempt in range(PATIENCE):
-                waiting = self._connection.call("batch_write_item", RequestItems=waiting).get("UnprocessedItems") or {}
-                if not waiting:
+        """Deletes many items."""
+        for group in groups_of(MAX_BATCH_WRITE, keys):
+            remaining: dict[str, Any] = {self._table: [{"DeleteRequest": {"Key": key}} for key in group]}
+            for attempt in range(MAX_TRIES):
+                response = self._connection.call("batch_write_item", RequestItems=remaining)
+                remaining = response.get("UnprocessedItems") or {}
+                if not remaining:
                     break
-                pause(attempt)
+                back_off(attempt)
             else:
-                raise StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
+                raise no_response("UnprocessedItems")
 
-    def write_fresh(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
-        """Writes items whose ids were made up just now, and answers an error for each that failed."""
-        return [error for group in groups_of(MAX_TOGETHER, items) for error in self._write_and_tell(group)]
+    def write_new(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        """Writes items with newly generated IDs. Returns an error for each that failed."""
+        return [error for group in groups_of(MAX_BATCH_WRITE, items) for error in self._write_group(group)]
 
-    def write_all_fresh(self, items: Sequence[Item]) -> None:
-        """The same, up to the first batch that fails."""
-        for group in groups_of(MAX_TOGETHER, items):
-            for error in self._write_and_tell(group):
+    def write_all_new(self, items: Sequence[Item]) -> None:
+        """Like `write_new`, but raises the first error and does not begin further batches."""
+        for group in groups_of(MAX_BATCH_WRITE, items):
+            for error in self._write_group(group):
                 if error is not None:
                     raise error
 
-    def _write_and_tell(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
-        errors = self._write_group(items)
+    def _write_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        errors = [self._insert_new(items[0])] if len(items) == 1 else self._write_batch(items)
         self._on_new([item for item, error in zip(items, errors, strict=True) if error is None])
         return errors
 
-    def _write_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
-        if len(items) == 1:
-            return [self._insert_fresh(items[0])]
-        table = self._connection.table(EVENTS)
-        waiting = by_sort_key(items)
-        for attempt in range(PATIENCE):
-            requests = [{"PutRequest": {"Item": item}} for item in waiting.values()]
+    def _write_batch(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        def errors(failed: set[str], error: StoreUnavailable) -> list[StoreUnavailable | None]:
+            return [error if item["sk"]["S"] in failed else None for item in items]
+
+        remaining = by_sort_key(items)
+        for attempt in range(MAX_TRIES):
+            requests = [{"PutRequest": {"Item": item}} for item in remaining.values()]
             try:
-                # Once: where the answer is lost, a poll can take an event before the batch is sent again, and the
-                # second write would bring it back as undelivered. So would the first, when it arrives late.
-                answer = self._connection.call_once("batch_write_item", RequestItems={table: requests})
-                unprocessed: list[dict[str, Any]] = (answer.get("UnprocessedItems") or {}).get(table, [])
-                waiting = by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
-            except ERRORS as error:
-                translated = translate_error(error)
-                if not isinstance(translated, StoreUnavailable):
+                # Without retries: after a lost response a poll may have claimed an event, and the second write, or the
+                # first if it arrives late, would make it undelivered again.
+                response = self._connection.call_once("batch_write_item", RequestItems={self._table: requests})
+                unprocessed: list[dict[str, Any]] = (response.get("UnprocessedItems") or {}).get(self._table, [])
+                remaining = by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
+            except AWS_ERRORS as error:
+                unavailable = translate_error(error)
+                if not isinstance(unavailable, StoreUnavailable):
                     raise
-                if may_have_happened(error):
-                    return self._looked_for(items, waiting, translated)
+                if may_have_succeeded(error):
+                    return errors(self._find_missing(remaining), unavailable)
                 if not is_throttled(error):
-                    return [translated if item["sk"]["S"] in waiting else None for item in items]
-            if not waiting:
+                    return errors(set(remaining), unavailable)
+            if not remaining:
                 break
-            pause(attempt)
-        failed = StoreUnavailable("DynamoDB did not answer (UnprocessedItems).")
-        return [failed if item["sk"]["S"] in waiting else None for item in items]
+            back_off(attempt)
+        return errors(set(remaining), no_response("UnprocessedItems"))
 
-    def _looked_for(
-        self, items: Sequence[Item], waiting: dict[str, Item], error: StoreUnavailable
-    ) -> list[StoreUnavailable | None]:
-        """What is there has been written. What is not may still be on its way, and must not meet a second write."""
-        keys = [key_of(item) for item in waiting.values()]
-        wanted = {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "pk, sk"}
-        table = self._connection.table(EVENTS)
+    def _find_missing(self, items: dict[str, Item]) -> set[str]:
+        """Returns items that are not stored. They may still arrive, so they must not be written again."""
+        keys = [key_of(item) for item in items.values()]
+        request = {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "pk, sk"}
         try:
-            # Once: whoever waits has waited for a whole call already.
-            answer = self._connection.call_once("batch_get_item", RequestItems={table: wanted})
-        except ERRORS:
-            return [error if item["sk"]["S"] in waiting else None for item in items]
-        missing = waiting.keys() - by_sort_key(answer["Responses"].get(table, [])).keys()
-        return [error if item["sk"]["S"] in missing else None for item in items]
+            # Without retries: the client has already waited for a whole call.
+            response = self._connection.call_once("batch_get_item", RequestItems={self._table: request})
+        except AWS_ERRORS:
+            return set(items)
+        return items.keys() - by_sort_key(response["Responses"].get(self._table, [])).keys()
 
-    def _insert_fresh(self, item: Item) -> StoreUnavailable | None:
+    def _insert_new(self, item: Item) -> StoreUnavailable | None:
         try:
-            # The id is new, so the condition can only fail on our own write after a lost response.
+            # The ID is new, so the condition can only fail on our own write, repeated after a lost response.
             with suppress(ConditionFailed):
-                self._put(_NOT_THERE, item)
+                self._put(_NEW, item)
         except StoreUnavailable as error:
             return error
         return None
 
     def _read(self, key: Item) -> Item:
-        """Returns the item that a condition has met and that DynamoDB has not returned."""
+        """Returns the item that made a condition fail and that DynamoDB did not return."""
         for item in self._connection.get_many(EVENTS, [key]):
             return item
         # It may have been our own write.
@@ -282,7 +188,7 @@ class Writing:
     def _put(self, condition: str, item: Item, **expression: Any) -> None:
         self._connection.call(
             "put_item",
-            TableName=self._connection.table(EVENTS),
+            TableName=self._table,
             Item=item,
             ConditionExpression=condition,
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -290,9 +196,107 @@ class Writing:
         )
 
 
-def _at(now_ms: int) -> dict[str, Any]:
-    """What `_NOT_THERE_OR_EXPIRED` speaks of."""
+def _expired_at(now_ms: int) -> dict[str, Any]:
+    """Returns the parameters of the condition `_EXPIRED`."""
     return {
         "ExpressionAttributeValues": {":now": number(now_ms // 1000)},
         "ExpressionAttributeNames": {"#ttl": "ttl"},
     }
+
+
+PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE
+_MAX_PARALLEL_WRITES = 4
+
+Write = Callable[[Sequence[Item]], Sequence[Exception | None]]
+
+
+class _Message(Enum):
+    LEAD = "lead the next write"
+
+
+class _Request:
+    """`messages` gets LEAD whenever the request's thread is to write a batch, and finally its own error or None."""
+
+    __slots__ = ("is_leader", "items", "messages")
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
+        self.is_leader = False
+        self.messages: SimpleQueue[_Message | Exception | None] = SimpleQueue()
+
+
+class WriteBatcher:
+    """Writes the items of concurrent requests together.
+
+    The first request is written at once, alone. Requests that arrive meanwhile wait and go with the next batch, which
+    the thread of the first of them writes: no thread of its own, and no delay. A further batch only starts in parallel
+    if PARALLEL_WRITE_THRESHOLD items wait, because a call costs nearly the same CPU for one event as for 25.
+
+    `write` returns an error or None for each item. `on_batch` is called with the number of requests of a batch.
+    """
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._mutex = threading.Lock()
+        self._queue: deque[_Request] = deque()
+        self._items_queued = 0
+        self._writes = 0
+        self.on_batch: Callable[[int], object] = lambda _requests: None
+
+    def put(self, items: Sequence[Item]) -> None:
+        """Returns once all items are stored."""
+        request = _Request(items)
+        with self._mutex:
+            self._queue.append(request)
+            self._items_queued += len(items)
+            self._start_write(request)
+        # Ends, because calls to DynamoDB time out and every leader hands over. A thread leads even if another batch has
+        # included its own items by then, because other requests wait for it.
+        while (message := request.messages.get()) is _Message.LEAD:
+            self._lead(request)
+        if message is not None:
+            raise message
+
+    def _start_write(self, request: _Request) -> None:
+        may_write = self._writes == 0 or (
+            self._items_queued >= PARALLEL_WRITE_THRESHOLD and self._writes < _MAX_PARALLEL_WRITES
+        )
+        if may_write and not request.is_leader:
+            self._writes += 1
+            request.is_leader = True
+            request.messages.put(_Message.LEAD)
+
+    def _lead(self, leader: _Request) -> None:
+        with self._mutex:
+            leader.is_leader = False
+            batch = self._next_batch()
+        items = [item for request in batch for item in request.items]
+        errors: Sequence[Exception | None] = [RuntimeError("The write was interrupted.")] * len(items)
+        try:
+            if items:
+                errors = self._write(items)
+        finally:
+            self._finish(batch, errors)
+        if batch:
+            self.on_batch(len(batch))
+
+    def _next_batch(self) -> list[_Request]:
+        """Returns the requests that fit, and at least one: an event may have more copies than that."""
+        batch: list[_Request] = []
+        room = MAX_BATCH_WRITE
+        while self._queue and (not batch or len(self._queue[0].items) <= room):
+            batch.append(self._queue.popleft())
+            room -= len(batch[-1].items)
+        self._items_queued -= MAX_BATCH_WRITE - room
+        return batch
+
+    def _finish(self, batch: list[_Request], errors: Sequence[Exception | None]) -> None:
+        remaining = iter(errors)
+        for request in batch:
+            failed = [error for error in islice(remaining, len(request.items)) if error is not None]
+            request.messages.put(failed[0] if failed else None)
+        # Last, so that requests that follow at once on the responses go with the next batch.
+        with self._mutex:
+            self._writes -= 1
+            if self._queue:
+                self._start_write(self._queue[0])

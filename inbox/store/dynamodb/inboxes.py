@@ -1,4 +1,4 @@
-"""Named inboxes in DynamoDB."""
+"""Named inboxes, and the cache of them that every put reads."""
 
 import threading
 import time
@@ -13,9 +13,9 @@ from cachetools import TLRUCache
 
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
-from inbox.store.dynamodb.connection import READ_AT_ONCE, ConditionFailed, Connection, groups_of
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, groups_of
 from inbox.store.dynamodb.counters import CounterItems
-from inbox.store.dynamodb.event_writer import Writing
+from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.layout import (
     DEFAULT_ENABLED,
     EVENTS,
@@ -32,151 +32,148 @@ from inbox.store.dynamodb.layout import (
     tenant_key,
     text,
 )
-from inbox.store.dynamodb.pending_counts import Counting
+from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
-_CACHED_TENANTS = 10_000
-_RENEWED_AFTER = 0.8
-"""Of the time that they may be remembered."""
+_MAX_CACHED_TENANTS = 10_000
+_REFRESH_AFTER = 0.8
+"""Fraction of the cache time after which one thread reads the inboxes again."""
+
+_NEW = "attribute_not_exists(PK)"
+_EXISTS = "attribute_exists(PK)"
+# An inbox that is being deleted must not become open again with its old events.
+_NOT_CLOSING = "attribute_not_exists(closing)"
+_CLOSING = "attribute_exists(closing)"
+_OPEN = f"{_EXISTS} AND {_NOT_CLOSING}"
+# All names are in one item, so that concurrent creations are counted one after the other.
+_ROOM_FOR_ANOTHER = "attribute_not_exists(inbox_names) OR size(inbox_names) < :limit"
+# Another inbox may have been created with the name meanwhile.
+_SAME_INBOX = "made_by = :made_by"
+_SAME_AND_CLOSING = f"{_CLOSING} AND {_SAME_INBOX}"
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """Whether `default` is on, and the open named inboxes in the order of their names."""
+class TenantInboxes:
+    """If `default` is enabled, and the open named inboxes sorted by name."""
 
     default_enabled: bool
     named: list[Inbox]
 
 
 @dataclass(slots=True)
-class _Known:
-    since: float
-    definition: Definition
-    is_being_renewed: bool = False
+class _CacheEntry:
+    read_at: float
+    inboxes: TenantInboxes
+    is_refreshing: bool = False
 
 
-class Definitions:
-    def __init__(self, connection: Connection, remember_seconds: float) -> None:
+class InboxCache:
+    """Inboxes by tenant, cached for `cache_seconds`.
+
+    A change returns after that time, so that every later put, in any process, sees it.
+    """
+
+    def __init__(self, connection: Connection, cache_seconds: float) -> None:
         self._connection = connection
         self._mutex = threading.Lock()
-        self.remember_seconds = remember_seconds
-        # Counted from before they were read: a slow answer is an old one.
-        self._known: TLRUCache[str, _Known] = TLRUCache(
-            _CACHED_TENANTS, lambda _key, known, _now: known.since + remember_seconds, time.monotonic
+        self.cache_seconds = cache_seconds
+        # The time counts from before the read: a slow response is an old one.
+        self._cache: TLRUCache[str, _CacheEntry] = TLRUCache(
+            _MAX_CACHED_TENANTS, lambda _key, entry, _now: entry.read_at + cache_seconds, time.monotonic
         )
 
-    def of(self, tenant_id: str) -> Definition:
+    def get(self, tenant_id: str) -> TenantInboxes:
         now = time.monotonic()
         with self._mutex:
-            known = self._known.get(tenant_id)
-            if known is not None:
-                # One reads them anew, while the others may still go by these: otherwise all would, at the same moment.
-                if known.is_being_renewed or now < known.since + _RENEWED_AFTER * self.remember_seconds:
-                    return known.definition
-                known.is_being_renewed = True
-        fresh = _Known(now, self.read(tenant_id))
+            entry = self._cache.get(tenant_id)
+            if entry is not None:
+                # One thread refreshes the entry while the others still use it, or all would read at the same moment.
+                if entry.is_refreshing or now < entry.read_at + _REFRESH_AFTER * self.cache_seconds:
+                    return entry.inboxes
+                entry.is_refreshing = True
+        refreshed = _CacheEntry(now, self.read(tenant_id))
         with self._mutex:
-            self._known[tenant_id] = fresh
-        return fresh.definition
+            self._cache[tenant_id] = refreshed
+        return refreshed.inboxes
 
-    def read(self, tenant_id: str) -> Definition:
-        """As it is now."""
-        found = self._connection.walk(
+    def read(self, tenant_id: str) -> TenantInboxes:
+        """Reads past the cache."""
+        found = self._connection.query_items(
             TableName=self._connection.table(TENANTS),
             KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
             ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(INBOX_ITEMS_PREFIX)},
             ConsistentRead=True,
         )
         items = list(found)
-        named = [_inbox(item) for item in items if is_inbox(item) and "closing" not in item]
-        return Definition(all(item.get(DEFAULT_ENABLED) != {"BOOL": False} for item in items), named)
+        named = [_to_inbox(item) for item in items if is_inbox(item) and "closing" not in item]
+        return TenantInboxes(all(item.get(DEFAULT_ENABLED) != {"BOOL": False} for item in items), named)
 
-    def wait_until_known(self) -> None:
-        time.sleep(self.remember_seconds)
-
-
-def _inbox(item: Item) -> Inbox:
-    types = item["event_types"]
-    return Inbox(
-        name=item["name"]["S"],
-        event_types=tuple(each["S"] for each in types["L"]) if "L" in types else None,
-        created_at_ms=int(item["created_at"]["N"]),
-    )
-
-
-# The conditions, and why.
-_NEW = "attribute_not_exists(PK)"
-_THERE = "attribute_exists(PK)"
-# What is being removed must not come back to life with its old copies.
-_OPEN = f"{_THERE} AND attribute_not_exists(closing)"
-# The names stand in one item, so that those who come at the same moment are counted one after the other.
-_ROOM_FOR_IT = "attribute_not_exists(inbox_names) OR size(inbox_names) < :limit"
-# Not another one that was made under its name meanwhile.
-_THE_SAME_AND_CLOSING = "attribute_exists(closing) AND made_by = :made_by"
+    def wait_until_expired(self) -> None:
+        """Waits until no process uses what it cached before."""
+        time.sleep(self.cache_seconds)
 
 
 class DynamoDBInboxes:
-    def __init__(self, connection: Connection, shards: Shards, definitions: Definitions, counting: Counting) -> None:
+    def __init__(self, connection: Connection, shards: Shards, cache: InboxCache, counter: EventCounter) -> None:
         self._connection = connection
-        self._definitions = definitions
+        self._cache = cache
         self._shards = shards
-        self._writing = Writing(connection)
-        self._counters = CounterItems(connection)
-        self._counting = counting
+        self._writer = EventWriter(connection)
+        self._counter_items = CounterItems(connection)
+        self._counter = counter
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
         is_new = self._create(tenant_id, inbox)
-        if not is_new and not (replace and self._change(tenant_id, inbox)):
-            there = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
-            if there is None:
+        if not is_new and not (replace and self._replace_event_types(tenant_id, inbox)):
+            item = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
+            if item is None:
                 raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
-            if not replace and "closing" not in there:
+            if not replace and "closing" not in item:
                 raise InboxExists(inbox.name)
             raise InboxClosing(f"The inbox {inbox.name} is still being deleted.")
-        self._definitions.wait_until_known()
+        self._cache.wait_until_expired()
         return is_new
 
     def get(self, tenant_id: str, name: str) -> Inbox | None:
-        return next((inbox for inbox in self._definitions.of(tenant_id).named if inbox.name == name), None)
+        return next((inbox for inbox in self._cache.get(tenant_id).named if inbox.name == name), None)
 
     def all(self, tenant_id: str) -> list[Inbox]:
-        return self._definitions.read(tenant_id).named
+        return self._cache.read(tenant_id).named
 
     def close(self, tenant_id: str, name: str) -> bool:
         key, closing = inbox_key(tenant_id, name), {":closing": {"BOOL": True}}
-        # Its name is free for another one in the count as soon as it is closed.
+        # A closed inbox does not count towards the tenant's limit.
         with suppress(ConditionFailed):
             self._connection.transact(
                 {"Update": self._update(key, "SET closing = :closing", _OPEN, closing)},
-                {"Update": self._update(inbox_names_key(tenant_id), "DELETE inbox_names :name", _THERE, _set(name))},
+                {"Update": self._update(inbox_names_key(tenant_id), "DELETE inbox_names :name", _EXISTS, _set(name))},
             )
-        is_there = self._connection.get(TENANTS, key) is not None
-        if is_there:
-            self._definitions.wait_until_known()
-        return is_there
+        exists = self._connection.get(TENANTS, key) is not None
+        if exists:
+            self._cache.wait_until_expired()
+        return exists
 
     def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
-        there = self._connection.get(TENANTS, inbox_key(tenant_id, name))
-        if there is None or "closing" not in there:
+        item = self._connection.get(TENANTS, inbox_key(tenant_id, name))
+        if item is None or "closing" not in item:
             return 0
-        cleared = self._delete_copies(tenant_id, name, limit)
-        if cleared < limit:
-            # The index lags, and the last events before the inbox was closed may only now be in it.
-            self._definitions.wait_until_known()
-            cleared += self._delete_copies(tenant_id, name, limit - cleared)
-        if cleared < limit:
-            self._counting.forget(tenant_id, name)
-            self._counters.forget(tenant_id, name)
-            # Where somebody else was as far before, there may be a new inbox of that name by now.
+        deleted = self._delete_listed_copies(tenant_id, name, limit)
+        if deleted < limit:
+            # The index lags: the last events before the inbox was closed may only be listed now.
+            self._cache.wait_until_expired()
+            deleted += self._delete_listed_copies(tenant_id, name, limit - deleted)
+        if deleted < limit:
+            self._counter.discard(tenant_id, name)
+            self._counter_items.delete(tenant_id, name)
             with suppress(ConditionFailed):
                 self._connection.call(
                     "delete_item",
                     TableName=self._connection.table(TENANTS),
                     Key=inbox_key(tenant_id, name),
-                    ConditionExpression=_THE_SAME_AND_CLOSING,
-                    ExpressionAttributeValues={":made_by": there["made_by"]},
+                    ConditionExpression=_SAME_AND_CLOSING,
+                    ExpressionAttributeValues={":made_by": item["made_by"]},
                 )
-        return cleared
+        return deleted
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
         self._connection.call(
@@ -186,36 +183,36 @@ class DynamoDBInboxes:
             UpdateExpression=f"SET {DEFAULT_ENABLED} = :enabled",
             ExpressionAttributeValues={":enabled": {"BOOL": enabled}},
         )
-        self._definitions.wait_until_known()
+        self._cache.wait_until_expired()
 
     def is_default_enabled(self, tenant_id: str) -> bool:
-        return self._definitions.of(tenant_id).default_enabled
+        return self._cache.get(tenant_id).default_enabled
 
-    def _delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
+    def _delete_listed_copies(self, tenant_id: str, name: str, limit: int) -> int:
         keys = list(islice(self._copies(tenant_id, name), limit))
-        self._writing.delete(keys)
+        self._writer.delete(keys)
         return len(keys)
 
     def _copies(self, tenant_id: str, name: str) -> Iterator[Item]:
-        walks = [
-            self._connection.walk(
+        queries = [
+            self._connection.query_items(
                 TableName=self._connection.table(EVENTS),
                 IndexName=STATUS_INDEX,
                 KeyConditionExpression="gsi1pk = :partition",
                 ExpressionAttributeValues={":partition": text(partition)},
-                Limit=READ_AT_ONCE,
+                Limit=MAX_BATCH_GET,
             )
-            for partition in self._shards.of(tenant_id).all(name)
+            for partition in self._shards.get(tenant_id).index_partitions(name)
         ]
-        # Shard 3 of `default` shares a partition with an inbox named `3` if an earlier release made the shard.
-        keys = (key_of(item) for item in chain(*walks) if inbox_of(item) == name)
-        # The index shows for a while what was deleted, and that is not to be counted again.
-        for group in groups_of(READ_AT_ONCE, keys):
+        # Shard 3 of `default` shares a partition with an inbox named `3` if an earlier release created the shard.
+        keys = (key_of(item) for item in chain(*queries) if inbox_of(item) == name)
+        # The index still lists deleted items for a while, which must not be counted again.
+        for group in groups_of(MAX_BATCH_GET, keys):
             yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
 
-    def _change(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Whether there is such an inbox, and it is open."""
-        key, types = inbox_key(tenant_id, inbox.name), {":types": _types(inbox)}
+    def _replace_event_types(self, tenant_id: str, inbox: Inbox) -> bool:
+        """Returns False if there is no open inbox with that name."""
+        key, types = inbox_key(tenant_id, inbox.name), {":types": _event_types(inbox)}
         try:
             self._connection.call("update_item", **self._update(key, "SET event_types = :types", _OPEN, types))
         except ConditionFailed:
@@ -223,16 +220,16 @@ class DynamoDBInboxes:
         return True
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Whether it was made: there was none of that name, and room for one more."""
+        """Returns False if the name is taken, or there is no room for another inbox."""
         item = {
             **inbox_key(tenant_id, inbox.name),
             "name": text(inbox.name),
-            "event_types": _types(inbox),
+            "event_types": _event_types(inbox),
             "created_at": number(inbox.created_at_ms),
             "made_by": text(uuid.uuid4().hex),
         }
-        names = inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_IT
         put = {"TableName": self._connection.table(TENANTS), "Item": item, "ConditionExpression": _NEW}
+        names = inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_ANOTHER
         try:
             self._connection.transact(
                 {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":limit": number(MAX_INBOXES)})}
@@ -255,5 +252,14 @@ def _set(name: str) -> dict[str, Any]:
     return {":name": {"SS": [name]}}
 
 
-def _types(inbox: Inbox) -> dict[str, Any]:
+def _event_types(inbox: Inbox) -> dict[str, Any]:
     return {"NULL": True} if inbox.event_types is None else {"L": [text(pattern) for pattern in inbox.event_types]}
+
+
+def _to_inbox(item: Item) -> Inbox:
+    types = item["event_types"]
+    return Inbox(
+        name=item["name"]["S"],
+        event_types=tuple(each["S"] for each in types["L"]) if "L" in types else None,
+        created_at_ms=int(item["created_at"]["N"]),
+    )

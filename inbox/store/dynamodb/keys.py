@@ -7,10 +7,10 @@ from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
-from inbox.store.dynamodb.connection import PATIENCE, ConditionFailed, Connection, optional, pause, put, update
+from inbox.store.dynamodb.connection import MAX_TRIES, ConditionFailed, Connection, back_off, optional, put, update
 from inbox.store.dynamodb.layout import (
-    KEYS_OF_TENANT,
     TENANT_API_KEYS,
+    TENANT_KEYS_PREFIX,
     TENANTS,
     Item,
     api_key_key,
@@ -22,13 +22,15 @@ from inbox.store.dynamodb.layout import (
     text,
 )
 
-# The conditions, and why.
-_THERE = "attribute_exists(pk)"
-# Two who note uses may come in any order.
-_NOT_USED_SINCE = f"{_THERE} AND (attribute_not_exists(#last_used_at) OR #last_used_at < :last_used_at)"
-# Nobody has revoked it since it was read, or made it expire at another time.
-_ACTIVE_AND_LASTING = "#status = :status AND attribute_not_exists(#expires_at)"
-_ACTIVE_AND_EXPIRING = "#status = :status AND #expires_at = :seen"
+_EXISTS = "attribute_exists(pk)"
+_TENANT_EXISTS = "attribute_exists(PK)"
+# Uses are recorded by several processes, in any order.
+_NO_LATER_USE = "(attribute_not_exists(#last_used_at) OR #last_used_at < :last_used_at)"
+_EXISTS_WITHOUT_LATER_USE = f"{_EXISTS} AND {_NO_LATER_USE}"
+# Another process may have revoked the key since it was read, or changed when it expires.
+_STILL_ACTIVE = "#status = :status"
+_STILL_WITHOUT_EXPIRY = f"{_STILL_ACTIVE} AND attribute_not_exists(#expires_at)"
+_STILL_SAME_EXPIRY = f"{_STILL_ACTIVE} AND #expires_at = :known_expires_at"
 
 
 class DynamoDBKeys:
@@ -36,48 +38,48 @@ class DynamoDBKeys:
         self._connection = connection
 
     def create(self, key: ApiKey) -> None:
-        there_is_a_tenant = {
+        tenant_exists = {
             "TableName": self._connection.table(TENANTS),
             "Key": tenant_key(key.tenant_id),
-            "ConditionExpression": "attribute_exists(PK)",
+            "ConditionExpression": _TENANT_EXISTS,
         }
         try:
-            self._connection.transact({"ConditionCheck": there_is_a_tenant}, *self._puts(key))
+            self._connection.transact({"ConditionCheck": tenant_exists}, *self._puts(key))
         except ConditionFailed:
             raise NotFound(f"There is no tenant {key.tenant_id}.") from None
 
     def get(self, key_id: str) -> ApiKey | None:
         item = self._item(key_id)
-        return None if item is None else _key(item)
+        return None if item is None else _to_key(item)
 
     def get_by_hash(self, key_hash: str) -> KeyRecord | None:
         return find_key(self._connection.get, key_hash)
 
     def all(self, tenant_id: str) -> list[ApiKey]:
-        pointers = self._connection.all_pages(
+        pointers = self._connection.all_items(
             "query",
             TableName=self._connection.table(TENANTS),
             KeyConditionExpression="PK = :tenant AND begins_with(SK, :keys)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":keys": text(KEYS_OF_TENANT)},
+            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":keys": text(TENANT_KEYS_PREFIX)},
             ConsistentRead=True,
         )
         hashes = [pointer["key_hash"]["S"] for pointer in pointers]
         items = self._connection.get_many(TENANT_API_KEYS, [api_key_key(each) for each in hashes])
-        return sorted((_key(item) for item in items), key=lambda key: (key.created_at_ms, key.key_id))
+        return sorted((_to_key(item) for item in items), key=lambda key: (key.created_at_ms, key.key_id))
 
     def revoke(self, key_id: str) -> bool:
         pointer = self._connection.get(TENANTS, key_id_key(key_id))
         if pointer is None:
             return False
         revoked = {"status": text(KeyStatus.REVOKED)}
-        self._connection.call("update_item", **self._update(pointer["key_hash"]["S"], revoked, _THERE))
+        self._connection.call("update_item", **self._update(pointer["key_hash"]["S"], revoked, _EXISTS))
         return True
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
-        return self._let_expire(key_id, expires_at_ms, self._puts(successor), successor.created_at_ms)
+        return self._expire(key_id, expires_at_ms, self._puts(successor), successor.created_at_ms)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        return self._let_expire(key_id, expires_at_ms, [])
+        return self._expire(key_id, expires_at_ms, [])
 
     def delete(self, key_id: str) -> None:
         item = self._item(key_id)
@@ -92,28 +94,28 @@ class DynamoDBKeys:
     def record_use(self, key_hash: str, now_ms: int) -> None:
         with suppress(ConditionFailed):
             self._connection.call(
-                "update_item", **self._update(key_hash, {"last_used_at": number(now_ms)}, _NOT_USED_SINCE)
+                "update_item", **self._update(key_hash, {"last_used_at": number(now_ms)}, _EXISTS_WITHOUT_LATER_USE)
             )
 
-    def _let_expire(self, key_id: str, at_ms: int, writes: list[dict[str, Any]], now_ms: int = -1) -> bool:
-        """Together with those writes. Whether there is such a key that is not revoked, and has not expired by then."""
-        for attempt in range(PATIENCE):
+    def _expire(self, key_id: str, at_ms: int, writes: list[dict[str, Any]], now_ms: int = -1) -> bool:
+        """Also makes `writes`, or neither. Returns False if the key does not exist, is revoked or had expired."""
+        for attempt in range(MAX_TRIES):
             item = self._item(key_id)
-            if item is None or _key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
+            if item is None or _to_key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
                 return False
             try:
-                self._connection.transact(*writes, {"Update": self._expiring(item, at_ms)})
+                self._connection.transact(*writes, {"Update": self._expiry_update(item, at_ms)})
                 return True
             except ConditionFailed:
-                pause(attempt)
-        raise StoreUnavailable(f"The key {key_id} is changed all the time.")
+                back_off(attempt)
+        raise StoreUnavailable(f"The key {key_id} kept changing.")
 
     def _item(self, key_id: str) -> Item | None:
         pointer = self._connection.get(TENANTS, key_id_key(key_id))
         return None if pointer is None else self._connection.get(TENANT_API_KEYS, api_key_key(pointer["key_hash"]["S"]))
 
     def _puts(self, key: ApiKey) -> list[dict[str, Any]]:
-        """Only ever together, so that no key works that is not listed, and none is listed that does not work."""
+        """Written in one transaction, so that every key that works is listed, and every listed key works."""
         pointer = {"key_hash": text(key.key_hash)}
         keys, tenants = self._connection.table(TENANT_API_KEYS), self._connection.table(TENANTS)
         return [
@@ -125,15 +127,15 @@ class DynamoDBKeys:
     def _delete(self, table: str, key: Item) -> dict[str, Any]:
         return {"Delete": {"TableName": self._connection.table(table), "Key": key}}
 
-    def _expiring(self, item: Item, expires_at_ms: int) -> dict[str, Any]:
-        seen_ms = number_in(item, "expires_at")
-        condition, seen = _ACTIVE_AND_LASTING, {}
-        if seen_ms is not None:
-            expires_at_ms = min(seen_ms, expires_at_ms)
-            condition, seen = _ACTIVE_AND_EXPIRING, {":seen": number(seen_ms)}
-        # The status stays as it is; it is there for the condition.
+    def _expiry_update(self, item: Item, expires_at_ms: int) -> dict[str, Any]:
+        known_ms = number_in(item, "expires_at")
+        condition, values = _STILL_WITHOUT_EXPIRY, {}
+        if known_ms is not None:
+            expires_at_ms = min(known_ms, expires_at_ms)
+            condition, values = _STILL_SAME_EXPIRY, {":known_expires_at": number(known_ms)}
+        # The status does not change; the condition needs it.
         attributes = {"status": text(KeyStatus.ACTIVE), "expires_at": number(expires_at_ms)}
-        return self._update(item["pk"]["S"], attributes, condition, seen)
+        return self._update(item["pk"]["S"], attributes, condition, values)
 
     def _update(
         self, key_hash: str, attributes: Item, condition: str, values: dict[str, Any] | None = None
@@ -158,7 +160,7 @@ def _attributes(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _key(item: Item) -> ApiKey:
+def _to_key(item: Item) -> ApiKey:
     return ApiKey(
         key_id=item["key_id"]["S"],
         key_hash=item["pk"]["S"],

@@ -1,4 +1,4 @@
-"""The names of the tables and indexes, and how every key's value is made. No other file does either."""
+"""Names of tables, indexes and attributes, and the format of every key. No other file builds or parses a key."""
 
 import re
 import uuid
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-# What the authorizer has to know stands there, since it ships alone.
+# Keys that the authorizer reads too. It ships without this package.
 from authorizer.items import ACTIVE, METADATA
 from authorizer.items import TENANT_API_KEYS as TENANT_API_KEYS
 from authorizer.items import TENANTS as TENANTS
@@ -29,8 +29,10 @@ ACTIVE_INDEX = "ActiveIndex"
 _SEPARATOR = "#"
 _AFTER_ALL = "~"
 _AFTER_DIGITS = ":"
-_HELD = "held"
-_PLACE = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
+_MAX_TIMESTAMP = 10**13 - 1
+
+Range = tuple[str, str]
+"""The first and the last sort key of a query."""
 
 
 def text(value: str) -> dict[str, str]:
@@ -41,116 +43,127 @@ def number(value: int) -> dict[str, str]:
     return {"N": str(value)}
 
 
-# A place in the inbox: timestamp and tiebreak, both of fixed width, so that their texts sort as they do.
+def number_in(item: Item, name: str) -> int:
+    """Returns the number, or 0 if the item does not have it."""
+    return int(item[name]["N"]) if "N" in item.get(name, {}) else 0
 
 
-def place(timestamp_ms: int, tick: int, origin: str) -> str:
-    """`tick` orders the events of one millisecond; `origin` keeps two processes from giving out the same place."""
-    return f"{timestamp_ms:013d}{_SEPARATOR}{tick:016x}-{origin}"
+# Order keys: the position of an event in its inbox, which it keeps for life. Timestamp and tiebreak have a fixed width,
+# so that the texts sort in the order of the events.
+
+_ORDER_KEY = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
 
 
-def copied_place(timestamp_ms: int, number: int) -> str:
-    """For an event from another store: the same place each time that it is copied."""
-    return place(timestamp_ms, number, "copied")
+def order_key(timestamp_ms: int, sequence: int, origin: str) -> str:
+    """`sequence` orders the events of one millisecond; `origin` keeps the keys of two processes apart."""
+    return f"{timestamp_ms:013d}{_SEPARATOR}{sequence:016x}-{origin}"
 
 
-def timestamp_of(its_place: str) -> int:
-    return int(its_place.partition(_SEPARATOR)[0])
+def imported_order_key(timestamp_ms: int, number: int) -> str:
+    """Returns the same key whenever the event is imported again."""
+    return order_key(timestamp_ms, number, "copied")
 
 
-def is_place(text: str) -> bool:
-    return _PLACE.fullmatch(text) is not None
+def timestamp_of(its_order_key: str) -> int:
+    return int(its_order_key.partition(_SEPARATOR)[0])
 
 
-def place_of(item: Item) -> str:
-    """The place that an event keeps through its whole life, whatever its status."""
+def is_order_key(text: str) -> bool:
+    return _ORDER_KEY.fullmatch(text) is not None
+
+
+def order_key_of(item: Item) -> str:
     key: str = item["gsi1sk"]["S"]
     return _SEPARATOR.join(key.split(_SEPARATOR)[-2:])
 
 
-def places(since_ms: int | None, until_ms: int | None) -> tuple[str, str]:
-    """Between which two texts the places of that time lie."""
-    first = "" if since_ms is None else f"{min(since_ms, 10**13 - 1):013d}"
-    return first, _AFTER_ALL if until_ms is None else f"{min(until_ms, 10**13 - 1):013d}"
+def order_key_range(since_ms: int | None, until_ms: int | None) -> Range:
+    first = "" if since_ms is None else f"{min(since_ms, _MAX_TIMESTAMP):013d}"
+    return first, _AFTER_ALL if until_ms is None else f"{min(until_ms, _MAX_TIMESTAMP):013d}"
 
 
-# `status-index`: by status and place, but what is out of reach until some time is sorted by that time.
+# `status-index` sorts by status and order key; leased and delayed events by the end of their lease or delay.
+
+_DELAYED = "held"
 
 
-def status_key(status: Status, its_place: str) -> str:
-    return f"{status}{_SEPARATOR}{its_place}"
+def status_key(status: Status, its_order_key: str) -> str:
+    return f"{status}{_SEPARATOR}{its_order_key}"
 
 
-def leased_key(until_ms: int, its_place: str) -> str:
-    return f"{Status.LEASED}{_SEPARATOR}{until_ms:013d}{_SEPARATOR}{its_place}"
+def leased_key(until_ms: int, its_order_key: str) -> str:
+    return f"{Status.LEASED}{_SEPARATOR}{until_ms:013d}{_SEPARATOR}{its_order_key}"
 
 
-def held_key(until_ms: int, its_place: str) -> str:
-    """Of an event that waits out the delay of a release: among the leased ones, since it comes back as they do."""
-    return leased_key(until_ms, f"{_HELD}{_SEPARATOR}{its_place}")
+def delayed_key(until_ms: int, its_order_key: str) -> str:
+    """For an event released with a delay. It is sorted among the leased ones, so that one query finds both."""
+    return leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{its_order_key}")
 
 
-def is_held(status_key: str) -> bool:
-    return status_key.split(_SEPARATOR)[2] == _HELD
+def is_delayed(its_status_key: str) -> bool:
+    return its_status_key.split(_SEPARATOR)[2] == _DELAYED
 
 
-def until_of(status_key: str) -> int | None:
-    """When the event comes back; None where it is within reach, or delivered, or dead."""
-    status, time, *_ = status_key.split(_SEPARATOR)
+def unavailable_until(its_status_key: str) -> int | None:
+    """Returns the end of the lease or delay, and None for any other status."""
+    status, time, *_ = its_status_key.split(_SEPARATOR)
     return int(time) if status == Status.LEASED else None
 
 
-def is_waiting(status_key: str) -> bool:
-    """Undelivered, and within reach as far as is written down."""
-    return status_key.partition(_SEPARATOR)[0] == Status.UNDELIVERED
+def is_undelivered_key(its_status_key: str) -> bool:
+    return its_status_key.partition(_SEPARATOR)[0] == Status.UNDELIVERED
 
 
-def status_range(status: Status, first: str = "", last: str = _AFTER_ALL) -> tuple[str, str]:
-    """Between which two texts the keys of a status lie, all of them or those of some places."""
+def status_range(status: Status, first: str = "", last: str = _AFTER_ALL) -> Range:
     return f"{status}{_SEPARATOR}{first}", f"{status}{_SEPARATOR}{last}"
 
 
-def back_by(now_ms: int) -> tuple[str, str]:
-    """Between which two texts the keys lie of what has come back by then."""
+def expired_lease_range(now_ms: int) -> Range:
+    """Returns the range of leases and delays that have ended by `now_ms`."""
     return status_range(Status.LEASED, "", f"{now_ms + 1:013d}")
 
 
-def type_range(event_type: str, first: str, last: str) -> tuple[str, str]:
-    """The same for `event-type-index`."""
+def event_type_range(event_type: str, order_keys: Range) -> Range:
+    first, last = order_keys
     return f"{event_type}{_SEPARATOR}{first}", f"{event_type}{_SEPARATOR}{last}"
 
 
-def place_in_type_index(item: Item) -> str:
+def order_key_in_type_index(item: Item) -> str:
     key: str = item["gsi2sk"]["S"]
     return key.split(_SEPARATOR, 1)[1]
 
 
-# A tenant's partitions: one, or one for each write shard, whose suffix they have. The index has some for each inbox.
+# Partitions: a tenant has one in the table, or one for each shard. The index has as many for each inbox.
 
 UNSHARDED = ""
 
 
-def shard(number: int) -> str:
-    """Returns the suffix of a shard's partitions. No inbox has an empty name, so `acme##3` is not an inbox's."""
+def shard_suffix(number: int) -> str:
+    """No inbox has an empty name, so `acme##3` is never an inbox's partition."""
     return f"{_SEPARATOR}{_SEPARATOR}{number}"
 
 
-def old_shard(number: int) -> str:
+def old_shard_suffix(number: int) -> str:
     """Returns the suffix that earlier releases used: shard 3 of `default` shares `acme#3` with the inbox `3`."""
     return f"{_SEPARATOR}{number}"
 
 
-def partition(tenant_id: str, its_shard: str = UNSHARDED) -> str:
-    return f"{tenant_id}{its_shard}"
+def shard_number(event_id: str, shards: int) -> int:
+    """Depends on the ID alone, so that an event is found by its ID."""
+    return uuid.UUID(event_id).int % shards
 
 
-def index_partition(tenant_id: str, inbox: str, its_shard: str = UNSHARDED) -> str:
-    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", its_shard)
+def partition(tenant_id: str, shard: str = UNSHARDED) -> str:
+    return f"{tenant_id}{shard}"
 
 
-def index_partition_beside(tenant_id: str, inbox: str, of_default: str) -> str:
-    """That of a named inbox, in the same shard as one of the default inbox."""
-    return f"{tenant_id}{_SEPARATOR}{inbox}{of_default.removeprefix(tenant_id)}"
+def index_partition(tenant_id: str, inbox: str, shard: str = UNSHARDED) -> str:
+    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", shard)
+
+
+def index_partition_of_copy(tenant_id: str, inbox: str, default_partition: str) -> str:
+    """Returns the inbox's partition in the shard of `default_partition`."""
+    return f"{tenant_id}{_SEPARATOR}{inbox}{default_partition.removeprefix(tenant_id)}"
 
 
 def own_entries(its_index_partition: str, entries: Iterable[Item]) -> list[Item]:
@@ -166,13 +179,11 @@ def _tenant_of(its_partition: str) -> str:
     return its_partition.partition(_SEPARATOR)[0]
 
 
-def shard_of(event_id: str, shards: int) -> int:
-    """The same for the same id, so that an event is found again by its id alone."""
-    return uuid.UUID(event_id).int % shards
+# Events.
 
 
 def event_key(its_partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
-    """An inbox's copy of an event stands right behind the event itself."""
+    """Copies in named inboxes sort right behind the event, so that one query finds all of them."""
     sort_key = event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
     return {"pk": text(its_partition), "sk": text(sort_key)}
 
@@ -191,7 +202,7 @@ def event_type_of(item: Item) -> str | None:
 
 
 def by_sort_key(items: Iterable[Item]) -> dict[str, Item]:
-    """Events, and copies of them: their ids are unique, whosever they are."""
+    """Event IDs are unique across tenants, so sort keys are too."""
     return {item["sk"]["S"]: item for item in items}
 
 
@@ -200,58 +211,72 @@ def key_of(item: Item) -> dict[str, Any]:
 
 
 def event_index_keys(
-    its_partition: str, inbox: str, event_type: str | None, its_status_key: str, its_place: str
+    its_partition: str, inbox: str, event_type: str | None, its_status_key: str, its_order_key: str
 ) -> dict[str, Any]:
     keys = {"gsi1pk": text(its_partition), "gsi1sk": text(its_status_key)}
-    # Copies are not in it: the event is found by its type once.
+    # Copies are not in `event-type-index`, which lists each event once.
     if event_type is not None and inbox == DEFAULT_INBOX:
-        keys |= {"gsi2pk": text(its_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_place}")}
+        keys |= {"gsi2pk": text(its_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_order_key}")}
     return keys
 
 
-# The registry: a tenant, what stands beside it in its own partition, and what leads to it from elsewhere.
+ABSENT_EVENT_KEY = event_key(f"{_SEPARATOR}nowhere", "nowhere")
+"""No tenant has this partition. A conditional write to it tries the table and never succeeds."""
 
 
-def created_range(since_ms: int | None, last_ms: int | None) -> tuple[str, str]:
-    """Between which two texts the dates of creation lie, both of them among them."""
+# The registry: tenants, the items in their partitions, and the items that lead to them.
+
+_AUDIT_PREFIX = f"AUDIT{_SEPARATOR}"
+TENANT_KEYS_PREFIX = f"KEY{_SEPARATOR}"
+INBOX_ITEMS_PREFIX = "INBOX"
+"""Prefix of the sort keys of a tenant's inboxes and of the item with their names."""
+NAMED_INBOXES_PREFIX = f"INBOX{_SEPARATOR}"
+_INBOX_NAMES = "INBOXES"
+# In an item INBOX#default, a process of an earlier release would see a named inbox and fail to write its copies.
+DEFAULT_ENABLED = "default_enabled"
+"""In the item with the names: False while `default` is disabled."""
+
+
+def creation_date_range(since_ms: int | None, last_ms: int | None) -> Range:
+    """Both ends are included."""
     return format_timestamp(since_ms or 0), _AFTER_ALL if last_ms is None else format_timestamp(last_ms)
 
 
 def active_key(active: bool) -> str:
-    """An index cannot have a boolean for a key."""
+    """The key of an index cannot be a boolean."""
     return ACTIVE if active else "false"
 
 
 def email_item_key(email_key: str) -> dict[str, Any]:
-    """Leads from an e-mail to its tenant. It is there once, whereas an index would let two of the same in."""
+    """Leads from an e-mail to its tenant. An index would not keep two tenants from having the same e-mail."""
     return {"PK": text(f"EMAIL{_SEPARATOR}{email_key}"), "SK": text(METADATA)}
 
 
 def audit_key(tenant_id: str, number: int) -> dict[str, Any]:
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{_AUDIT}{number:010d}")}
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{_AUDIT_PREFIX}{number:010d}")}
 
 
-def audit_range(before: int | None) -> tuple[str, str]:
-    """Between which two texts the entries with numbers below that one lie."""
-    return _AUDIT, f"{_AUDIT}{_AFTER_ALL if before is None else f'{before - 1:010d}'}"
+def audit_range(before: int | None) -> Range:
+    """Returns the range of the entries with a number below `before`."""
+    return _AUDIT_PREFIX, f"{_AUDIT_PREFIX}{_AFTER_ALL if before is None else f'{before - 1:010d}'}"
 
 
 def key_of_tenant_key(tenant_id: str, key_id: str) -> dict[str, Any]:
-    """An entry among the tenant's own items for each of its keys, by which they are listed."""
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{KEYS_OF_TENANT}{key_id}")}
+    """Lists an API key in its tenant's partition."""
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{TENANT_KEYS_PREFIX}{key_id}")}
 
 
 def key_id_key(key_id: str) -> dict[str, Any]:
-    """Leads from a key's id to its hash, by which it is revoked."""
+    """Leads from the ID of an API key to its hash."""
     return {"PK": text(f"KEY{_SEPARATOR}{key_id}"), "SK": text(METADATA)}
 
 
 def inbox_key(tenant_id: str, name: str) -> dict[str, Any]:
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{INBOXES_OF_TENANT}{name}")}
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{NAMED_INBOXES_PREFIX}{name}")}
 
 
 def inbox_names_key(tenant_id: str) -> dict[str, Any]:
-    """The names of a tenant's inboxes, and whether `default` is on."""
+    """The item with the names of a tenant's inboxes and the state of `default`."""
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(_INBOX_NAMES)}
 
 
@@ -261,43 +286,48 @@ def is_inbox(item: Item) -> bool:
 
 
 def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
-    """A poll that can be repeated. Its id is the client's own text, so only its hash becomes part of a key."""
+    """The client chooses the attempt ID, so only its hash becomes part of a key."""
     sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{attempt_digest(attempt)}"
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
-# What became of events: an item for each hour and each day of an inbox, an attribute for each count and type.
+# Counters: an item for each hour and each day of an inbox, with an attribute for each count and event type.
+
+COUNTERS_PREFIX = f"METRICS{_SEPARATOR}"
+UNDELIVERED_COUNT = "undelivered"
+"""On a day's item: how many of the events received on that day are undelivered."""
 
 
 def counter_key(tenant_id: str, inbox: str, span: Span, start_ms: int) -> dict[str, Any]:
-    """Those of the inbox `default` have the time alone, those of named ones the name before it."""
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(_counter_stem(inbox, span) + _counter_time(span, start_ms))}
+    """The keys of `default` have the time alone, those of named inboxes the name before it."""
+    sort_key = _counter_prefix(inbox, span) + _counter_time(span, start_ms)
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
-def counter_range(inbox: str, span: Span, since_ms: int) -> tuple[str, str]:
-    """Between which two texts the keys lie. For `default`, those of inboxes whose names begin with a digit do too."""
-    stem = _counter_stem(inbox, span)
-    return stem + _counter_time(span, since_ms), stem + _AFTER_DIGITS
+def counter_range(inbox: str, span: Span, since_ms: int) -> Range:
+    """The range of `default` also contains the keys of inboxes whose names begin with a digit."""
+    prefix = _counter_prefix(inbox, span)
+    return prefix + _counter_time(span, since_ms), prefix + _AFTER_DIGITS
 
 
-def counter_of(item: Item) -> tuple[str, Span, int]:
-    """Of which inbox, and of which hour or day."""
-    _, span, *name, time = item["SK"]["S"].split(_SEPARATOR)
-    its_span = Span[span]
-    start = f"{time}:00+00:00" if its_span is Span.HOUR else f"{time}T00:00+00:00"
-    return (name or [DEFAULT_INBOX])[0], its_span, int(datetime.fromisoformat(start).timestamp()) * 1000
+def parse_counter_key(item: Item) -> tuple[str, Span, int]:
+    """Returns the inbox, the span and its start in milliseconds."""
+    _, span_name, *inbox, time = item["SK"]["S"].split(_SEPARATOR)
+    span = Span[span_name]
+    start = f"{time}:00+00:00" if span is Span.HOUR else f"{time}T00:00+00:00"
+    return (inbox or [DEFAULT_INBOX])[0], span, int(datetime.fromisoformat(start).timestamp()) * 1000
 
 
-def _counter_stem(inbox: str, span: Span) -> str:
-    stem = f"{COUNTERS_OF_TENANT}{span.name}{_SEPARATOR}"
-    return stem if inbox == DEFAULT_INBOX else f"{stem}{inbox}{_SEPARATOR}"
+def _counter_prefix(inbox: str, span: Span) -> str:
+    prefix = f"{COUNTERS_PREFIX}{span.name}{_SEPARATOR}"
+    return prefix if inbox == DEFAULT_INBOX else f"{prefix}{inbox}{_SEPARATOR}"
 
 
 def _counter_time(span: Span, start_ms: int) -> str:
     return format_timestamp(start_ms)[: len("YYYY-MM-DDTHH") if span is Span.HOUR else len("YYYY-MM-DD")]
 
 
-def counter_expiry(span: Span, start_ms: int) -> dict[str, str]:
+def counter_ttl(span: Span, start_ms: int) -> dict[str, str]:
     return number((start_ms + span.ms + span.kept_ms) // 1000)
 
 
@@ -305,30 +335,11 @@ def count_attribute(name: str, event_type: str | None) -> str:
     return name if event_type is None else f"{name}{_SEPARATOR}{event_type}"
 
 
-def counted_in(attribute: str) -> tuple[str, str | None]:
-    """What is counted there, and of which type; None for what is not counted by type."""
+def parse_count_attribute(attribute: str) -> tuple[str, str | None]:
+    """Returns the name and the event type of a count; None for counts that are not kept by type."""
     name, separator, event_type = attribute.partition(_SEPARATOR)
     return name, event_type if separator else None
 
 
-def types_in(attributes: Iterable[str]) -> set[str]:
-    """Those that have counts of their own in an item."""
-    return {event_type for name in attributes if (event_type := counted_in(name)[1]) is not None}
-
-
-COUNTERS_OF_TENANT = f"METRICS{_SEPARATOR}"
-UNDELIVERED_COUNT = "undelivered"
-"""Of the events that came on a day: how many are undelivered. All days together are what waits."""
-
-_AUDIT = f"AUDIT{_SEPARATOR}"
-KEYS_OF_TENANT = f"KEY{_SEPARATOR}"
-INBOX_ITEMS_PREFIX = "INBOX"
-"""Prefix of the sort keys of a tenant's inboxes and of the item with their names."""
-INBOXES_OF_TENANT = f"INBOX{_SEPARATOR}"
-_INBOX_NAMES = "INBOXES"
-# In an item INBOX#default, a process of an earlier release would see a named inbox and fail to write its copies.
-DEFAULT_ENABLED = "default_enabled"
-"""In the item with the names: False while `default` is off."""
-
-# Not a tenant's id: nothing is ever stored here. Writing to it, on a condition that cannot hold, tries the table.
-NOWHERE = event_key(f"{_SEPARATOR}nowhere", "nowhere")
+def event_types_in(attributes: Iterable[str]) -> set[str]:
+    return {event_type for name in attributes if (event_type := parse_count_attribute(name)[1]) is not None}

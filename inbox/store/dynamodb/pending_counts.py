@@ -1,4 +1,8 @@
-"""What a process has counted and not written down yet."""
+"""Counts what happens to events: adds up in memory, and writes a little later.
+
+A write for each event would cost nearly as much as the event itself. Counts that are not written yet are lost if the
+process is killed.
+"""
 
 import math
 import threading
@@ -11,49 +15,62 @@ from typing import Any, NamedTuple
 import structlog
 from cachetools import LRUCache
 
+from inbox.domain.events import InboxKey
 from inbox.domain.stats import MAX_TYPES, NO_COUNTS, OTHER_TYPES, Counts, Span
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import (
-    AT_ONCE,
-    ERRORS,
+    AWS_ERRORS,
+    MAX_PARALLEL_CALLS,
     Connection,
-    code_of,
+    error_code,
     groups_of,
     is_throttled,
-    may_have_happened,
+    may_have_succeeded,
     translate_error,
 )
-from inbox.store.dynamodb.event_states import Entry, State, what_happened
+from inbox.store.dynamodb.event_states import EventUpdate
 from inbox.store.dynamodb.layout import (
     TENANTS,
     UNDELIVERED_COUNT,
     Item,
     count_attribute,
-    counter_expiry,
     counter_key,
+    counter_ttl,
     event_type_of,
+    event_types_in,
     inbox_of,
-    is_waiting,
+    is_undelivered_key,
     number,
-    place_of,
+    order_key_of,
     timestamp_of,
-    types_in,
 )
 
-# A busy inbox's counts are written so often.
-_DUE_SECONDS = 5
-# A quiet one's wait until they are worth their price, but no longer than this.
-_LATEST_SECONDS = 60
-# An event that comes or goes costs 2 write units or more, so counting adds a hundredth to them at most.
-_WORTH_A_UNIT = 50
-# Where DynamoDB does not answer for long, nothing further is counted.
-_MAX_WAITING = 100_000
-# More than an item has room for: which of them it has already is known only where it is written.
-_MAX_TYPES_WAITING = 10 * MAX_TYPES
+_MIN_AGE_SECONDS = 5
+# A quiet inbox's counts wait until they are worth their price, but no longer than this.
+_MAX_AGE_SECONDS = 60
+# An event that is received or delivered costs 2 write units or more, so counting adds 1 % to the price or less.
+_MIN_EVENTS_PER_UNIT = 50
+# If DynamoDB is unavailable for long, further counts are dropped.
+_MAX_PENDING = 100_000
+# More than an item has room for: which types an item has is only known when it is written.
+_MAX_PENDING_TYPES = 10 * MAX_TYPES
+
+_BYTES_PER_UNIT = 1024
+_BYTES_PER_NUMBER = 8
+# The limit of an expression is 4 KB.
+_MAX_COUNTS_PER_UPDATE = 200
+# An item with the maximum number of types takes 24 KB in memory.
+_MAX_CACHED_ITEMS = 1_000
+# A worker that is told to stop has 8 seconds, in which it also finishes its last requests.
+_FLUSH_TIMEOUT_SECONDS = 4
+# While DynamoDB is unavailable, each try may lose what it would have added.
+_PAUSE_SECONDS = 30
+
+_log = structlog.get_logger()
 
 
-class Place(NamedTuple):
-    """Where counts are kept: an hour or a day of an inbox."""
+class CounterPeriod(NamedTuple):
+    """An hour or a day of an inbox: what one item counts."""
 
     tenant_id: str
     inbox: str
@@ -61,273 +78,256 @@ class Place(NamedTuple):
     start_ms: int
 
 
-class Count(NamedTuple):
-    """What is counted there: one of the fields of Counts for one type, or something of all types together."""
+class CountName(NamedTuple):
+    """A field of Counts for one event type, or UNDELIVERED_COUNT, which is not kept by type."""
 
     name: str
     event_type: str | None
 
 
-Sums = dict[Count, int]
+CountSums = dict[CountName, int]
 _Key = tuple[Span, int, str, str | None]
-"""A place in an inbox and a count as one plain tuple: it is made for every event."""
-Units = Callable[[dict[Place, Sums]], int]
-"""How many write units it takes to write them down."""
+"""A CounterPeriod of a known inbox and a CountName as one plain tuple, because it is built for every event."""
+PriceInUnits = Callable[[dict[CounterPeriod, CountSums]], int]
+"""Returns the write units that these sums cost."""
 
 
-class _Pending:
-    """The counts of one inbox."""
-
-    def __init__(self, tenant_id: str, inbox: str) -> None:
-        self.whose = tenant_id, inbox
+class _InboxCounts:
+    def __init__(self, inbox_key: InboxKey) -> None:
+        self.inbox_key = inbox_key
         self.since = time.monotonic()
-        self.moves = 0
+        self.events = 0
         self.types: set[str] = set()
         self.sums: dict[_Key, int] = {}
 
-    def by_place(self) -> dict[Place, Sums]:
-        places: defaultdict[Place, Sums] = defaultdict(dict)
-        for (span, start_ms, name, event_type), times in self.sums.items():
-            places[Place(*self.whose, span, start_ms)][Count(name, event_type)] = times
-        return places
+    def by_period(self) -> dict[CounterPeriod, CountSums]:
+        periods: defaultdict[CounterPeriod, CountSums] = defaultdict(dict)
+        for (span, start_ms, name, event_type), value in self.sums.items():
+            periods[CounterPeriod(*self.inbox_key, span, start_ms)][CountName(name, event_type)] = value
+        return periods
 
-    def is_due(self, units: Units) -> bool:
-        """Whether it is worth the write units that it costs, or old."""
+    def is_due(self, price: PriceInUnits) -> bool:
+        """Returns True if the counts are worth the write units that they cost, or old."""
         age = time.monotonic() - self.since
-        if _DUE_SECONDS <= age < _LATEST_SECONDS:
-            # Without asking for the price of the many that are worth nothing yet: who counts an event waits meanwhile.
-            return self.moves >= _WORTH_A_UNIT and self.moves >= _WORTH_A_UNIT * units(self.by_place())
-        return age >= _LATEST_SECONDS
+        if _MIN_AGE_SECONDS <= age < _MAX_AGE_SECONDS:
+            # Most are not worth a single unit. Their price is not computed: threads that count wait meanwhile.
+            is_worth_a_unit = self.events >= _MIN_EVENTS_PER_UNIT
+            return is_worth_a_unit and self.events >= _MIN_EVENTS_PER_UNIT * price(self.by_period())
+        return age >= _MAX_AGE_SECONDS
 
 
 class PendingCounts:
+    """Thread-safe, bounded sums that are not written yet."""
+
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._waiting: dict[tuple[str, str], _Pending] = {}
-        self._held = 0
+        self._inboxes: dict[InboxKey, _InboxCounts] = {}
+        self._size = 0
 
-    def add(
-        self, tenant_id: str, inbox: str, event_type: str | None, at_ms: int, counts: Counts, moves: int = 1
-    ) -> None:
+    def add(self, inbox_key: InboxKey, event_type: str | None, at_ms: int, counts: Counts, events: int = 1) -> None:
         with self._mutex:
-            pending = self._of(tenant_id, inbox)
-            pending.moves += moves
-            its_type = bounded_type(event_type or "", pending.types, _MAX_TYPES_WAITING)
-            happened = [(name, times) for name, times in zip(Counts._fields, counts, strict=True) if times]
+            pending = self._get_or_create(inbox_key)
+            pending.events += events
+            bounded_type = limit_event_types(event_type or "", pending.types, _MAX_PENDING_TYPES)
+            nonzero = [(name, value) for name, value in zip(Counts._fields, counts, strict=True) if value]
             for span in Span:
                 start_ms = span.start_ms(at_ms)
-                for name, times in happened:
-                    self._add(pending, (span, start_ms, name, its_type), times)
+                for name, value in nonzero:
+                    self._add(pending, (span, start_ms, name, bounded_type), value)
 
-    def add_to_day(self, tenant_id: str, inbox: str, name: str, at_ms: int, times: int) -> None:
+    def add_undelivered(self, inbox_key: InboxKey, received_ms: int, value: int) -> None:
+        """Counts on the day when the event was received: the count expires together with the event."""
         with self._mutex:
-            self._add(self._of(tenant_id, inbox), (Span.DAY, Span.DAY.start_ms(at_ms), name, None), times)
+            key = Span.DAY, Span.DAY.start_ms(received_ms), UNDELIVERED_COUNT, None
+            self._add(self._get_or_create(inbox_key), key, value)
 
-    def take(self, units: Units | None) -> list[tuple[Place, Sums]]:
-        """What is due at that price, or everything. What is not written down is to be put back."""
+    def pop_due(self, price: PriceInUnits | None) -> list[tuple[CounterPeriod, CountSums]]:
+        """Removes and returns what is due at that price, or everything if it is None."""
         with self._mutex:
-            due = [whose for whose, each in self._waiting.items() if units is None or each.is_due(units)]
-            taken = [self._waiting.pop(whose) for whose in due]
-            self._held -= sum(len(pending.sums) for pending in taken)
-        return [of_place for pending in taken for of_place in pending.by_place().items()]
+            due = [key for key, pending in self._inboxes.items() if price is None or pending.is_due(price)]
+            popped = [self._inboxes.pop(key) for key in due]
+            self._size -= sum(len(pending.sums) for pending in popped)
+        return [period for pending in popped for period in pending.by_period().items()]
 
-    def put_back(self, unwritten: Iterable[tuple[Place, Sums]]) -> None:
-        """To be written as soon as possible."""
+    def put_back(self, unwritten: Iterable[tuple[CounterPeriod, CountSums]]) -> None:
+        """Adds sums that could not be written. They are due at once."""
         with self._mutex:
-            for place, sums in unwritten:
-                pending = self._of(place.tenant_id, place.inbox)
+            for period, sums in unwritten:
+                pending = self._get_or_create((period.tenant_id, period.inbox))
                 pending.since = -math.inf
-                for count, times in sums.items():
-                    self._add(pending, (place.span, place.start_ms, *count), times)
+                for count, value in sums.items():
+                    self._add(pending, (period.span, period.start_ms, *count), value)
 
-    def forget(self, tenant_id: str, inbox: str) -> None:
+    def discard(self, inbox_key: InboxKey) -> None:
         with self._mutex:
-            forgotten = self._waiting.pop((tenant_id, inbox), None)
-            self._held -= len(forgotten.sums) if forgotten else 0
+            discarded = self._inboxes.pop(inbox_key, None)
+            self._size -= len(discarded.sums) if discarded else 0
 
-    def _of(self, tenant_id: str, inbox: str) -> _Pending:
-        whose = tenant_id, inbox
-        if whose in self._waiting:
-            return self._waiting[whose]
-        pending = _Pending(*whose)
-        if self._held < _MAX_WAITING:
-            self._waiting[whose] = pending
+    def _get_or_create(self, inbox_key: InboxKey) -> _InboxCounts:
+        if inbox_key in self._inboxes:
+            return self._inboxes[inbox_key]
+        pending = _InboxCounts(inbox_key)
+        if self._size < _MAX_PENDING:
+            self._inboxes[inbox_key] = pending
         return pending
 
-    def _add(self, pending: _Pending, key: _Key, times: int) -> None:
+    def _add(self, pending: _InboxCounts, key: _Key, value: int) -> None:
         before = pending.sums.get(key)
         if before is not None:
-            pending.sums[key] = before + times
-        elif self._held < _MAX_WAITING:
-            self._held += 1
-            pending.sums[key] = times
+            pending.sums[key] = before + value
+        elif self._size < _MAX_PENDING:
+            self._size += 1
+            pending.sums[key] = value
 
 
-def bounded_type(event_type: str, types: set[str], limit: int = MAX_TYPES) -> str:
-    """The type, which is one of these from now on, or what stands for those that there is no room for."""
+def limit_event_types(event_type: str, types: set[str], limit: int = MAX_TYPES) -> str:
+    """Adds the type to `types` and returns it, or returns OTHER_TYPES if there is no room for another."""
     if event_type not in types and len(types) >= limit:
         return OTHER_TYPES
     types.add(event_type)
     return event_type
 
 
-# Every kilobyte of an item costs a unit. A number takes up to so many bytes beside its name.
-_BYTES_A_UNIT = 1024
-_BYTES_OF_A_NUMBER = 8
-# An expression may have 4 KB.
-_MAX_IN_A_CALL = 200
-# An item with all the types that it has room for takes 24 KB in memory.
-_MAX_KNOWN = 1_000
-# A worker that is told to stop has 8 seconds, for its last requests too.
-_MAX_SECONDS = 4
-# Where DynamoDB does not answer, each try may lose what it would have added.
-_PAUSE_SECONDS = 30
+@dataclass(frozen=True, slots=True)
+class _WriteResult:
+    """The attributes that the item is known to have, the sums that must be tried again, and if DynamoDB responds."""
 
-_log = structlog.get_logger()
+    attributes: frozenset[str] | None
+    unwritten: CountSums
+    is_available: bool = True
 
 
-class Counting:
+class EventCounter:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pending = PendingCounts()
         self._flushing = threading.Lock()
         self._paused_until = 0.0
-        # Which counts the items have that were written to lately.
-        self._known: LRUCache[Place, frozenset[str]] = LRUCache(_MAX_KNOWN)
+        # Attributes of the items that were written lately.
+        self._attributes: LRUCache[CounterPeriod, frozenset[str]] = LRUCache(_MAX_CACHED_ITEMS)
 
-    def came(self, items: Iterable[Item]) -> None:
-        """New events, and new copies of them."""
-        # What came together is mostly alike, and to add up sizes takes less than to count each by itself.
+    def count_received(self, items: Iterable[Item]) -> None:
+        """Counts new events, and new copies of them."""
+        # Items of a batch are mostly alike: adding up their sizes is cheaper than counting each by itself.
         sizes: defaultdict[tuple[str, str, str | None, str, bool], list[str]] = defaultdict(list)
         for item in items:
-            waits = is_waiting(item["gsi1sk"]["S"])
-            alike = item["tenant_id"]["S"], inbox_of(item), event_type_of(item), item["timestamp"]["N"], waits
-            sizes[alike].append(item["payload_bytes"]["N"])
-        for (tenant_id, inbox, event_type, timestamp, waits), its_sizes in sizes.items():
-            at_ms, number_of = int(timestamp), len(its_sizes)
-            counts = Counts(received=number_of, bytes=sum(map(int, its_sizes)))
-            self._pending.add(tenant_id, inbox, event_type, at_ms, counts, number_of)
-            if waits:
-                self._pending.add_to_day(tenant_id, inbox, UNDELIVERED_COUNT, at_ms, number_of)
+            is_undelivered = is_undelivered_key(item["gsi1sk"]["S"])
+            group = item["tenant_id"]["S"], inbox_of(item), event_type_of(item), item["timestamp"]["N"], is_undelivered
+            sizes[group].append(item["payload_bytes"]["N"])
+        for (tenant_id, inbox, event_type, timestamp, is_undelivered), group_sizes in sizes.items():
+            at_ms, events = int(timestamp), len(group_sizes)
+            counts = Counts(received=events, bytes=sum(map(int, group_sizes)))
+            self._pending.add((tenant_id, inbox), event_type, at_ms, counts, events)
+            if is_undelivered:
+                self._pending.add_undelivered((tenant_id, inbox), at_ms, events)
 
-    def changed(self, seen: Entry, state: State, item: Item, now_ms: int) -> None:
-        """The item has been brought from one state into the other."""
-        tenant_id, inbox = item["tenant_id"]["S"], inbox_of(item)
-        counts = what_happened(seen, state)
+    def count_update(self, update: EventUpdate, item: Item, now_ms: int) -> None:
+        inbox_key = item["tenant_id"]["S"], inbox_of(item)
+        event, counts = update.event, update.counts()
         if counts != NO_COUNTS:
-            self._pending.add(tenant_id, inbox, seen.event_type, now_ms, counts)
-        more = is_waiting(state.status_key) - is_waiting(seen.status_key)
-        if more:
-            # On the day when it came: both are forgotten at the same time.
-            self._pending.add_to_day(tenant_id, inbox, UNDELIVERED_COUNT, timestamp_of(seen.place), more)
+            self._pending.add(inbox_key, event.event_type, now_ms, counts)
+        difference = is_undelivered_key(update.state.status_key) - is_undelivered_key(event.status_key)
+        if difference:
+            self._pending.add_undelivered(inbox_key, timestamp_of(event.order_key), difference)
 
-    def went(self, items: Iterable[Item]) -> None:
-        """Deleted, whatever their states."""
+    def count_deleted(self, items: Iterable[Item]) -> None:
         for item in items:
-            if is_waiting(item["gsi1sk"]["S"]):
-                at_ms = timestamp_of(place_of(item))
-                self._pending.add_to_day(item["tenant_id"]["S"], inbox_of(item), UNDELIVERED_COUNT, at_ms, -1)
+            if is_undelivered_key(item["gsi1sk"]["S"]):
+                inbox_key = item["tenant_id"]["S"], inbox_of(item)
+                self._pending.add_undelivered(inbox_key, timestamp_of(order_key_of(item)), -1)
 
-    def forget(self, tenant_id: str, inbox: str) -> None:
-        """What this process has counted of an inbox that is removed."""
+    def discard(self, tenant_id: str, inbox: str) -> None:
+        """Forgets what this process has counted for an inbox that is deleted."""
         with self._flushing:
-            self._pending.forget(tenant_id, inbox)
-            for place in [place for place in self._known if (place.tenant_id, place.inbox) == (tenant_id, inbox)]:
-                del self._known[place]
+            self._pending.discard((tenant_id, inbox))
+            for period in [
+                period for period in self._attributes if (period.tenant_id, period.inbox) == (tenant_id, inbox)
+            ]:
+                del self._attributes[period]
 
     def flush(self, at_once: bool) -> None:
-        """Writes down what is due, or everything, within some seconds. What cannot be written now waits on."""
+        """Writes what is due, or everything, within some seconds. What cannot be written remains pending."""
         with self._flushing:
             if not at_once and time.monotonic() < self._paused_until:
                 return
-            deadline = time.monotonic() + _MAX_SECONDS
-            waiting = deque(self._pending.take(None if at_once else self._units))
+            deadline = time.monotonic() + _FLUSH_TIMEOUT_SECONDS
+            remaining = deque(self._pending.pop_due(None if at_once else self._price))
             try:
-                while waiting and time.monotonic() < deadline:
-                    group = [waiting.popleft() for _ in range(min(AT_ONCE, len(waiting)))]
+                while remaining and time.monotonic() < deadline:
+                    group = [remaining.popleft() for _ in range(min(MAX_PARALLEL_CALLS, len(remaining)))]
                     if not self._write_group(group):
                         self._paused_until = time.monotonic() + _PAUSE_SECONDS
                         break
             finally:
-                self._pending.put_back(waiting)
+                self._pending.put_back(remaining)
 
-    def _units(self, places: dict[Place, Sums]) -> int:
+    def _price(self, periods: dict[CounterPeriod, CountSums]) -> int:
         units = 0
-        for place, sums in places.items():
-            has = self._known.get(place, frozenset())
-            names = has.union(count_attribute(*count) for count in _within_bounds(sums, has))
-            units += 1 + sum(len(name) + _BYTES_OF_A_NUMBER for name in names) // _BYTES_A_UNIT
+        for period, sums in periods.items():
+            known = self._attributes.get(period, frozenset())
+            names = known.union(count_attribute(*count) for count in _merge_other_types(sums, known))
+            units += 1 + sum(len(name) + _BYTES_PER_NUMBER for name in names) // _BYTES_PER_UNIT
         return units
 
-    def _write_group(self, group: list[tuple[Place, Sums]]) -> bool:
-        """Whether DynamoDB answers."""
-        with_known = [(place, sums, self._known.get(place)) for place, sums in group]
-        outcomes = self._connection.at_once(lambda each: self._write(*each), with_known)
-        for (place, _), outcome in zip(group, outcomes, strict=True):
-            if outcome.has is not None:
-                self._known[place] = outcome.has
-            if outcome.left:
-                self._pending.put_back([(place, outcome.left)])
-        return all(outcome.is_answered for outcome in outcomes)
+    def _write_group(self, group: list[tuple[CounterPeriod, CountSums]]) -> bool:
+        """Returns False if DynamoDB does not respond."""
+        known = [(period, sums, self._attributes.get(period)) for period, sums in group]
+        results = self._connection.map_parallel(lambda each: self._write(*each), known)
+        for (period, _), result in zip(group, results, strict=True):
+            if result.attributes is not None:
+                self._attributes[period] = result.attributes
+            if result.unwritten:
+                self._pending.put_back([(period, result.unwritten)])
+        return all(result.is_available for result in results)
 
-    def _write(self, place: Place, sums: Sums, has: frozenset[str] | None) -> "_Outcome":
-        """`has` is what the item is known to have: it has room for so many types, and only it knows which."""
-        where = {"TableName": self._connection.table(TENANTS), "Key": counter_key(*place)}
-        left, adding = sums, Sums()
+    def _write(self, period: CounterPeriod, sums: CountSums, attributes: frozenset[str] | None) -> _WriteResult:
+        """`attributes` are those that the item is known to have: how many types it has room for depends on them."""
+        item = {"TableName": self._connection.table(TENANTS), "Key": counter_key(*period)}
+        unwritten, adding = sums, CountSums()
         try:
-            if has is None:
-                has = frozenset(self._connection.call_once("get_item", **where).get("Item", ()))
-            left = _within_bounds(sums, has)
-            for some in groups_of(_MAX_IN_A_CALL, list(left.items())):
-                adding = dict(some)
-                # Once: it adds, and would add twice.
-                answer = self._connection.call_once("update_item", **where, **_addition(place, adding))
-                has, left = frozenset(answer["Attributes"]), _without(left, adding)
-        except ERRORS as error:
-            outcome = _Outcome.of(error, has, left, adding)
-            _log.warning("counts not written", waits_on=bool(outcome.left), error=code_of(error))
-            return outcome
-        return _Outcome(has, left)
+            if attributes is None:
+                attributes = frozenset(self._connection.call_once("get_item", **item).get("Item", ()))
+            unwritten = _merge_other_types(sums, attributes)
+            for group in groups_of(_MAX_COUNTS_PER_UPDATE, list(unwritten.items())):
+                adding = dict(group)
+                # Without retries: it adds, and would add twice.
+                response = self._connection.call_once("update_item", **item, **_addition(period, adding))
+                attributes, unwritten = frozenset(response["Attributes"]), _without(unwritten, adding)
+        except AWS_ERRORS as error:
+            is_available = True
+            if is_throttled(error):
+                pass
+            elif not isinstance(translate_error(error), StoreUnavailable):
+                # The item is full: repeating would never help.
+                unwritten = {}
+            else:
+                is_available = False
+                unwritten = _without(unwritten, adding) if may_have_succeeded(error) else unwritten
+            _log.warning("counts not written", will_retry=bool(unwritten), error=error_code(error))
+            return _WriteResult(attributes, unwritten, is_available)
+        return _WriteResult(attributes, unwritten)
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What the item is known to have now, what still waits to be added, and whether DynamoDB answers at all."""
-
-    has: frozenset[str] | None
-    left: Sums
-    is_answered: bool = True
-
-    @classmethod
-    def of(cls, error: Exception, has: frozenset[str] | None, left: Sums, adding: Sums) -> "_Outcome":
-        if is_throttled(error):
-            return cls(has, left)
-        if not isinstance(translate_error(error), StoreUnavailable):
-            # It would never work: the item is full.
-            return cls(has, {})
-        return cls(has, _without(left, adding) if may_have_happened(error) else left, is_answered=False)
-
-
-def _addition(place: Place, sums: Sums) -> dict[str, Any]:
+def _addition(period: CounterPeriod, sums: CountSums) -> dict[str, Any]:
     names = {f"#{position}": count_attribute(*count) for position, count in enumerate(sums)}
-    values = {f":{position}": number(times) for position, times in enumerate(sums.values())}
+    values = {f":{position}": number(value) for position, value in enumerate(sums.values())}
     pairs = ",".join(f"#{position} :{position}" for position in range(len(sums)))
     return {
         "UpdateExpression": f"SET #ttl = :ttl ADD {pairs}",
         "ExpressionAttributeNames": names | {"#ttl": "ttl"},
-        "ExpressionAttributeValues": values | {":ttl": counter_expiry(place.span, place.start_ms)},
+        "ExpressionAttributeValues": values | {":ttl": counter_ttl(period.span, period.start_ms)},
         "ReturnValues": "ALL_NEW",
     }
 
 
-def _within_bounds(sums: Sums, has: frozenset[str]) -> Sums:
-    """With the types that the item has no more room for put together."""
-    types = types_in(has)
-    within: Counter[Count] = Counter()
-    for (name, event_type), times in sums.items():
-        within[Count(name, None if event_type is None else bounded_type(event_type, types))] += times
-    return within
+def _merge_other_types(sums: CountSums, attributes: frozenset[str]) -> CountSums:
+    """Adds up the types that the item has no room for."""
+    types = event_types_in(attributes)
+    merged: Counter[CountName] = Counter()
+    for (name, event_type), value in sums.items():
+        merged[CountName(name, None if event_type is None else limit_event_types(event_type, types))] += value
+    return merged
 
 
-def _without(sums: Sums, others: Sums) -> Sums:
-    return {count: times for count, times in sums.items() if count not in others}
+def _without(sums: CountSums, others: CountSums) -> CountSums:
+    return {count: value for count, value in sums.items() if count not in others}

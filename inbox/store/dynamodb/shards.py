@@ -1,7 +1,7 @@
-"""Over which partitions a tenant's events are spread.
+"""The partitions that a tenant's events are spread over.
 
-One partition of the index takes about 1,000 writes a second. A tenant that sends more gets several: an event's id says
-which of them it goes to, and readers merge all that were ever in use.
+One partition of the index takes about 1,000 writes a second. A tenant that sends more gets several: the event's ID
+determines its partition, and reads merge all partitions that were ever in use.
 """
 
 import threading
@@ -20,31 +20,32 @@ from inbox.store.dynamodb.layout import (
     event_key,
     index_partition,
     number,
-    old_shard,
+    old_shard_suffix,
     partition,
-    shard,
-    shard_of,
+    shard_number,
+    shard_suffix,
     tenant_key,
 )
 
-_CACHED_TENANTS = 10_000
+_MAX_CACHED_TENANTS = 10_000
 _CACHE_SECONDS = 20
-# By then every process has looked again, so nobody writes where somebody does not read yet.
 NOTICE_MS = 60_000
+"""Delay before a new sharding takes effect. By then the caches of all processes have expired, so that no process
+writes to a partition that another does not read yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """New events are spread over `count` shards, from `since_ms` until the next sharding is in force."""
+    """From `since_ms` until the next sharding takes effect, new events are spread over `count` shards."""
 
     count: int
     since_ms: int
-    suffix: Callable[[int], str] = shard
+    suffix: Callable[[int], str] = shard_suffix
 
-    def shard_of(self, event_id: str) -> str:
-        return self.suffix(shard_of(event_id, self.count)) if self.count > 1 else UNSHARDED
+    def shard_for(self, event_id: str) -> str:
+        return self.suffix(shard_number(event_id, self.count)) if self.count > 1 else UNSHARDED
 
-    def all(self) -> list[str]:
+    def shards(self) -> list[str]:
         return [self.suffix(each) for each in range(self.count)] if self.count > 1 else []
 
     def to_attribute(self) -> dict[str, Any]:
@@ -54,52 +55,49 @@ class Sharding:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TenantShards:
     """A tenant's shardings, the latest last."""
 
     tenant_id: str
     shardings: tuple[Sharding, ...] = ()
 
-    def for_new(self, event_id: str, now_ms: int) -> str:
-        """Returns the shard of a new event."""
-        in_force = [sharding for sharding in self.shardings if sharding.since_ms <= now_ms]
-        return in_force[-1].shard_of(event_id) if in_force else UNSHARDED
+    def shard_for_new(self, event_id: str, now_ms: int) -> str:
+        in_effect = [sharding for sharding in self.shardings if sharding.since_ms <= now_ms]
+        return in_effect[-1].shard_for(event_id) if in_effect else UNSHARDED
 
-    def may_hold(self, event_id: str) -> list[str]:
-        """Every partition in which an event of that id can be, the usual one first."""
-        shards = [UNSHARDED, *(sharding.shard_of(event_id) for sharding in self.shardings)]
+    def partitions_of_event(self, event_id: str) -> list[str]:
+        """Returns every partition of the table that may contain the event, the most likely first."""
+        shards = [UNSHARDED, *(sharding.shard_for(event_id) for sharding in self.shardings)]
         return [partition(self.tenant_id, each) for each in dict.fromkeys(shards)]
 
     def keys(self, event_id: str, inbox: str) -> list[dict[str, Any]]:
-        """Every key that the event can have in that inbox."""
-        return [event_key(partition, event_id, inbox) for partition in self.may_hold(event_id)]
+        """Returns every key that the event may have in that inbox."""
+        return [event_key(partition, event_id, inbox) for partition in self.partitions_of_event(event_id)]
 
-    def all(self, inbox: str) -> list[str]:
-        """Every partition of the index that has events of the inbox."""
-        return [index_partition(self.tenant_id, inbox, each) for each in self._shards()]
+    def index_partitions(self, inbox: str) -> list[str]:
+        return [index_partition(self.tenant_id, inbox, each) for each in self._all()]
 
-    def homes(self) -> list[str]:
-        """Every partition of the table that has events of the tenant."""
-        return [partition(self.tenant_id, each) for each in self._shards()]
+    def table_partitions(self) -> list[str]:
+        return [partition(self.tenant_id, each) for each in self._all()]
 
-    def _shards(self) -> list[str]:
-        return list(dict.fromkeys([UNSHARDED, *(each for sharding in self.shardings for each in sharding.all())]))
+    def _all(self) -> list[str]:
+        return list(dict.fromkeys([UNSHARDED, *(each for sharding in self.shardings for each in sharding.shards())]))
 
 
 class Shards:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._mutex = threading.Lock()
-        self._known: TTLCache[Hashable, Spread] = TTLCache(_CACHED_TENANTS, _CACHE_SECONDS)
+        self._cache: TTLCache[Hashable, TenantShards] = TTLCache(_MAX_CACHED_TENANTS, _CACHE_SECONDS)
 
-    @cachedmethod(attrgetter("_known"), lock=attrgetter("_mutex"))
-    def of(self, tenant_id: str) -> Spread:
+    @cachedmethod(attrgetter("_cache"), lock=attrgetter("_mutex"))
+    def get(self, tenant_id: str) -> TenantShards:
         item = self._connection.get(TENANTS, tenant_key(tenant_id)) or {}
-        return Spread(tenant_id, tuple(_sharding(each["M"]) for each in item.get("shards", {}).get("L", [])))
+        return TenantShards(tenant_id, tuple(_to_sharding(each["M"]) for each in item.get("shards", {}).get("L", [])))
 
 
-def _sharding(attributes: Item) -> Sharding:
+def _to_sharding(attributes: Item) -> Sharding:
     since_ms = int(attributes["since"]["N"])
     if "partitions" in attributes:
         return Sharding(int(attributes["partitions"]["N"]), since_ms)
-    return Sharding(int(attributes["count"]["N"]), since_ms, old_shard)
+    return Sharding(int(attributes["count"]["N"]), since_ms, old_shard_suffix)

@@ -1,7 +1,7 @@
-"""Claims whose answer never came.
+"""Claims whose response was lost (timeout, broken connection).
 
-Such a write may have happened. Then its event is marked delivered and no index shows it any more: only who remembers
-the claim can still hand it out.
+The write may still have succeeded. The event is then marked delivered and no index lists it, so the only way to
+deliver it is to remember the claim and look the event up again on the next poll.
 """
 
 import threading
@@ -9,60 +9,54 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from inbox.domain.events import PageSize
-from inbox.store.dynamodb.event_states import Entry
+from inbox.domain.events import InboxKey, PageSize
+from inbox.store.dynamodb.event_states import KnownEvent
 from inbox.store.dynamodb.layout import Item, text
 
-_MAX_REMEMBERED = 10_000
-_WORTH_WAITING_MS = 60_000
+_MAX_CLAIMS = 10_000
+_RETRY_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """Which claims of an event have had no answer."""
+class UnconfirmedClaim:
+    """One event and the claim IDs that may have taken it."""
 
-    entry: Entry
+    event: KnownEvent
     claim_ids: frozenset[str]
-    since_ms: int
+    claimed_at_ms: int
 
-    def is_ours(self, item: Item) -> bool:
-        """It was one of them that took the event."""
+    def succeeded(self, item: Item) -> bool:
+        """Returns True if one of our claims took the event."""
         return item.get("claim_id", {}).get("S") in self.claim_ids
 
-    def is_open(self, item: Item | None) -> bool:
-        """The event is as it was before the claim."""
-        return item is not None and item["gsi1sk"] == text(self.entry.status_key)
-
-    def is_recent(self, now_ms: int) -> bool:
-        return now_ms - self.since_ms < _WORTH_WAITING_MS
+    def may_succeed_later(self, item: Item | None, now_ms: int) -> bool:
+        """Returns True if the event still has the state we saw before claiming, and the write may be on its way."""
+        is_untouched = item is not None and item["gsi1sk"] == text(self.event.status_key)
+        return is_untouched and now_ms - self.claimed_at_ms < _RETRY_MS
 
 
-Whose = tuple[str, str]
-"""A tenant and one of its inboxes."""
-
-
-class Unanswered:
-    """Each doubt is in one pair of hands: taking it takes it out."""
+class UnconfirmedClaims:
+    """Thread-safe, bounded list of unconfirmed claims per inbox."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._doubts: OrderedDict[tuple[Whose, str], Doubt] = OrderedDict()
+        self._claims: OrderedDict[tuple[InboxKey, str], UnconfirmedClaim] = OrderedDict()
 
-    def remember(self, whose: Whose, doubts: Iterable[Doubt]) -> None:
+    def add(self, inbox_key: InboxKey, claims: Iterable[UnconfirmedClaim]) -> None:
         with self._mutex:
-            for doubt in doubts:
-                key = whose, doubt.entry.sort_key
-                earlier = self._doubts[key].claim_ids if key in self._doubts else frozenset()
-                self._doubts[key] = replace(doubt, claim_ids=doubt.claim_ids | earlier)
-            while len(self._doubts) > _MAX_REMEMBERED:
-                self._doubts.popitem(last=False)
+            for claim in claims:
+                key = inbox_key, claim.event.sort_key
+                earlier = self._claims[key].claim_ids if key in self._claims else frozenset()
+                self._claims[key] = replace(claim, claim_ids=claim.claim_ids | earlier)
+            while len(self._claims) > _MAX_CLAIMS:
+                self._claims.popitem(last=False)
 
-    def take(self, whose: Whose, size: PageSize) -> list[Doubt]:
-        """As many as fit on a page, and at least one where there is any."""
-        taken: list[Doubt] = []
+    def pop(self, inbox_key: InboxKey, page_size: PageSize) -> list[UnconfirmedClaim]:
+        """Removes and returns claims, up to one page and at least one if there is any."""
+        popped: list[UnconfirmedClaim] = []
         with self._mutex:
-            for key in [key for key in self._doubts if key[0] == whose][: size.events]:
-                if sum(doubt.entry.payload_bytes for doubt in taken) >= size.payload_bytes:
+            for key in [key for key in self._claims if key[0] == inbox_key][: page_size.events]:
+                if sum(claim.event.payload_bytes for claim in popped) >= page_size.payload_bytes:
                     break
-                taken.append(self._doubts.pop(key))
-        return taken
+                popped.append(self._claims.pop(key))
+        return popped
