@@ -159,7 +159,7 @@ def test_an_email_that_is_anothers_in_the_new_store_stops_the_copy_with_a_word(
     store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [entry()])
-    with pytest.raises(NotAllowed, match=f"The e-mail of {tenant} is another tenant's"):
+    with pytest.raises(NotAllowed, match=f"The e-mail of {tenant} belongs to another tenant"):
         copied(move)
 
 
