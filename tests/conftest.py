@@ -232,5 +232,5 @@ def on_each_engine(request: pytest.FixtureRequest, service: Service) -> Service:
     """A service that is not started yet."""
     if request.param != "sqlite":
         service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
-        assert service.run("init").returncode == 0
+        assert service.invoke("init").returncode == 0
     return service

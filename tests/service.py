@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ import requests
 from click.testing import CliRunner
 
 from inbox.cli import inbox
+from inbox.settings import read_settings
+from inbox.store.factory import open_store
+from inbox.store.interface import Store
 from tests.engines.aws import aws_environment
 
 INBOX = Path(sys.executable).with_name("inbox")
@@ -46,9 +50,18 @@ class Service:
             "INBOX_STORE": f"sqlite:///{self.folder}/inbox.db",
             "INBOX_PORT": str(self.port),
             "INBOX_WORKERS": "2",
-            "INBOX_URL": self.url,
             **self.variables,
         }
+
+    @contextmanager
+    def open_store(self) -> Iterator[Store]:
+        """Opens the service's store in this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in self.variables.items():
+                patch.setenv(name, value)
+            store = open_store(read_settings(self.environment, on_terminal=False))
+        with closing(store):
+            yield store
 
     @property
     def is_on_dynamodb(self) -> bool:

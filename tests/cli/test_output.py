@@ -1,11 +1,11 @@
-"""How the commands print lists."""
+"""Tables."""
 
 import pytest
 
 from inbox.cli.output import print_rows
 
 
-def test_a_cell_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cell_contains_no_control_sequences(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows([{"name": "\x1b[31mred\nnew line", "rest": None}], ("name", "rest"), as_json=False)
     _head, row = capsys.readouterr().out.splitlines()
     assert row == "\ufffd[31mred\ufffdnew line  -"

@@ -1,22 +1,19 @@
-"""inbox tenants … and inbox keys …, as an operator types them."""
+"""inbox tenants and inbox keys."""
 
 import json
-from contextlib import closing
 from typing import Any
 
 import pytest
 
 from authorizer import apikey
 from inbox.services.tenants import TenantService
-from inbox.settings import Settings
-from inbox.store.factory import open_store
 from tests.service import Service
 
 
 def test_tenants_are_created_and_listed(service: Service) -> None:
-    created = service.run("tenants", "create", "acme", "--name", "Acme Corp.", "--email", "ops@acme.example")
+    created = service.invoke("tenants", "create", "acme", "--name", "Acme Corp.", "--email", "ops@acme.example")
     assert (created.returncode, created.stdout) == (0, "acme\n")
-    row = json.loads(service.run("tenants", "list", "--json").stdout)
+    row = json.loads(service.invoke("tenants", "list", "--json").stdout)
     assert row["date_created"].endswith("Z")
     assert row | {"date_created": ""} == {
         "tenant_id": "acme",
@@ -26,22 +23,22 @@ def test_tenants_are_created_and_listed(service: Service) -> None:
         "active": True,
         "date_created": "",
     }
-    table = service.run("tenants", "list").stdout.splitlines()
+    table = service.invoke("tenants", "list").stdout.splitlines()
     assert table[0].split() == ["tenant_id", "organization_name", "email", "status", "active", "date_created"]
     assert table[1].startswith("acme  ")
 
 
-def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
-    service.run("tenants", "create", "acme")
-    created = service.run("keys", "create", "acme", "--name", "zap", "--scope", "inbox:read", "--expires-in", "90d")
+def test_key_is_printed_once_and_never_listed(service: Service) -> None:
+    service.invoke("tenants", "create", "acme")
+    created = service.invoke("keys", "create", "acme", "--name", "zap", "--scope", "inbox:read", "--expires-in", "90d")
     key = created.stdout.removesuffix("\n")
     assert apikey.is_well_formed(key)
 
-    listed = service.run("keys", "list", "acme", "--json").stdout
+    listed = service.invoke("keys", "list", "acme", "--json").stdout
     row = json.loads(listed)
     assert (row["name"], row["scopes"], row["status"]) == ("zap", ["inbox:read"], "active")
     assert row["expires_at"] > row["created_at"]
-    assert key not in listed + service.run("keys", "list", "acme").stdout
+    assert key not in listed + service.invoke("keys", "list", "acme").stdout
     for file in service.folder.iterdir():
         assert key.encode() not in file.read_bytes()
 
@@ -57,40 +54,38 @@ def test_a_key_is_printed_alone_and_never_listed(service: Service) -> None:
         ("system", ["all", "admin"], ["admin", "events:read", "events:write", "inbox:read", "tenant:manage"]),
     ],
 )
-def test_a_key_gets_the_scopes_that_were_asked_for(
-    service: Service, tenant_id: str, options: list[str], scopes: list[str]
-) -> None:
+def test_key_gets_the_requested_scopes(service: Service, tenant_id: str, options: list[str], scopes: list[str]) -> None:
     service.create_key(tenant_id, *[word for scope in options for word in ("--scope", scope)])
-    assert json.loads(service.run("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
+    assert json.loads(service.invoke("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
 
 
-def test_a_revoked_key_is_listed_as_such(on_each_engine: Service) -> None:
+def test_revoked_key_is_listed_as_revoked(on_each_engine: Service) -> None:
     service = on_each_engine
     service.create_key("acme")
-    key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
-    assert service.run("keys", "revoke", key_id).returncode == 0
-    assert json.loads(service.run("keys", "list", "acme", "--json").stdout)["status"] == "revoked"
+    key_id = json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["key_id"]
+    assert service.invoke("keys", "revoke", key_id).returncode == 0
+    assert json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["status"] == "revoked"
 
 
 def tenant(service: Service) -> dict[str, Any]:
-    shown: dict[str, Any] = json.loads(service.run("tenants", "show", "acme").stdout)
+    shown: dict[str, Any] = json.loads(service.invoke("tenants", "show", "acme").stdout)
     return shown
 
 
-def test_a_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Service) -> None:
+def test_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Service) -> None:
     service = on_each_engine
-    service.run("tenants", "create", "acme")
+    service.invoke("tenants", "create", "acme")
     for command, status, active in (
         ("suspend", "SUSPENDED", True),
         ("resume", "REGISTERED", True),
         ("delete", "REGISTERED", False),
         ("restore", "REGISTERED", True),
     ):
-        done = service.run("tenants", command, "acme")
+        done = service.invoke("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")
         shown = tenant(service)
         assert (shown["status"], shown["active"]) == (status, active)
-    trail = [json.loads(line) for line in service.run("tenants", "audit", "acme", "--json").stdout.splitlines()]
+    trail = [json.loads(line) for line in service.invoke("tenants", "audit", "acme", "--json").stdout.splitlines()]
     assert [entry["action"] for entry in trail] == [
         "restored",
         "deleted",
@@ -99,26 +94,26 @@ def test_a_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Serv
         "created",
     ]
     assert {entry["by"] for entry in trail} == {"cli"}
-    table = service.run("tenants", "audit", "acme").stdout
+    table = service.invoke("tenants", "audit", "acme").stdout
     assert "status: REGISTERED → SUSPENDED" in table
     assert "status: - → REGISTERED" in table
 
 
-def test_an_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
-    with closing(open_store(Settings(store=service.environment["INBOX_STORE"]))) as store:
+def test_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
+    with service.open_store() as store:
         TenantService(store.tenants, store.now_ms).create("test", "acme")
     for command, status in (("suspend", "SUSPENDED"), ("resume", "UNVALIDATED"), ("resume", "UNVALIDATED")):
-        done = service.run("tenants", command, "acme")
+        done = service.invoke("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")
         assert f"acme is {status}." in done.stderr
         assert tenant(service)["status"] == status
 
 
-def test_a_tenant_is_updated(on_each_engine: Service) -> None:
+def test_tenant_is_updated(on_each_engine: Service) -> None:
     service = on_each_engine
-    service.run("tenants", "create", "acme", "--name", "Acme")
-    service.run("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
-    service.run("tenants", "update", "acme", "--destination-email", "c@d.example")
+    service.invoke("tenants", "create", "acme", "--name", "Acme")
+    service.invoke("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
+    service.invoke("tenants", "update", "acme", "--destination-email", "c@d.example")
     shown = tenant(service)
     assert (shown["organization_name"], shown["email"], shown["destination_email"], shown["rate_limit"]) == (
         "Acme",
@@ -128,18 +123,18 @@ def test_a_tenant_is_updated(on_each_engine: Service) -> None:
     )
 
 
-def test_a_rotated_key_is_printed_alone_and_both_work(on_each_engine: Service) -> None:
+def test_rotated_key_is_printed_alone_and_both_work(on_each_engine: Service) -> None:
     service = on_each_engine
     old = service.create_key("acme")
-    key_id = json.loads(service.run("keys", "list", "acme", "--json").stdout)["key_id"]
-    rotated = service.run("keys", "rotate", key_id)
+    key_id = json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["key_id"]
+    rotated = service.invoke("keys", "rotate", key_id)
     new = rotated.stdout.removesuffix("\n")
     assert apikey.is_well_formed(new)
     assert new not in rotated.stderr
     service.start()
     for key in (old, new):
-        assert service.run("poll", "--key", key).returncode == 0
-    assert service.run("keys", "rotate", key_id, "--overlap", "0s").returncode == 0
-    rows = [json.loads(line) for line in service.run("keys", "list", "acme", "--json").stdout.splitlines()]
+        assert service.invoke("poll", "--peek", "--key", key).returncode == 0
+    assert service.invoke("keys", "rotate", key_id, "--overlap", "0s").returncode == 0
+    rows = [json.loads(line) for line in service.invoke("keys", "list", "acme", "--json").stdout.splitlines()]
     assert {row["key_id"]: row["status"] for row in rows}[key_id] == "expired"
     assert len(rows) == 3

@@ -1,8 +1,8 @@
-"""What producers and consumers do, in short."""
+"""HTTP calls of a tenant, and `inbox poll` in a process."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import requests
@@ -16,12 +16,18 @@ class Client:
     """Calls a service with one key."""
 
     def __init__(self, service: Service, key: str) -> None:
+        self.service = service
+        self.key = key
         self._url = service.url
         self._headers = bearer(key)
 
     def call(self, method: str, path: str, **content: Any) -> requests.Response:
-        # A connection each, so that the workers take turns.
+        # A connection per request, so that all workers get some.
         return requests.request(method, f"{self._url}{path}", headers=self._headers, timeout=40, **content)
+
+    def numbers(self, status: str) -> list[int]:
+        """Returns the `n` of the events with a status, oldest first."""
+        return [event["payload"]["n"] for event in self.get(f"/events?status={status}&order=oldest")]
 
     def send(self, payload: dict[str, Any]) -> str:
         answer = self.call("POST", "/events", json={"payload": payload})
@@ -41,18 +47,12 @@ class Client:
         return document
 
 
-def following(service: Service, key: str, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    """`inbox poll --follow` in a process of its own."""
-    return polling(service, key, "--follow", *arguments)
-
-
 @contextmanager
-def polling(service: Service, key: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`inbox poll` in a process of its own."""
+def polling(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs `inbox poll` in a process until the end of the block."""
     process = subprocess.Popen(
         [INBOX, "poll", *arguments],
-        env=service.environment | {"INBOX_API_KEY": key},
-        cwd=service.folder,
+        env=client.service.environment | {"INBOX_API_KEY": client.key},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

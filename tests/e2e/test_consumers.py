@@ -6,7 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.consumers import ALL_SCOPES, Client, following
+from tests.e2e.consumers import ALL_SCOPES, Client, polling
 from tests.service import Service
 
 CONSUMERS = 3
@@ -57,12 +57,11 @@ def test_consumers_of_one_inbox_share_its_events(service: Service) -> None:
 
 def test_a_consumer_killed_between_lease_and_acknowledgement_loses_nothing(service: Service) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "1"
-    key = service.create_key("acme")
-    client = Client(service, key)
+    client = Client(service, service.create_key("acme"))
     service.start()
     # More than a pipe holds, so that it hangs with its leases in the middle of printing.
     sent = [client.send({"n": number, "filler": "x" * 200_000}) for number in range(3)]
-    with following(service, key) as consumer:
+    with polling(client, "--follow") as consumer:
         while len(client.get("/events?status=leased")) < len(sent):
             time.sleep(0.05)
         consumer.kill()

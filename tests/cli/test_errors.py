@@ -1,0 +1,169 @@
+"""Errors of commands: the exit status, and one `error: …` on stderr."""
+
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from authorizer import apikey
+from tests.cli.conftest import Tenant
+from tests.service import Service
+
+EVENT_ID = "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["serve", "--port", "http"],
+        ["serve", "--port", "70000"],
+        ["tenants", "create"],
+        ["tenants", "update", "acme"],
+        ["tenants", "update", "acme", "--rate-limit", "-1"],
+        ["keys", "create", "acme", "--scope", "everything"],
+        ["keys", "create", "acme", "--expires-in", "soon"],
+        ["keys", "create", "acme", "--expires-in", "36501d"],
+        ["keys", "create", "acme", "--expires-in", "0s"],
+        ["keys", "rotate", "key_none", "--overlap", "a day"],
+        ["copy"],
+        ["copy", "--from", "sqlite:///inbox.db"],
+        ["copy", "--from", "sqlite:///nothing.db", "--to", "dynamodb://"],
+        ["copy", "--from", "dynamodb://", "--to", "dynamodb://"],
+        ["copy", "--from", "sqlite:///inbox.db", "--to", "sqlite:///other.db"],
+        ["send", "[1]"],
+        ["send", "{not json"],
+        ["poll", "--limit", "501"],
+        ["poll", "--follow", "--limit", "0"],
+        ["poll", "--follow", "--peek"],
+        ["poll", "--key", ""],
+        ["poll", "--key", "ibx_secret\nkey"],
+        ["poll", "--url", ""],
+        ["poll", "--url", "127.0.0.1:8080"],
+        ["poll", "--inbox", "../me"],
+        ["poll", "--inbox", "Crm"],
+        ["replay"],
+        ["replay", "--inbox", "crm"],
+        ["replay", "not-an-id"],
+        ["replay", EVENT_ID, "--all"],
+        ["replay", EVENT_ID, "--since", "0"],
+        ["replay", "--all", "--type", "a"],
+        ["replay", "--all"],
+        ["replay", "--since", "yesterday"],
+        ["replay", "--status", "leased"],
+        ["inboxes", "create"],
+        ["inboxes", "create", "Crm"],
+        ["inboxes", "create", "default"],
+        ["inboxes", "show", ".."],
+        ["inboxes", "disable"],
+        ["inboxes", "disable", "crm"],
+        ["inboxes", "enable", "crm"],
+        ["inboxes", "delete", ""],
+        ["inboxes", "list", "crm"],
+        ["purge", "everything"],
+    ],
+)
+def test_wrong_usage_exits_with_2_and_shows_the_usage(service: Service, arguments: list[str]) -> None:
+    done = service.invoke(*arguments, INBOX_API_KEY="k", INBOX_URL="http://127.0.0.1:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: .+\nUsage: inbox .+\nRun `inbox [a-z ]*--help`.\n", done.stderr, re.DOTALL)
+    assert "secret" not in done.stderr
+    assert list(service.folder.iterdir()) == []
+
+
+def test_service_call_without_a_key_exits_with_2(service: Service) -> None:
+    done = service.invoke("send", "{}")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        2,
+        "error: Missing API key. Set INBOX_API_KEY or use --key.",
+    )
+
+
+def test_group_without_a_command_prints_its_help_and_exits_with_2(service: Service) -> None:
+    done = service.invoke("inboxes")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: inbox inboxes ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tenants", "create", "bad id"],
+        ["tenants", "create", "taken"],
+        ["tenants", "create", "other", "--email", "OPS@taken.example"],
+        ["tenants", "create", "other", "--email", "nobody"],
+        ["tenants", "create", "other", "--name", "x" * 201],
+        ["tenants", "create", "other", "--name", "\x1b[31mred\nnew line"],
+        ["tenants", "create", "other", "--name", ""],
+        ["tenants", "update", "taken", "--email", "nobody"],
+        *[["tenants", verb, "nobody"] for verb in ("show", "suspend", "resume", "delete", "restore", "audit")],
+        ["tenants", "suspend", "system"],
+        ["tenants", "delete", "system"],
+        ["keys", "create", "nobody"],
+        ["keys", "create", "taken", "--scope", "admin"],
+        ["keys", "create", "taken", "--name", "x" * 201],
+        ["keys", "list", "nobody"],
+        ["keys", "revoke", "key_none"],
+        ["keys", "rotate", "key_none"],
+        ["recount", "nobody"],
+        ["serve", "--host", ""],
+        ["poll", "--peek", "--key", "nonsense", "--url", "http://127.0.0.1:1"],
+    ],
+)
+def test_other_errors_exit_with_1_and_print_one_line(service: Service, arguments: list[str]) -> None:
+    service.invoke("tenants", "create", "taken", "--email", "ops@taken.example")
+    done = service.invoke(*arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["serve"], ["init"], ["config"], ["tenants", "list"]])
+@pytest.mark.parametrize(("name", "value"), [("INBOX_PORT", "x"), ("INBOX_SOMETHING", "1")])
+def test_invalid_setting_is_one_line(service: Service, arguments: list[str], name: str, value: str) -> None:
+    done = service.invoke(*arguments, **{name: value})
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert name in done.stderr
+
+
+@pytest.mark.parametrize("name", ["folder", "garbage", "garbage/inbox.db"])
+def test_store_that_cannot_be_opened_is_one_line(service: Service, name: str) -> None:
+    path = service.folder / name
+    (service.folder / "folder").mkdir()
+    (service.folder / "garbage").write_text("This is not a database. " * 100)
+    done = service.invoke("init", INBOX_STORE=f"sqlite:///{path}")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert f" {path} " in done.stderr
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"5", b'{"error": 1}'])
+def test_response_of_another_service_is_an_error(service: Service, body: bytes) -> None:
+    class OtherService(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Prints nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), OtherService) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        done = service.invoke("poll", "--peek", "--key", "k", "--url", f"http://127.0.0.1:{server.server_port}")
+        thread.join()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not a Polling Inbox. Check that the service is running, and its URL" in done.stderr
+
+
+def test_refusals_of_the_service_are_printed(tenant: Tenant) -> None:
+    for arguments, status in (
+        (("poll", "--peek", "--key", apikey.mint()), "401"),
+        (("poll", "--peek", "--inbox", "none"), "404"),
+        (("inboxes", "show", "none"), "404"),
+        (("inboxes", "delete", "none"), "404"),
+    ):
+        refused = tenant.run(*arguments)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+        assert refused.stderr.startswith(f"error: {status} ")
