@@ -57,7 +57,7 @@ class AccessLog:
             poll = environ.get(LONG_POLL)
             if poll is not None and poll.found_nothing:
                 # The server holds the response back.
-                poll.log_answer = log
+                poll.log_response = log
             else:
                 log()
             return start_response(status, headers, exc_info) if exc_info else start_response(status, headers)

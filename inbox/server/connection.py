@@ -1,4 +1,4 @@
-"""A client connection: reads requests, runs the app for one at a time, writes the answers."""
+"""A client connection: reads requests, runs the app for one at a time, writes the responses."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.server.request_bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
 from inbox.server.thread_pool import DaemonThreads
-from inbox.server.wsgi_calls import Answer, call_app, problem_answer
+from inbox.server.wsgi_calls import Response, call_app, problem_response
 from inbox.services.long_polling import LONG_POLL, LONG_POLLS
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ _MAX_BUFFERED_BYTES = 64 * 1024
 # Longer than a load balancer's 60 s, so that the balancer closes first.
 _IDLE_SECONDS = 75.0
 _LINGER_SECONDS = 2.0
-# A client that closes its half of the connection sooner expects an answer. A later one has given up.
+# A client that half-closes sooner than this waits for its response. One that does so later has given up.
 _HALF_CLOSE_SECONDS = 1.0
-# Without a refusal, a client that uses https:// would wait for the deadline.
+# Refused at once: a client that uses https:// would otherwise wait for the deadline.
 _TLS_HANDSHAKE = b"\x16"
 _END_OF_HEAD = b"\r\n\r\n"
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _log = structlog.get_logger()
 
 
-class Serving(NamedTuple):
-    """What the connections of a process share."""
+class ServerContext(NamedTuple):
+    """Shared by all connections of a listener."""
 
     app: "WSGIApplication"
     base_environ: Environ
@@ -53,20 +53,20 @@ class Serving(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """The event loop calls the methods of asyncio.Protocol, which wake the coroutine `_serve`."""
+    """The event loop calls the methods of asyncio.Protocol. They wake the coroutine `_serve`."""
 
     _transport: asyncio.Transport
     _task: asyncio.Task[None]
 
-    def __init__(self, serving: Serving) -> None:
-        self._serving = serving
-        self._connections = serving.connections
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._connections = context.connections
         self._buffer = b""
         self._waiter: asyncio.Future[None] | None = None
         self._received_eof = False
         self._is_gone = False
         self._is_writable = True
-        self._closes_after_answer = False
+        self._closes_after_response = False
         self._poll: LongPoll | None = None
         self._queued_at = inf
         self.state = State.IDLE
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._client_address = transport.get_extra_info("peername")
-        # With 0, `pause_writing` is called as soon as any part of an answer is unsent.
+        # With 0, `pause_writing` is called as soon as any part of a response is unsent.
         self._transport.set_write_buffer_limits(high=0)
         if not self._connections.is_stopping and self._connections.add(self):
             self._task = asyncio.get_running_loop().create_task(self._serve())
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
         self._is_gone = time.monotonic() - self._queued_at > _HALF_CLOSE_SECONDS
         self._end_poll()
         self.wake()
-        # Keeps the connection open for the answer.
+        # Keeps the connection open for the response.
         return True
 
     def pause_writing(self) -> None:
@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
         self._interrupt(Overloaded())
 
     def abort(self) -> None:
-        # The event loop calls `connection_lost` later. A poll must take nothing until then.
+        # The event loop calls `connection_lost` later. Until then, a poll must not claim events.
         self._is_gone = True
         self._end_poll()
         self._transport.abort()
@@ -162,20 +162,20 @@ class Connection(asyncio.Protocol):
 
     async def _serve_request(self) -> bool:
         """Returns False if the connection is to be closed."""
-        answer = await self._next_answer()
-        if answer is None:
+        response = await self._next_response()
+        if response is None:
             return False
-        closes = self._closes_after_answer or self._connections.is_stopping
-        self._send(answer, closes=closes)
-        # Drop our reference, so that the answer is freed as soon as it is sent.
-        del answer
+        closes = self._closes_after_response or self._connections.is_stopping
+        self._send(response, closes=closes)
+        # Drop our reference, so that the response is freed as soon as it is sent.
+        del response
         await self._drain()
         if closes:
             await self._linger()
         return not closes
 
-    async def _next_answer(self) -> Answer | None:
-        """Returns the answer to the next request, or None if there is none."""
+    async def _next_response(self) -> Response | None:
+        """Returns the response to the next request, or None if no request comes."""
         try:
             head = await self._read_head()
             return None if head is None else await self._respond(head)
@@ -235,10 +235,10 @@ class Connection(asyncio.Protocol):
         if end > _MAX_HEAD_BYTES:
             raise InvalidHead("head too large")
         head, self._buffer = self._buffer[:end], self._buffer[end:]
-        return parse_head(head, self._serving.base_environ, self._client_address)
+        return parse_head(head, self._context.base_environ, self._client_address)
 
-    async def _respond(self, head: Head) -> Answer:
-        self._closes_after_answer = not head.keeps_alive
+    async def _respond(self, head: Head) -> Response:
+        self._closes_after_response = not head.keeps_alive
         environ, max_bytes = head.environ, inf
         body = ChunkedBody() if head.is_chunked else SizedBody(head.body_bytes)
         self._buffer = body.feed(self._buffer)
@@ -246,13 +246,13 @@ class Connection(asyncio.Protocol):
         may_be_large = head.is_chunked or head.body_bytes > _SMALL_BODY_BYTES
         if not body.is_complete and (may_be_large or head.expects_continue):
             try:
-                answer = await self._run_app(environ, MissingBody())
+                response = await self._run_app(environ, MissingBody())
             except BodyNeeded as needed:
                 max_bytes = needed.max_bytes
             else:
-                # The client may still send the body, which would be taken for the next request.
-                self._closes_after_answer = True
-                return answer
+                # The client may still send the body, which would be parsed as the next request.
+                self._closes_after_response = True
+                return response
             del environ[STARTED_AT]
             if head.expects_continue and not (body.file.tell() or self._buffer):
                 self._check_connected()
@@ -260,12 +260,12 @@ class Connection(asyncio.Protocol):
         return await self._run_app(environ, await self._read_body(body, max_bytes))
 
     async def _read_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> BytesIO | BrokenBody:
-        """Reads the body, or as much of it as an app needs that reads up to `max_bytes`."""
+        """Reads the body up to `max_bytes`, or a little more."""
         try:
             await self._receive_body(body, max_bytes)
         except (EOFError, TimeoutError):
             self._connections.update(self, State.RUNNING)
-            self._closes_after_answer = True
+            self._closes_after_response = True
             return BrokenBody()
         self._connections.update(self, State.RUNNING, body.file.tell() + len(self._buffer))
         body.file.seek(0)
@@ -281,23 +281,23 @@ class Connection(asyncio.Protocol):
             if body.is_complete:
                 return
             if body.file.tell() >= max_bytes:
-                self._closes_after_answer = True
+                self._closes_after_response = True
                 return
             if body.is_malformed or self._received_eof:
                 raise EOFError
             self._connections.update(self, State.RECEIVING, body.file.tell())
             await self._receive(transfer.deadline)
 
-    async def _run_app(self, environ: Environ, body: BytesIO | MissingBody | BrokenBody) -> Answer:
+    async def _run_app(self, environ: Environ, body: BytesIO | MissingBody | BrokenBody) -> Response:
         environ["wsgi.input"] = body
         environ.setdefault(STARTED_AT, time.perf_counter())
         if len(self._buffer) <= _MAX_BUFFERED_BYTES and not self._received_eof:
-            # Otherwise a client that disconnects would not be noticed.
+            # Without it, the transport does not report a disconnect.
             self._transport.resume_reading()
-        answer = await self._call_app(environ)
+        response = await self._call_app(environ)
         poll: LongPoll | None = environ.get(LONG_POLL)
         if poll is None:
-            return answer
+            return response
         long_polls: LongPolls = environ[LONG_POLLS]
         self._poll = poll
         poll.client_is_gone = self._received_eof or self._is_gone
@@ -307,46 +307,46 @@ class Connection(asyncio.Protocol):
                 if not await long_polls.wait(poll):
                     break
                 self._connections.update(self, State.RUNNING, self.held_bytes)
-                answer = await self._call_app(environ)
+                response = await self._call_app(environ)
         finally:
             self._poll = None
             long_polls.end(poll)
-        return answer
+        return response
 
-    async def _call_app(self, environ: Environ) -> Answer:
-        def call() -> Answer:
-            # The client disconnected while its request was queued. Running it could consume events.
+    async def _call_app(self, environ: Environ) -> Response:
+        def call() -> Response:
+            # The client disconnected while its request was queued: a poll would consume events that no client gets.
             if self._is_gone:
                 raise ConnectionResetError
-            return call_app(self._serving.app, environ)
+            return call_app(self._context.app, environ)
 
         self._queued_at = time.monotonic()
         try:
-            return await self._serving.threads.run(call)
+            return await self._context.threads.run(call)
         finally:
             self._queued_at = inf
 
-    # Answers
+    # Responses
 
-    def _refuse(self, reason: str, problem: Problem = BAD_REQUEST, *headers: tuple[str, str]) -> Answer:
-        """Answers a request without running the app."""
-        self._closes_after_answer = True
+    def _refuse(self, reason: str, problem: Problem = BAD_REQUEST, *headers: tuple[str, str]) -> Response:
+        """Returns the response to a request that the app does not get."""
+        self._closes_after_response = True
         request_id = new_request_id()
         _log.warning("request refused", reason=reason, status=problem.status, request_id=request_id)
-        return problem_answer(problem, request_id, *headers)
+        return problem_response(problem, request_id, *headers)
 
-    def _send(self, answer: Answer, *, closes: bool) -> None:
+    def _send(self, response: Response, *, closes: bool) -> None:
         self._check_connected()
         connection = b"close" if closes else b"keep-alive"
-        head = b"%bDate: %b\r\nConnection: %b\r\n\r\n" % (answer.head, _http_date(int(time.time())), connection)
-        self._transport.writelines((head, answer.body))
+        head = b"%bDate: %b\r\nConnection: %b\r\n\r\n" % (response.head, _http_date(int(time.time())), connection)
+        self._transport.writelines((head, response.body))
 
     async def _drain(self) -> None:
         """Waits until everything is sent. Raises TimeoutError if the client reads too slowly."""
         if self._is_writable:
             return
         transfer, unsent_bytes = Transfer(), self._transport.get_write_buffer_size()
-        # The transport keeps the whole answer until the last byte is sent.
+        # The transport keeps the whole response until the last byte is sent.
         self._connections.update(self, State.SENDING, unsent_bytes)
         while not self._is_writable:
             # Wakes up every second to see how much was sent.
@@ -360,7 +360,7 @@ class Connection(asyncio.Protocol):
                 raise TimeoutError
 
     async def _linger(self) -> None:
-        """Half-closes, and waits for the client. Closing with unread data sends a RST, which can discard the answer."""
+        """Half-closes and waits for the client: closing with unread data sends a RST, which may discard the response."""
         self._connections.update(self, State.IDLE)
         self._check_connected()
         self._transport.write_eof()

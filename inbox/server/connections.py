@@ -28,7 +28,7 @@ class State(Enum):
 
 
 class Transfer:
-    """Tracks the progress of a request or an answer, and computes its deadline."""
+    """Tracks the progress of a request or a response, and computes its deadline."""
 
     def __init__(self) -> None:
         self._started_at = self._progress_at = time.monotonic()
@@ -72,7 +72,7 @@ class Connections:
         self._hold(connection, 0)
 
     def update(self, connection: "Connection", state: State, held_bytes: int = 0) -> None:
-        """Sets the state of a connection, and how many bytes of requests and answers it holds in memory.
+        """Sets the state of a connection, and how many bytes of requests and responses it holds in memory.
 
         If all connections together exceed the limit, cancels the oldest transfers. Raises Overloaded if the
         connection's own transfer is among them, or there are none left.
@@ -94,7 +94,7 @@ class Connections:
             connection.time_out()
 
     def stop(self) -> None:
-        """Closes idle connections. From now on each of the others closes after its answer."""
+        """Closes idle connections. From now on the others close after their next response."""
         self.is_stopping = True
         for connection in list(self._by_state[State.IDLE]):
             connection.wake()
@@ -107,11 +107,11 @@ class Connections:
         return [connection for group in self._by_state.values() for connection in group]
 
     def _oldest(self, *states: State) -> "Connection | None":
-        """Returns the oldest connection in the first of these states in which there is one."""
+        """Returns the oldest connection in the first of these states that has any."""
         return next((connection for state in states for connection in self._by_state[state]), None)
 
     def _move(self, connection: "Connection", state: State) -> None:
-        # It is missing if it was closed to make room.
+        # It is missing if it was closed at the limit.
         self._by_state[connection.state].pop(connection, None)
         connection.state = state
         self._by_state[state][connection] = None

@@ -18,19 +18,19 @@ from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
 from inbox.store.factory import open_store, open_worker_store
 
-# Per worker. Above it, the longest idle connections are closed.
+# Per worker process. Above it, the connections that are idle longest are closed.
 _MAX_CONNECTIONS = 16_384
 
 
 def serve(settings: Settings, when_ready: Callable[[], None] = lambda: None) -> None:
     """Runs the service until it receives a stop signal."""
     _raise_file_limit()
-    # Fails here with one line instead of inside gunicorn.
+    # Before gunicorn, which would print a traceback.
     _try_to_listen(settings)
     with closing(open_store(settings)) as store:
         store.check()
     with create_metrics_folder() as metrics_folder:
-        _Server(settings, metrics_folder, when_ready).run()
+        _GunicornApp(settings, metrics_folder, when_ready).run()
 
 
 def _try_to_listen(settings: Settings) -> None:
@@ -57,7 +57,7 @@ def _max_connections() -> int:
     return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 
 
-class _Server(BaseApplication):  # type: ignore[misc]
+class _GunicornApp(BaseApplication):  # type: ignore[misc]
     def __init__(self, settings: Settings, metrics_folder: Path, when_ready: Callable[[], None]) -> None:
         self._settings = settings
         self._when_ready = when_ready

@@ -48,7 +48,7 @@ def configure_logs(log_format: str) -> None:
 class _Stderr:
     """Writes each line with one system call and without a lock.
 
-    Drops lines that a full pipe does not take: an answer must not wait for its log line.
+    Drops lines if the pipe is full: a response must not wait for its log line.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class _Stderr:
         if self._ends_mid_line:
             line = b"\n" + line
         with suppress(OSError):
-            # A pipe that is nearly full takes a part of a long line.
+            # A pipe that is nearly full accepts a part of a long line.
             self._ends_mid_line = os.write(self._file, line) < len(line)
 
     def flush(self) -> None:
@@ -73,7 +73,7 @@ class _Stderr:
 
 
 def _open_nonblocking(file: int) -> int:
-    """Returns a non-blocking descriptor of the same pipe. Opened anew, because other processes share the given one."""
+    """Returns a non-blocking descriptor of the same pipe. A new one, because other processes share the given one."""
     # Only on Linux, and not for another user's pipe.
     with suppress(OSError):
         if stat.S_ISFIFO(os.fstat(file).st_mode):

@@ -36,8 +36,8 @@ class LongPoll:
         self.client_is_gone = False
         self.missed_arrival = False
         """An event arrived while the app ran the poll, so that run may have missed it."""
-        self.log_answer: Callable[[], object] = lambda: None
-        """Logs and counts the answer that the app gave last."""
+        self.log_response: Callable[[], object] = lambda: None
+        """Logs and counts the app's last response."""
         self.waiter: asyncio.Future[bool] | None = None
 
     def resume(self, *, runs_again: bool) -> bool:
@@ -49,7 +49,7 @@ class LongPoll:
 
 
 class LongPolls:
-    """Belongs to the event loop. Only `claim_or_wait` and `on_arrival` may be called by other threads."""
+    """Used in the event loop. Only `claim_or_wait` and `on_arrival` may be called by other threads."""
 
     def __init__(self, arrivals: Arrivals, is_allowed: Callable[[Access], bool]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -61,7 +61,7 @@ class LongPolls:
         self._inboxes: frozenset[InboxKey] | None = None
         """The keys of `_polls`, None after a change: the watch only compares them if it gets another object."""
         self._tenants_with_events: set[str] = set()
-        """Tenants for which this process stored events since the last look."""
+        """Tenants for which this process stored events since the last check."""
         self._is_stopping = False
         arrivals.listener = self.on_arrival
         self._threads = DaemonThreads("long polls", 2)
@@ -70,24 +70,24 @@ class LongPolls:
     # Called by the app's threads
 
     def claim_or_wait(
-        self, environ: Environ, inbox_key: InboxKey, seconds: float, take: Callable[[], Page], access: Access
+        self, environ: Environ, inbox_key: InboxKey, seconds: float, claim: Callable[[], Page], access: Access
     ) -> Page:
-        """Returns what `take` finds. If it finds nothing, the server delays the answer."""
+        """Returns the events that `claim` returns. Without any, the server holds the response back."""
         poll: LongPoll | None = environ.get(LONG_POLL)
         if poll is None:
             poll = environ[LONG_POLL] = LongPoll(inbox_key, seconds, access)
-            # Before `take`: the loop then registers the poll before it hears of an event that `take` did not see.
+            # Before `claim`: the loop then registers the poll before it learns of an event that `claim` missed.
             self._loop.call_soon_threadsafe(self._register, poll)
         poll.missed_arrival = False
         poll.has_failed = True
-        page = _NOTHING if poll.client_is_gone else take()
+        page = _NOTHING if poll.client_is_gone else claim()
         poll.has_failed = False
         poll.found_nothing = not page.events
         return page
 
     def on_arrival(self, inbox_key: InboxKey) -> None:
         """Called when this process has stored, released or replayed events."""
-        self._loop.call_soon_threadsafe(self._notice, inbox_key)
+        self._loop.call_soon_threadsafe(self._handle_arrival, inbox_key)
 
     # Called by connections
 
@@ -110,16 +110,16 @@ class LongPolls:
         return True
 
     def end(self, poll: LongPoll) -> None:
-        """Called once for each poll, when it is answered or its client is gone."""
+        """Called once for each poll, when its response is final or its client is gone."""
         polls = self._polls[poll.inbox_key]
         del polls[poll]
         if not polls:
             del self._polls[poll.inbox_key]
             self._inboxes = None
         if poll.found_nothing:
-            poll.log_answer()
-        # The inbox may have more events, or the poll was woken and took none. If the store has failed, all polls of the
-        # inbox would fail one after the other: the watch reports the event again.
+            poll.log_response()
+        # The inbox may have more events, or the poll was woken and claimed none. Not if the store has failed: all polls
+        # of the inbox would fail one after the other, and the watch reports the event again.
         if poll.client_is_gone or not (poll.found_nothing or poll.has_failed):
             self._wake(poll.inbox_key)
 
@@ -143,9 +143,9 @@ class LongPolls:
     def _all(self) -> list[LongPoll]:
         return [poll for polls in self._polls.values() for poll in polls]
 
-    def _notice(self, inbox_key: InboxKey) -> None:
+    def _handle_arrival(self, inbox_key: InboxKey) -> None:
         if self._polls:
-            # Named inboxes may have got copies, so the watch checks all inboxes of the tenant.
+            # Named inboxes may have received copies, so the watch checks all inboxes of the tenant.
             self._tenants_with_events.add(inbox_key[0])
             self._wake(inbox_key)
 
@@ -161,7 +161,7 @@ class LongPolls:
         try:
             while True:
                 self._inboxes = inboxes = self._inboxes or frozenset(self._polls)
-                pause_seconds = await self._look(watch, inboxes)
+                pause_seconds = await self._check(watch, inboxes)
                 if inboxes:
                     await asyncio.sleep(pause_seconds)
                 elif not self._polls:
@@ -170,19 +170,19 @@ class LongPolls:
         finally:
             self._threads.run(watch.close)
 
-    async def _look(self, watch: ArrivalWatch, inboxes: frozenset[InboxKey]) -> float:
+    async def _check(self, watch: ArrivalWatch, inboxes: frozenset[InboxKey]) -> float:
         """Returns the seconds to pause."""
         tenant_ids, self._tenants_with_events = self._tenants_with_events, set()
 
-        def look() -> set[InboxKey]:
+        def check() -> set[InboxKey]:
             watch.check_soon(tenant_ids)
             return watch.check(inboxes, self._arrivals.now_ms())
 
         try:
-            for inbox_key in await self._threads.run(look):
+            for inbox_key in await self._threads.run(check):
                 self._wake(inbox_key)
         except Exception as error:
-            # The store may be back at the next look. Meanwhile polls wait for events of this process.
+            # The store may work again at the next check. Until then, only events of this process end waits.
             _log.warning("watching for events failed", error=type(error).__name__)
             return _PAUSE_AFTER_FAILURE_SECONDS
         return watch.interval_seconds

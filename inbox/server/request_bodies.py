@@ -15,7 +15,7 @@ _FORBIDDEN_TRAILERS = frozenset({b"authorization", b"content-length", b"host"})
 class BodyNeeded(BaseException):
     """The app wants to read a body that has not arrived, up to `max_bytes` of it.
 
-    Not an Exception: the app must not turn it into an answer.
+    Not an Exception: the app must not turn it into a response.
     """
 
     def __init__(self, max_bytes: float) -> None:
@@ -33,7 +33,7 @@ class MissingBody:
 
 
 class BrokenBody:
-    """`wsgi.input` of a body that is malformed, cut off or too slow."""
+    """`wsgi.input` if the body is malformed, incomplete or too slow."""
 
     def read(self, _size: int = -1) -> NoReturn:
         raise OSError("The body is incomplete")
@@ -53,7 +53,7 @@ class SizedBody:
         return self.file.tell() == self._size
 
     def feed(self, data: bytes) -> bytes:
-        """Takes what belongs to the body, and returns the rest: the next request."""
+        """Reads the bytes of the body. Returns the rest, which belong to the next request."""
         missing_bytes = self._size - self.file.tell()
         self.file.write(data[:missing_bytes])
         return data[missing_bytes:]
@@ -71,7 +71,7 @@ class ChunkedBody:
         self._parser.feed_data(_CHUNKED_HEAD)
 
     def feed(self, data: bytes) -> bytes:
-        """Takes what belongs to the body, and returns the rest: the next request."""
+        """Reads the bytes of the body. Returns the rest, which belong to the next request."""
         end = 0
         while end < len(data) and not self.is_complete and not self.is_malformed:
             start = end
@@ -79,7 +79,7 @@ class ChunkedBody:
                 end = min(start + self._chunk_bytes_left, len(data))
                 self._chunk_bytes_left -= end - start
             else:
-                # Fed line by line, the parser sees nothing of the next request.
+                # Line by line, so that the parser gets nothing of the next request.
                 end = data.find(b"\n", start) + 1 or len(data)
                 self._line += data[start:end]
                 self._framing_bytes += end - start

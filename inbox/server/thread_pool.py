@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 
 class DaemonThreads:
-    """Unlike ThreadPoolExecutor, does not join its threads at exit: a call of the store may take long."""
+    """Unlike ThreadPoolExecutor, does not wait for its threads at exit: a store call may take long."""
 
     def __init__(self, name: str, count: int) -> None:
         self._loop = asyncio.get_running_loop()
-        # Unbounded, but a connection has only one call under way, and connections are bounded.
+        # Unbounded, but there is one call per connection, and connections are bounded.
         self._calls: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]]] = SimpleQueue()
         for number in range(count):
             Thread(target=self._work, name=f"{name} {number}", daemon=True).start()

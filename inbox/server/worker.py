@@ -13,7 +13,7 @@ import uvloop
 from gunicorn.workers.base import Worker
 
 from inbox.api.services import Services, services_of
-from inbox.server.connection import Connection, Serving
+from inbox.server.connection import Connection, ServerContext
 from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
 from inbox.server.request_heads import base_environ
@@ -22,13 +22,13 @@ from inbox.services.long_polling import LONG_POLLS
 
 _MAX_UNSENT_BYTES = 128 * 1024
 _HEARTBEAT_SECONDS = 1.0
-# A pause after a few connections gives the other processes time to take their share of a burst. Without it, one process
-# accepted all 32 connections of a client in half of the runs.
+# A pause after a few connections leaves the rest of a burst to the other processes. Without it, one process accepted
+# all 32 connections of a client in half of the runs.
 _MAX_ACCEPTED_AT_ONCE = 4
 _SHARING_SECONDS = 0.001
 _ACCEPT_PAUSE_SECONDS = 0.05
 _STOP_CHECK_SECONDS = 0.05
-# gunicorn kills a worker that takes longer than graceful_timeout, so the last flush needs some of it.
+# gunicorn kills a worker that takes longer than graceful_timeout, so the last flush must fit in it.
 _FLUSH_SECONDS = 1.0
 _log = structlog.get_logger()
 
@@ -59,8 +59,8 @@ class InboxWorker(Worker):  # type: ignore[misc]
             with suppress(OSError):
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
             environ = base_environ(listener.getsockname()) | {LONG_POLLS: long_polls}
-            serving = Serving(self.wsgi, environ, threads, connections)
-            acceptors.append(loop.create_task(_accept(listener.sock, partial(Connection, serving))))
+            context = ServerContext(self.wsgi, environ, threads, connections)
+            acceptors.append(loop.create_task(_accept(listener.sock, partial(Connection, context))))
         while self.alive and not stopping.is_set() and self.ppid == os.getppid():
             self.notify()
             connections.check_deadlines()

@@ -1,4 +1,4 @@
-"""One call of the Flask app: from a WSGI environ to the bytes of an answer."""
+"""One call of the Flask app: from a WSGI environ to the bytes of a response."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     head: bytes
     """Ends before the Date and Connection headers."""
     body: bytes
 
 
-def call_app(app: "WSGIApplication", environ: Environ) -> Answer:
-    """Returns the answer, which is a 500 if the app fails. Raises BodyNeeded."""
+def call_app(app: "WSGIApplication", environ: Environ) -> Response:
+    """Returns the app's response, or a 500 if the app fails. Raises BodyNeeded."""
     try:
         return _call(app, environ)
     except BodyNeeded:
@@ -27,20 +27,20 @@ def call_app(app: "WSGIApplication", environ: Environ) -> Answer:
     except BaseException as error:
         request_id = new_request_id()
         log_bug(error, request_id)
-        answer = problem_answer(INTERNAL_ERROR, request_id)
-        return answer._replace(body=b"") if environ["REQUEST_METHOD"] == "HEAD" else answer
+        response = problem_response(INTERNAL_ERROR, request_id)
+        return response._replace(body=b"") if environ["REQUEST_METHOD"] == "HEAD" else response
     finally:
-        # Flask leaves its request here, which refers to the environ in turn.
+        # Flask leaves a reference cycle: its request refers to the environ.
         environ.pop("werkzeug.request", None)
 
 
-def problem_answer(problem: Problem, request_id: str, *headers: tuple[str, str]) -> Answer:
+def problem_response(problem: Problem, request_id: str, *headers: tuple[str, str]) -> Response:
     body = problem_document(problem, problem.meaning, request_id)
     headers = ("Content-Type", CONTENT_TYPE), ("X-Request-Id", request_id), *headers
-    return Answer(_head(f"{problem.status} {problem.title}", [*headers], body), body)
+    return Response(_head(f"{problem.status} {problem.title}", [*headers], body), body)
 
 
-def _call(app: "WSGIApplication", environ: Environ) -> Answer:
+def _call(app: "WSGIApplication", environ: Environ) -> Response:
     status, headers, pieces = "", list[tuple[str, str]](), list[bytes]()
 
     def start_response(given_status: str, given_headers: list[tuple[str, str]], _exc_info: Any = None) -> Any:
@@ -55,9 +55,9 @@ def _call(app: "WSGIApplication", environ: Environ) -> Answer:
         if hasattr(result, "close"):
             result.close()
     if environ["REQUEST_METHOD"] == "HEAD" or status[:3] in ("204", "304"):
-        return Answer(_head(status, headers), b"")
+        return Response(_head(status, headers), b"")
     body = b"".join(pieces)
-    return Answer(_head(status, headers, body), body)
+    return Response(_head(status, headers, body), body)
 
 
 def _head(status: str, headers: list[tuple[str, str]], body: bytes | None = None) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from inbox.server import connection
-from inbox.server.connection import Connection, Serving
+from inbox.server.connection import Connection, ServerContext
 from inbox.server.connections import Connections, State
 from inbox.server.request_heads import base_environ
 from inbox.server.thread_pool import DaemonThreads
@@ -62,7 +62,7 @@ class Server:
 async def serving(app: App) -> AsyncIterator[Server]:
     threads, connections = DaemonThreads("app", 1), Connections(100, 2 * LARGE_BYTES)
     environ = base_environ(("127.0.0.1", 80))
-    new_connection = partial(Connection, Serving(app, environ, threads, connections))
+    new_connection = partial(Connection, ServerContext(app, environ, threads, connections))
     server = await asyncio.get_running_loop().create_server(new_connection, "127.0.0.1", 0)
     async with server:
         yield Server(server.sockets[0].getsockname()[1], threads, connections)

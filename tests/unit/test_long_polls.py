@@ -104,7 +104,7 @@ class Request:
     def run(self, seconds: float) -> None:
         self.runs += 1
         self.service.polls.claim_or_wait(self.environ, self.inbox, seconds, lambda: self.finds, ACCESS)
-        self.poll.log_answer = self.log
+        self.poll.log_response = self.log
 
     def log(self) -> None:
         self.logged += 1

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from inbox.background import BackgroundTask
 from inbox.domain.events import NewEvent, random_event_id
 from inbox.errors import StoreUnavailable
-from inbox.server.gunicorn_config import _Server
+from inbox.server.gunicorn_config import _GunicornApp
 from inbox.services.retention import Retention
 from inbox.settings import Settings
 from inbox.store.interface import EventStore
@@ -79,5 +79,5 @@ def test_worker_purges_and_flushes_once_it_has_loaded_the_app(
     started: list[str] = []
     monkeypatch.setattr(BackgroundTask, "start", lambda background: started.append(background._name))
     monkeypatch.setattr(BackgroundTask, "stop", lambda _background: None)
-    _Server(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), metrics_folder, lambda: None).load()
+    _GunicornApp(Settings(store=f"sqlite:///{tmp_path}/inbox.db"), metrics_folder, lambda: None).load()
     assert started == ["purge", "flush"]

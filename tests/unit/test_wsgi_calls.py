@@ -1,4 +1,4 @@
-"""What becomes of an answer before it is sent."""
+"""The app's failures."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,6 @@ def failing_app(_environ: "WSGIEnvironment", _start_response: "StartResponse") -
 
 @pytest.mark.parametrize(("method", "has_body"), [("GET", True), ("HEAD", False)])
 def test_failure_is_a_500_with_a_body_unless_the_method_is_head(method: str, has_body: bool) -> None:
-    answer = call_app(failing_app, {"REQUEST_METHOD": method})
-    assert answer.head.startswith(b"HTTP/1.1 500 ")
-    assert bool(answer.body) == has_body
+    response = call_app(failing_app, {"REQUEST_METHOD": method})
+    assert response.head.startswith(b"HTTP/1.1 500 ")
+    assert bool(response.body) == has_body
