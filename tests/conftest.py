@@ -21,7 +21,7 @@ from tests.torture import summary
 
 # `make test-all` runs these, `make test` everything else. A single test elsewhere is marked with `@pytest.mark.slow`.
 _SLOW = (
-    "tests/api/test_made_up_bodies.py",
+    "tests/api/test_arbitrary_requests.py",
     "tests/browser/",
     "tests/deploy/test_readme.py",
     "tests/deploy/test_checkov.py",

@@ -23,7 +23,7 @@ from inbox.store.interface import Store
 
 
 @dataclass(frozen=True)
-class Caller:
+class ApiClient:
     """Calls with one tenant's key."""
 
     client: FlaskClient
@@ -49,25 +49,25 @@ class Caller:
         return self.client.delete(path, headers=self.headers)
 
     def send(self, payload: dict[str, Any], **members: Any) -> dict[str, Any]:
-        answer = self.post("/events", json={"payload": payload} | members)
-        assert answer.status_code == 201, answer.text
-        event: dict[str, Any] = answer.get_json()
+        response = self.post("/events", json={"payload": payload} | members)
+        assert response.status_code == 201, response.text
+        event: dict[str, Any] = response.get_json()
         return event
 
     def poll(self, path: str = "/inbox") -> list[dict[str, Any]]:
-        answer = self.get(path)
-        assert answer.status_code == 200, answer.text
-        events: list[dict[str, Any]] = answer.get_json()
+        response = self.get(path)
+        assert response.status_code == 200, response.text
+        events: list[dict[str, Any]] = response.get_json()
         return events
 
     def lease(self, query: str = "") -> list[dict[str, Any]]:
         return self.poll(f"/inbox?mode=lease{query}")
 
     def settle(self, verb: str, receipts: Sequence[str], **members: Any) -> dict[str, Any]:
-        """What /inbox/ack, /inbox/release or /inbox/extend answers."""
-        answer = self.post(f"/inbox/{verb}", json={"receipts": receipts} | members)
-        assert answer.status_code == 200, answer.text
-        document: dict[str, Any] = answer.get_json()
+        """What /inbox/ack, /inbox/release or /inbox/extend responses."""
+        response = self.post(f"/inbox/{verb}", json={"receipts": receipts} | members)
+        assert response.status_code == 200, response.text
+        document: dict[str, Any] = response.get_json()
         return document
 
     def waiting(self) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ def spec(client: FlaskClient) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tenancy:
-    """Makes tenants and callers with keys of theirs."""
+    """Makes tenants and clients with keys of theirs."""
 
     client: FlaskClient
     registry: TenantService
@@ -152,8 +152,8 @@ class Tenancy:
     def register(self, tenant_id: str, name: str | None = None) -> None:
         self.registry.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
 
-    def caller(self, tenant_id: str, *scopes: Scope) -> Caller:
-        return Caller(self.client, self.key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
+    def caller(self, tenant_id: str, *scopes: Scope) -> ApiClient:
+        return ApiClient(self.client, self.key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
 
 
 @pytest.fixture
@@ -162,27 +162,27 @@ def tenancy(client: FlaskClient, registry: TenantService, key_ring: KeyService) 
 
 
 @pytest.fixture
-def acme(tenancy: Tenancy) -> Caller:
+def acme(tenancy: Tenancy) -> ApiClient:
     tenancy.register("acme", "Acme Corp.")
     return tenancy.caller("acme")
 
 
 @pytest.fixture
-def acme_manager(tenancy: Tenancy, acme: Caller) -> Caller:  # noqa: ARG001 - the tenant
+def acme_manager(tenancy: Tenancy, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - the tenant
     return tenancy.caller("acme", Scope.TENANT_MANAGE)
 
 
 @pytest.fixture
-def globex(tenancy: Tenancy) -> Caller:
+def globex(tenancy: Tenancy) -> ApiClient:
     tenancy.register("globex")
     return tenancy.caller("globex")
 
 
 @pytest.fixture
-def admin(tenancy: Tenancy) -> Caller:
+def admin(tenancy: Tenancy) -> ApiClient:
     tenancy.register("system")
     return tenancy.caller("system", Scope.ADMIN)
 
 
-def pointers(answer: TestResponse) -> list[str]:
-    return [fault["pointer"] for fault in answer.get_json()["errors"]]
+def pointers(response: TestResponse) -> list[str]:
+    return [fault["pointer"] for fault in response.get_json()["errors"]]

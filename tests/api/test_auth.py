@@ -11,14 +11,14 @@ from inbox.app import Shared, create_app
 from inbox.services.keys import KeyService
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, now_ms
+from tests.api.conftest import ApiClient, now_ms
 
 
 def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def test_the_key_is_taken_in_each_of_its_places(client: FlaskClient, acme: Caller) -> None:
+def test_the_key_is_taken_in_each_of_its_places(client: FlaskClient, acme: ApiClient) -> None:
     for headers in (
         {"Authorization": f"Bearer {acme.key}"},
         {"Authorization": f"bearer  {acme.key}"},
@@ -34,8 +34,8 @@ def test_the_key_is_taken_in_each_of_its_places(client: FlaskClient, acme: Calle
         assert client.get("/me", headers=headers).status_code == 200, headers
 
 
-def test_a_key_in_the_wrong_place_or_beside_another_one_is_none(client: FlaskClient, acme: Caller) -> None:
-    answers = {}
+def test_a_key_in_the_wrong_place_or_beside_another_one_is_none(client: FlaskClient, acme: ApiClient) -> None:
+    responses = {}
     for headers in (
         {},
         {"Authorization": ""},
@@ -51,14 +51,14 @@ def test_a_key_in_the_wrong_place_or_beside_another_one_is_none(client: FlaskCli
         {"Authorization": f"Bearer {acme.key},Bearer {acme.key}", "X-API-Key": acme.key},
         {"Authorization": f"Bearer\xa0{acme.key}"},
     ):
-        answer = client.get("/me", headers=headers)
-        assert answer.status_code == 401, headers
-        document = {name: value for name, value in answer.get_json().items() if name != "request_id"}
-        answers[(answer.headers["WWW-Authenticate"], answer.content_type, str(document))] = headers
-    assert len(answers) == 1
+        response = client.get("/me", headers=headers)
+        assert response.status_code == 401, headers
+        document = {name: value for name, value in response.get_json().items() if name != "request_id"}
+        responses[(response.headers["WWW-Authenticate"], response.content_type, str(document))] = headers
+    assert len(responses) == 1
 
 
-def test_me_says_who_a_key_is(key_ring: KeyService, acme: Caller) -> None:
+def test_me_says_who_a_key_is(key_ring: KeyService, acme: ApiClient) -> None:
     assert acme.get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "Acme Corp.",
@@ -67,7 +67,7 @@ def test_me_says_who_a_key_is(key_ring: KeyService, acme: Caller) -> None:
     }
 
 
-def test_two_tenants_see_only_their_own_events_on_every_route(acme: Caller, globex: Caller) -> None:
+def test_two_tenants_see_only_their_own_events_on_every_route(acme: ApiClient, globex: ApiClient) -> None:
     ours, theirs = acme.send({"whose": "acme"}), globex.send({"whose": "globex"})
 
     assert acme.get(f"/events/{theirs['id']}").status_code == 404
@@ -79,7 +79,7 @@ def test_two_tenants_see_only_their_own_events_on_every_route(acme: Caller, glob
         assert [event["id"] for event in globex.get(f"/inbox{query}").get_json()] == [theirs["id"]]
 
 
-def test_a_foreign_event_looks_like_none_at_all(acme: Caller, globex: Caller) -> None:
+def test_a_foreign_event_looks_like_none_at_all(acme: ApiClient, globex: ApiClient) -> None:
     foreign = acme.get(f"/events/{globex.send({})['id']}", headers={"X-Request-Id": "x"})
     missing = acme.get("/events/6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", headers={"X-Request-Id": "x"})
     assert (foreign.status_code, foreign.text) == (missing.status_code, missing.text)

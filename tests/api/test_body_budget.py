@@ -11,7 +11,7 @@ from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
 from inbox.app import body_budget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 
 BUDGET = 64 * 1024 * 1024
 
@@ -22,12 +22,12 @@ def budget(app: Flask) -> ByteBudget:
     return budget
 
 
-def is_overloaded(answer: TestResponse) -> bool:
-    named = (answer.status_code, answer.get_json().get("type"), answer.headers.get("Retry-After"))
+def is_overloaded(response: TestResponse) -> bool:
+    named = (response.status_code, response.get_json().get("type"), response.headers.get("Retry-After"))
     return named == (503, "/problems/overloaded", "1")
 
 
-def test_request_beyond_the_budget_gets_503_and_changes_nothing(acme: Caller, budget: ByteBudget) -> None:
+def test_request_beyond_the_budget_gets_503_and_changes_nothing(acme: ApiClient, budget: ByteBudget) -> None:
     budget.reserve(BUDGET - 20)
     for path, body in (("/events", {"text": "x" * 20}), ("/events/batch", [{"text": "x" * 20}])):
         assert is_overloaded(acme.post(path, json=body))
@@ -41,7 +41,7 @@ def test_request_beyond_the_budget_gets_503_and_changes_nothing(acme: Caller, bu
 
 
 def test_body_is_counted_until_it_is_stored(
-    app: Flask, acme: Caller, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
+    app: Flask, acme: ApiClient, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = app.extensions["inbox"].publish.store
     put, body = store.put, json.dumps([{"n": 1}]).encode()
@@ -57,7 +57,7 @@ def test_body_is_counted_until_it_is_stored(
 
 
 def test_budget_is_released_however_a_request_ends(
-    app: Flask, acme: Caller, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
+    app: Flask, acme: ApiClient, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def post(body: bytes, path: str = "/events/batch") -> int:
         return acme.post(path, data=body, content_type="application/json").status_code

@@ -1,9 +1,9 @@
 """DELETE /events/{id}."""
 
-from tests.api.conftest import Caller, pointers
+from tests.api.conftest import ApiClient, pointers
 
 
-def test_an_erased_event_is_gone_everywhere(acme: Caller, acme_manager: Caller) -> None:
+def test_an_erased_event_is_gone_everywhere(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"secret": "x"})["id"]
     kept = acme.send({"n": 2})["id"]
@@ -19,26 +19,26 @@ def test_an_erased_event_is_gone_everywhere(acme: Caller, acme_manager: Caller) 
     assert acme.post(f"/events/{event_id}/replay").status_code == 404
 
 
-def test_erasing_twice_is_a_404(acme: Caller, acme_manager: Caller) -> None:
+def test_erasing_twice_is_a_404(acme: ApiClient, acme_manager: ApiClient) -> None:
     event_id = acme.send({})["id"]
     assert [acme_manager.delete(f"/events/{event_id}").status_code for _ in range(2)] == [204, 404]
 
 
-def test_another_tenants_event_is_a_404_and_stays(acme_manager: Caller, globex: Caller) -> None:
+def test_another_tenants_event_is_a_404_and_stays(acme_manager: ApiClient, globex: ApiClient) -> None:
     event_id = globex.send({})["id"]
     assert acme_manager.delete(f"/events/{event_id}").status_code == 404
     assert globex.get(f"/events/{event_id}").status_code == 200
 
 
-def test_the_idempotency_key_is_free_again(acme: Caller, acme_manager: Caller) -> None:
+def test_the_idempotency_key_is_free_again(acme: ApiClient, acme_manager: ApiClient) -> None:
     first = acme.send({"n": 1}, idempotency_key="k")
     acme_manager.delete(f"/events/{first['id']}")
     acme.send({"n": 2}, idempotency_key="k")
     assert [event["payload"] for event in acme.waiting()] == [{"n": 2}]
 
 
-def test_it_cannot_be_limited_to_one_inbox(acme: Caller, acme_manager: Caller) -> None:
+def test_it_cannot_be_limited_to_one_inbox(acme: ApiClient, acme_manager: ApiClient) -> None:
     event_id = acme.send({})["id"]
-    answer = acme_manager.delete(f"/events/{event_id}?inbox=default")
-    assert (answer.status_code, pointers(answer)) == (422, ["/inbox"])
+    response = acme_manager.delete(f"/events/{event_id}?inbox=default")
+    assert (response.status_code, pointers(response)) == (422, ["/inbox"])
     assert acme.get(f"/events/{event_id}").status_code == 200

@@ -8,49 +8,49 @@ from urllib.parse import quote
 import pytest
 from werkzeug.test import TestResponse
 
-from tests.api.conftest import Caller, Clock, pointers
+from tests.api.conftest import ApiClient, Clock, pointers
 
 
 def numbers(events: list[dict[str, Any]]) -> list[int]:
     return [event["payload"]["n"] for event in events]
 
 
-def fill(caller: Caller, count: int) -> None:
+def fill(caller: ApiClient, count: int) -> None:
     caller.post("/events/batch", json=[{"n": number} for number in range(count)])
 
 
-def next_path(answer: TestResponse) -> str | None:
-    match = re.fullmatch('<(/events[^>]*)>; rel="next"', answer.headers.get("Link", ""))
+def next_path(response: TestResponse) -> str | None:
+    match = re.fullmatch('<(/events[^>]*)>; rel="next"', response.headers.get("Link", ""))
     return match[1] if match else None
 
 
-def walk(caller: Caller, path: str | None) -> list[list[int]]:
+def walk(caller: ApiClient, path: str | None) -> list[list[int]]:
     pages = []
     while path is not None:
-        answer = caller.get(path)
-        assert answer.status_code == 200, answer.text
-        pages.append(numbers(answer.get_json()))
-        path = next_path(answer)
+        response = caller.get(path)
+        assert response.status_code == 200, response.text
+        pages.append(numbers(response.get_json()))
+        path = next_path(response)
     return pages
 
 
-def test_events_in_every_status_are_listed_the_newest_first(acme: Caller) -> None:
+def test_events_in_every_status_are_listed_the_newest_first(acme: ApiClient) -> None:
     fill(acme, 4)
     acme.poll("/inbox?limit=1")
     acme.lease("&limit=1")
-    answer = acme.get("/events")
-    assert [event["status"] for event in answer.get_json()] == ["undelivered", "undelivered", "leased", "delivered"]
-    assert numbers(answer.get_json()) == [3, 2, 1, 0]
-    assert "Link" not in answer.headers
+    response = acme.get("/events")
+    assert [event["status"] for event in response.get_json()] == ["undelivered", "undelivered", "leased", "delivered"]
+    assert numbers(response.get_json()) == [3, 2, 1, 0]
+    assert "Link" not in response.headers
 
 
-def test_the_order_can_be_turned_round(acme: Caller) -> None:
+def test_the_order_can_be_turned_round(acme: ApiClient) -> None:
     fill(acme, 3)
     assert numbers(acme.poll("/events?order=oldest")) == [0, 1, 2]
     assert numbers(acme.poll("/events?order=newest")) == [2, 1, 0]
 
 
-def test_listing_changes_nothing(acme: Caller) -> None:
+def test_listing_changes_nothing(acme: ApiClient) -> None:
     fill(acme, 2)
     assert acme.poll("/events") == acme.poll("/events")
     assert {event["deliveries"] for event in acme.poll("/events")} == {0}
@@ -63,14 +63,14 @@ def test_listing_changes_nothing(acme: Caller) -> None:
 @pytest.mark.parametrize(
     ("status", "expected"), [("undelivered", [2]), ("leased", [1]), ("delivered", [0]), ("dead", [])]
 )
-def test_a_status_is_a_filter(acme: Caller, status: str, expected: list[int]) -> None:
+def test_a_status_is_a_filter(acme: ApiClient, status: str, expected: list[int]) -> None:
     fill(acme, 3)
     acme.poll("/inbox?limit=1")
     acme.lease("&limit=1")
     assert numbers(acme.poll(f"/events?status={status}")) == expected
 
 
-def test_a_type_is_a_filter(acme: Caller) -> None:
+def test_a_type_is_a_filter(acme: ApiClient) -> None:
     for number, event_type in enumerate(["a", "b", None, "a", "a.b"]):
         acme.send({"n": number}, event_type=event_type)
     assert numbers(acme.poll("/events?event_type=a")) == [3, 0]
@@ -78,7 +78,7 @@ def test_a_type_is_a_filter(acme: Caller) -> None:
     assert numbers(acme.poll("/events?event_type=a&status=delivered")) == []
 
 
-def test_times_are_filters_and_count_from_since_and_before_until(acme: Caller, clock: Clock) -> None:
+def test_times_are_filters_and_count_from_since_and_before_until(acme: ApiClient, clock: Clock) -> None:
     stamps = []
     for number in range(3):
         stamps.append(acme.send({"n": number})["timestamp"])
@@ -100,7 +100,7 @@ def test_times_are_filters_and_count_from_since_and_before_until(acme: Caller, c
 
 
 @pytest.mark.parametrize("order", ["oldest", "newest"])
-def test_cursors_lead_through_everything_once(acme: Caller, order: str) -> None:
+def test_cursors_lead_through_everything_once(acme: ApiClient, order: str) -> None:
     fill(acme, 7)
     pages = walk(acme, f"/events?limit=3&order={order}")
     everything = [number for page in pages for number in page]
@@ -108,14 +108,14 @@ def test_cursors_lead_through_everything_once(acme: Caller, order: str) -> None:
     assert [len(page) for page in pages] == [3, 3, 1]
 
 
-def test_events_that_come_meanwhile_move_nothing(acme: Caller) -> None:
+def test_events_that_come_meanwhile_move_nothing(acme: ApiClient) -> None:
     fill(acme, 4)
     first = acme.get("/events?limit=2")
     acme.send({"n": 4})
     assert numbers(acme.poll(str(next_path(first)))) == [1, 0]
 
 
-def test_the_link_keeps_every_parameter(acme: Caller) -> None:
+def test_the_link_keeps_every_parameter(acme: ApiClient) -> None:
     for number in range(3):
         acme.send({"n": number}, event_type="a/b:c")
     query = "limit=1&event_type=a%2Fb%3Ac&since=2020-01-01T00%3A00%3A00%2B01%3A00&status=undelivered&inbox=default"
@@ -125,7 +125,7 @@ def test_the_link_keeps_every_parameter(acme: Caller) -> None:
     assert walk(acme, f"/events?{query}") == [[2], [1], [0]]
 
 
-def test_a_hundred_are_listed_unless_told_otherwise(acme: Caller) -> None:
+def test_a_hundred_are_listed_unless_told_otherwise(acme: ApiClient) -> None:
     fill(acme, 101)
     assert len(acme.poll("/events")) == 100
     assert len(acme.poll("/events?limit=500")) == 101
@@ -135,7 +135,7 @@ def other_than(character: str) -> str:
     return "B" if character == "A" else "A"
 
 
-def test_a_cursor_holds_for_its_own_question_only(acme: Caller, globex: Caller, acme_manager: Caller) -> None:
+def test_a_cursor_holds_for_its_own_question_only(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     for caller in (acme, globex):
         fill(caller, 3)
@@ -157,8 +157,8 @@ def test_a_cursor_holds_for_its_own_question_only(acme: Caller, globex: Caller, 
         (acme, "cursor=%C3%A9"),
         (acme, "cursor=x"),
     ):
-        answer = caller.get(f"/events?limit=1&{query}")
-        assert (answer.status_code, pointers(answer)) == (422, ["/cursor"]), query
+        response = caller.get(f"/events?limit=1&{query}")
+        assert (response.status_code, pointers(response)) == (422, ["/cursor"]), query
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,12 @@ def test_a_cursor_holds_for_its_own_question_only(acme: Caller, globex: Caller, 
         ("limit=1&limit=2", "/limit"),
     ],
 )
-def test_bad_parameters_are_refused(acme: Caller, query: str, pointer: str) -> None:
-    answer = acme.get(f"/events?{query}")
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+def test_bad_parameters_are_refused(acme: ApiClient, query: str, pointer: str) -> None:
+    response = acme.get(f"/events?{query}")
+    assert (response.status_code, pointers(response)) == (422, [pointer])
 
 
-def test_an_unknown_inbox_is_a_404(acme: Caller, globex: Caller, acme_manager: Caller) -> None:
+def test_an_unknown_inbox_is_a_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     for path in ("/events", f"/events/{event_id}"):
@@ -200,6 +200,6 @@ def test_an_unknown_inbox_is_a_404(acme: Caller, globex: Caller, acme_manager: C
     assert acme.get(f"/events/{event_id}?box=crm").status_code == 422
 
 
-def test_another_tenants_events_are_not_listed(acme: Caller, globex: Caller) -> None:
+def test_another_tenants_events_are_not_listed(acme: ApiClient, globex: ApiClient) -> None:
     fill(globex, 2)
     assert acme.poll("/events") == acme.poll("/events?status=undelivered&order=oldest") == []

@@ -8,14 +8,14 @@ from inbox.domain.inboxes import MAX_INBOXES
 from inbox.domain.timestamps import format_timestamp
 from inbox.errors import InboxClosing
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, Clock, pointers
+from tests.api.conftest import ApiClient, Clock, pointers
 
 
-def numbers(caller: Caller, path: str) -> list[int]:
+def numbers(caller: ApiClient, path: str) -> list[int]:
     return [event["payload"]["n"] for event in caller.poll(path)]
 
 
-def test_an_inbox_is_made_shown_and_listed(acme: Caller, acme_manager: Caller) -> None:
+def test_an_inbox_is_made_shown_and_listed(acme: ApiClient, acme_manager: ApiClient) -> None:
     made = acme_manager.put("/inboxes/crm", json={"event_types": ["order.*", "invoice.paid"]})
     document = made.get_json()
     assert (made.status_code, made.headers["Location"]) == (201, "/inboxes/crm")
@@ -31,7 +31,7 @@ def test_an_inbox_is_made_shown_and_listed(acme: Caller, acme_manager: Caller) -
         assert caller.get("/inboxes").get_json() == [everything, document]
 
 
-def test_making_it_again_changes_what_it_takes(acme: Caller, acme_manager: Caller, clock: Clock) -> None:
+def test_making_it_again_changes_what_it_takes(acme: ApiClient, acme_manager: ApiClient, clock: Clock) -> None:
     made = acme_manager.put("/inboxes/crm", json={"event_types": ["a"]}).get_json()
     clock.advance(60)
     changed = acme_manager.put("/inboxes/crm", json={"event_types": ["b"]})
@@ -41,7 +41,7 @@ def test_making_it_again_changes_what_it_takes(acme: Caller, acme_manager: Calle
     assert numbers(acme, "/inbox/crm") == [1]
 
 
-def test_if_none_match_creates_and_never_changes(acme: Caller, acme_manager: Caller) -> None:
+def test_if_none_match_creates_and_never_changes(acme: ApiClient, acme_manager: ApiClient) -> None:
     only_create = {"If-None-Match": "*"}
     made = acme_manager.put("/inboxes/crm", json={"event_types": ["a"]}, headers=only_create)
     assert made.status_code == 201
@@ -54,19 +54,19 @@ def test_if_none_match_creates_and_never_changes(acme: Caller, acme_manager: Cal
     assert acme_manager.put("/inboxes/crm", headers=only_create).status_code == 201
 
 
-def test_default_always_exists_for_if_none_match(acme_manager: Caller) -> None:
+def test_default_always_exists_for_if_none_match(acme_manager: ApiClient) -> None:
     refused = acme_manager.put("/inboxes/default", json={"enabled": False}, headers={"If-None-Match": "*"})
     assert (refused.status_code, acme_manager.get("/inboxes/default").get_json()["enabled"]) == (412, True)
 
 
 @pytest.mark.parametrize("value", ['"tag"', "", "*, *", "crm"])
-def test_if_none_match_takes_nothing_but_a_star(acme: Caller, acme_manager: Caller, value: str) -> None:
+def test_if_none_match_takes_nothing_but_a_star(acme: ApiClient, acme_manager: ApiClient, value: str) -> None:
     refused = acme_manager.put("/inboxes/crm", headers={"If-None-Match": value})
     assert (refused.status_code, pointers(refused)) == (422, ["/If-None-Match"])
     assert acme.get("/inboxes").get_json() == []
 
 
-def test_a_missing_body_means_everything(acme_manager: Caller) -> None:
+def test_a_missing_body_means_everything(acme_manager: ApiClient) -> None:
     bodies: list[dict[str, Any]] = [
         {},
         {"content_type": "application/json"},
@@ -78,7 +78,7 @@ def test_a_missing_body_means_everything(acme_manager: Caller) -> None:
         assert (made.status_code, made.get_json()["event_types"]) == (201, None)
 
 
-def test_each_inbox_gets_its_own_copy_from_its_making_on(acme: Caller, acme_manager: Caller) -> None:
+def test_each_inbox_gets_its_own_copy_from_its_making_on(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme.send({"n": 0})
     acme_manager.put("/inboxes/crm", json={"event_types": ["order.*"]})
     acme_manager.put("/inboxes/log")
@@ -91,7 +91,7 @@ def test_each_inbox_gets_its_own_copy_from_its_making_on(acme: Caller, acme_mana
     assert numbers(acme, "/inbox") == [0, 1, 2, 3, 4]
 
 
-def test_a_copy_has_a_life_of_its_own(acme: Caller, acme_manager: Caller) -> None:
+def test_a_copy_has_a_life_of_its_own(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     (leased,) = acme.poll("/inbox/crm?mode=lease")
@@ -102,7 +102,7 @@ def test_a_copy_has_a_life_of_its_own(acme: Caller, acme_manager: Caller) -> Non
     assert acme.settle("ack", [leased["receipt"]]) == {"acknowledged": [event_id], "lost": []}
 
 
-def test_leases_of_several_inboxes_are_settled_together(acme: Caller, acme_manager: Caller) -> None:
+def test_leases_of_several_inboxes_are_settled_together(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     receipts = [acme.poll(f"{path}?mode=lease")[0]["receipt"] for path in ("/inbox", "/inbox/crm")]
@@ -110,16 +110,16 @@ def test_leases_of_several_inboxes_are_settled_together(acme: Caller, acme_manag
     assert acme.settle("ack", receipts) == {"acknowledged": [event_id, event_id], "lost": []}
 
 
-def test_the_default_inbox_has_a_name_too(acme: Caller, acme_manager: Caller) -> None:
+def test_the_default_inbox_has_a_name_too(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme.send({"n": 1})
     assert numbers(acme, "/inbox/default") == [1]
     assert numbers(acme, "/inbox") == []
     for method, pointer in ((acme_manager.put, "/enabled"), (acme_manager.delete, "/name")):
-        answer = method("/inboxes/default")
-        assert (answer.status_code, pointers(answer)) == (422, [pointer])
+        response = method("/inboxes/default")
+        assert (response.status_code, pointers(response)) == (422, [pointer])
 
 
-def test_default_is_shown_but_not_listed(acme: Caller, acme_manager: Caller, store: Store) -> None:
+def test_default_is_shown_but_not_listed(acme: ApiClient, acme_manager: ApiClient, store: Store) -> None:
     tenant = store.tenants.get("acme")
     assert tenant is not None
     on = {"name": "default", "event_types": None, "created_at": format_timestamp(tenant.created_at_ms), "enabled": True}
@@ -133,7 +133,7 @@ def test_default_is_shown_but_not_listed(acme: Caller, acme_manager: Caller, sto
     assert (again.status_code, again.get_json()) == (200, on)
 
 
-def test_events_sent_while_default_is_off_are_only_in_named_inboxes(acme: Caller, acme_manager: Caller) -> None:
+def test_events_sent_while_default_is_off_are_only_in_named_inboxes(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/orders", json={"event_types": ["order.*"]})
     acme_manager.put("/inboxes/default", json={"enabled": False})
     taken, kept = acme.send({"n": 1}, event_type="order.created"), acme.send({"n": 2})
@@ -153,7 +153,7 @@ def test_events_sent_while_default_is_off_are_only_in_named_inboxes(acme: Caller
     assert numbers(acme, "/inbox") == [2, 4]
 
 
-def test_a_repeated_send_gets_the_answer_of_the_first(acme: Caller, acme_manager: Caller) -> None:
+def test_a_repeated_send_gets_the_answer_of_the_first(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/default", json={"enabled": False})
     body = {"payload": {"n": 1}, "idempotency_key": "k"}
     first = acme.post("/events", json=body)
@@ -164,7 +164,7 @@ def test_a_repeated_send_gets_the_answer_of_the_first(acme: Caller, acme_manager
 
 
 def test_what_came_while_default_was_off_is_neither_undelivered_nor_delivered(
-    acme: Caller, acme_manager: Caller
+    acme: ApiClient, acme_manager: ApiClient
 ) -> None:
     acme.send({"n": 1})
     acme_manager.put("/inboxes/default", json={"enabled": False})
@@ -189,7 +189,7 @@ def test_what_came_while_default_was_off_is_neither_undelivered_nor_delivered(
     ],
 )
 def test_only_default_can_be_turned_off_and_nothing_else_of_it_changed(
-    acme: Caller, acme_manager: Caller, name: str, body: Any, pointer: str
+    acme: ApiClient, acme_manager: ApiClient, name: str, body: Any, pointer: str
 ) -> None:
     refused = acme_manager.put(f"/inboxes/{name}", json=body)
     assert (refused.status_code, pointers(refused)) == (422, [pointer])
@@ -197,13 +197,13 @@ def test_only_default_can_be_turned_off_and_nothing_else_of_it_changed(
     assert acme.get("/inboxes/default").get_json()["enabled"] is True
 
 
-def test_turning_default_off_takes_a_key_that_may_manage(acme: Caller) -> None:
+def test_turning_default_off_takes_a_key_that_may_manage(acme: ApiClient) -> None:
     assert acme.put("/inboxes/default", json={"enabled": False}).status_code == 403
     assert acme.get("/inboxes/default").get_json()["enabled"] is True
 
 
 @pytest.mark.parametrize("name", ["ack", "release", "extend", "0", "a-", "x" * 63])
-def test_any_name_of_the_right_form_can_be_polled(acme: Caller, acme_manager: Caller, name: str) -> None:
+def test_any_name_of_the_right_form_can_be_polled(acme: ApiClient, acme_manager: ApiClient, name: str) -> None:
     assert acme_manager.put(f"/inboxes/{name}").status_code == 201
     acme.send({"n": 1})
     assert numbers(acme, f"/inbox/{name}?mode=peek") == [1]
@@ -216,7 +216,7 @@ def test_any_name_of_the_right_form_can_be_polled(acme: Caller, acme_manager: Ca
 
 
 @pytest.mark.parametrize("name", ["A", "-a", "a_b", "a.b", "x" * 64, "%C3%A9", "a%0A", "%20", "%25"])
-def test_a_name_of_another_form_is_refused_and_never_found(acme: Caller, acme_manager: Caller, name: str) -> None:
+def test_a_name_of_another_form_is_refused_and_never_found(acme: ApiClient, acme_manager: ApiClient, name: str) -> None:
     refused = acme_manager.put(f"/inboxes/{name}")
     assert (refused.status_code, pointers(refused)) == (422, ["/name"])
     assert acme_manager.delete(f"/inboxes/{name}").status_code == 404
@@ -224,7 +224,7 @@ def test_a_name_of_another_form_is_refused_and_never_found(acme: Caller, acme_ma
     assert acme.get(f"/inbox/{name}").status_code == 404
 
 
-def test_an_inbox_that_nobody_made_is_a_404(acme: Caller, globex: Caller, acme_manager: Caller) -> None:
+def test_an_inbox_that_nobody_made_is_a_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     acme.send({"n": 1})
     for path in ("/inbox/none", "/inbox/none?mode=peek", "/inbox/none?mode=lease&wait=20", "/inboxes/none"):
@@ -234,7 +234,7 @@ def test_an_inbox_that_nobody_made_is_a_404(acme: Caller, globex: Caller, acme_m
     assert acme_manager.delete("/inboxes/none").status_code == 404
 
 
-def test_a_removed_inbox_is_gone_with_its_copies(acme: Caller, acme_manager: Caller) -> None:
+def test_a_removed_inbox_is_gone_with_its_copies(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     (leased,) = acme.poll("/inbox/crm?mode=lease")
@@ -251,7 +251,9 @@ def test_a_removed_inbox_is_gone_with_its_copies(acme: Caller, acme_manager: Cal
     assert numbers(acme, "/inbox/crm") == []
 
 
-def test_an_inbox_whose_removal_broke_off_can_be_made_anew(acme: Caller, acme_manager: Caller, store: Store) -> None:
+def test_an_inbox_whose_removal_broke_off_can_be_made_anew(
+    acme: ApiClient, acme_manager: ApiClient, store: Store
+) -> None:
     acme_manager.put("/inboxes/crm")
     acme.post("/events/batch", json=[{"n": number} for number in range(500)])
     acme.send({"n": 500})
@@ -262,7 +264,7 @@ def test_an_inbox_whose_removal_broke_off_can_be_made_anew(acme: Caller, acme_ma
     assert numbers(acme, "/inbox/crm") == []
 
 
-def test_a_removal_that_broke_off_goes_on(acme: Caller, acme_manager: Caller, store: Store) -> None:
+def test_a_removal_that_broke_off_goes_on(acme: ApiClient, acme_manager: ApiClient, store: Store) -> None:
     acme_manager.put("/inboxes/crm")
     acme.send({"n": 1})
     store.inboxes.close("acme", "crm")
@@ -271,17 +273,17 @@ def test_a_removal_that_broke_off_goes_on(acme: Caller, acme_manager: Caller, st
 
 
 def test_an_inbox_that_stays_in_the_way_is_a_503(
-    acme_manager: Caller, store: Store, monkeypatch: pytest.MonkeyPatch
+    acme_manager: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closing(*_: object, **__: object) -> None:
         raise InboxClosing("It is still being removed.")
 
     monkeypatch.setattr(type(store.inboxes), "save", closing)
-    answer = acme_manager.put("/inboxes/crm")
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    response = acme_manager.put("/inboxes/crm")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
 
 
-def test_a_tenant_has_so_many_inboxes_and_no_more(acme_manager: Caller) -> None:
+def test_a_tenant_has_so_many_inboxes_and_no_more(acme_manager: ApiClient) -> None:
     for number in range(MAX_INBOXES):
         assert acme_manager.put(f"/inboxes/i{number}").status_code == 201
     refused = acme_manager.put("/inboxes/one-more")
@@ -309,13 +311,13 @@ def test_a_tenant_has_so_many_inboxes_and_no_more(acme_manager: Caller) -> None:
         (7, ""),
     ],
 )
-def test_a_body_of_another_form_is_refused(acme: Caller, acme_manager: Caller, body: Any, pointer: str) -> None:
-    answer = acme_manager.put("/inboxes/crm", json=body)
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+def test_a_body_of_another_form_is_refused(acme: ApiClient, acme_manager: ApiClient, body: Any, pointer: str) -> None:
+    response = acme_manager.put("/inboxes/crm", json=body)
+    assert (response.status_code, pointers(response)) == (422, [pointer])
     assert acme.get("/inboxes").get_json() == []
 
 
-def test_what_is_not_json_is_refused(acme_manager: Caller) -> None:
+def test_what_is_not_json_is_refused(acme_manager: ApiClient) -> None:
     for options, status in (
         ({"data": b"{"}, 415),
         ({"data": b"{", "content_type": "application/json"}, 400),

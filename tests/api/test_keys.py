@@ -10,26 +10,26 @@ from flask.testing import FlaskClient
 from inbox.domain.keys import MAX_KEYS, Scope
 from inbox.services.keys import KeyService
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, Clock, Tenancy, now_ms, pointers
+from tests.api.conftest import ApiClient, Clock, Tenancy, now_ms, pointers
 
 
 @pytest.fixture
-def manager(tenancy: Tenancy) -> Caller:
+def manager(tenancy: Tenancy) -> ApiClient:
     tenancy.register("acme")
     return tenancy.caller("acme", Scope.TENANT_MANAGE)
 
 
-def made(manager: Caller, **members: Any) -> dict[str, Any]:
-    answer = manager.post("/keys", json=members)
-    assert answer.status_code == 201, answer.text
-    key: dict[str, Any] = answer.get_json()
+def made(manager: ApiClient, **members: Any) -> dict[str, Any]:
+    response = manager.post("/keys", json=members)
+    assert response.status_code == 201, response.text
+    key: dict[str, Any] = response.get_json()
     return key
 
 
-def listed(manager: Caller) -> list[dict[str, Any]]:
-    answer = manager.get("/keys")
-    assert answer.status_code == 200
-    keys: list[dict[str, Any]] = answer.get_json()
+def listed(manager: ApiClient) -> list[dict[str, Any]]:
+    response = manager.get("/keys")
+    assert response.status_code == 200
+    keys: list[dict[str, Any]] = response.get_json()
     return keys
 
 
@@ -37,9 +37,9 @@ def in_seconds(clock: Clock, seconds: int) -> str:
     return datetime.fromtimestamp(clock() / 1000 + seconds, UTC).isoformat()
 
 
-def test_a_key_is_shown_once_and_works(manager: Caller, client: FlaskClient) -> None:
+def test_a_key_is_shown_once_and_works(manager: ApiClient, client: FlaskClient) -> None:
     new = made(manager, name="zapier", scopes=["inbox:read"])
-    assert Caller(client, new["key"]).get("/me").get_json() == {
+    assert ApiClient(client, new["key"]).get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "acme",
         "key_id": new["key_id"],
@@ -50,21 +50,21 @@ def test_a_key_is_shown_once_and_works(manager: Caller, client: FlaskClient) -> 
     assert new["key"] not in manager.get("/keys").text
 
 
-def test_a_key_without_wishes_may_send_and_poll_for_good(manager: Caller) -> None:
+def test_a_key_without_wishes_may_send_and_poll_for_good(manager: ApiClient) -> None:
     new = manager.post("/keys").get_json()
     assert (new["name"], new["scopes"], new["expires_at"]) == ("", ["events:write", "inbox:read"], None)
     assert (new["status"], new["last_used_at"]) == ("active", None)
 
 
-def test_the_hint_is_how_the_key_ends(manager: Caller) -> None:
+def test_the_hint_is_how_the_key_ends(manager: ApiClient) -> None:
     new = made(manager)
     assert new["hint"] == "ibx_…" + new["key"][-4:]
     assert listed(manager)[-1]["hint"] == new["hint"]
 
 
-def test_a_key_works_until_it_expires(manager: Caller, client: FlaskClient, clock: Clock) -> None:
+def test_a_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
     new = made(manager, expires_at=in_seconds(clock, 60))
-    caller = Caller(client, new["key"])
+    caller = ApiClient(client, new["key"])
     assert caller.get("/me").status_code == 200
     clock.advance(61)
     assert caller.get("/me").status_code == 401
@@ -85,42 +85,42 @@ def test_a_key_works_until_it_expires(manager: Caller, client: FlaskClient, cloc
         ({"key": "ibx_of_my_own"}, "/key"),
     ],
 )
-def test_a_bad_wish_is_refused_with_a_pointer(manager: Caller, body: dict[str, Any], pointer: str) -> None:
-    answer = manager.post("/keys", json=body)
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+def test_a_bad_wish_is_refused_with_a_pointer(manager: ApiClient, body: dict[str, Any], pointer: str) -> None:
+    response = manager.post("/keys", json=body)
+    assert (response.status_code, pointers(response)) == (422, [pointer])
     assert len(listed(manager)) == 1
 
 
-def test_a_revoked_key_is_listed_and_refused(manager: Caller, client: FlaskClient) -> None:
+def test_a_revoked_key_is_listed_and_refused(manager: ApiClient, client: FlaskClient) -> None:
     new = made(manager)
     for _ in range(2):
         assert manager.delete(f"/keys/{new['key_id']}").status_code == 204
     assert listed(manager)[-1]["status"] == "revoked"
-    assert Caller(client, new["key"]).get("/me").status_code == 401
+    assert ApiClient(client, new["key"]).get("/me").status_code == 401
 
 
-def test_both_keys_work_while_a_rotation_overlaps(manager: Caller, client: FlaskClient, clock: Clock) -> None:
+def test_both_keys_work_while_a_rotation_overlaps(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
     old = made(manager, name="zapier", scopes=["inbox:read"])
-    answer = manager.post(f"/keys/{old['key_id']}/rotate", json={"overlap_seconds": 60})
-    new = answer.get_json()
+    response = manager.post(f"/keys/{old['key_id']}/rotate", json={"overlap_seconds": 60})
+    new = response.get_json()
 
-    assert answer.status_code == 201
+    assert response.status_code == 201
     assert (new["name"], new["scopes"], new["expires_at"]) == ("zapier", ["inbox:read"], None)
     assert new["key"] != old["key"]
-    callers = [Caller(client, key["key"]) for key in (old, new)]
-    assert [caller.get("/me").status_code for caller in callers] == [200, 200]
+    clients = [ApiClient(client, key["key"]) for key in (old, new)]
+    assert [caller.get("/me").status_code for caller in clients] == [200, 200]
     clock.advance(61)
-    assert [caller.get("/me").status_code for caller in callers] == [401, 200]
+    assert [caller.get("/me").status_code for caller in clients] == [401, 200]
 
 
-def test_without_a_word_a_rotation_overlaps_by_a_day(manager: Caller, clock: Clock) -> None:
+def test_without_a_word_a_rotation_overlaps_by_a_day(manager: ApiClient, clock: Clock) -> None:
     old = made(manager)
     manager.post(f"/keys/{old['key_id']}/rotate")
     ends = next(key["expires_at"] for key in listed(manager) if key["key_id"] == old["key_id"])
     assert abs(datetime.fromisoformat(ends).timestamp() - clock() / 1000 - 86_400) < 60
 
 
-def test_a_rotated_key_has_as_long_a_life_as_the_old_one(manager: Caller, clock: Clock) -> None:
+def test_a_rotated_key_has_as_long_a_life_as_the_old_one(manager: ApiClient, clock: Clock) -> None:
     old = made(manager, expires_at=in_seconds(clock, 1000))
     clock.advance(900)
     new = manager.post(f"/keys/{old['key_id']}/rotate").get_json()
@@ -130,17 +130,17 @@ def test_a_rotated_key_has_as_long_a_life_as_the_old_one(manager: Caller, clock:
     assert next(key["expires_at"] for key in listed(manager) if key["key_id"] == old["key_id"]) == old["expires_at"]
 
 
-def test_a_second_rotation_gives_as_long_a_life_as_the_first(manager: Caller, clock: Clock) -> None:
+def test_a_second_rotation_gives_as_long_a_life_as_the_first(manager: ApiClient, clock: Clock) -> None:
     lasting, ending = made(manager), made(manager, expires_at=in_seconds(clock, 1000))
     for old, life in ((lasting, None), (ending, 1000)):
         for _ in range(2):
-            # As by a client that has lost the first answer, and the key in it.
+            # As by a client that has lost the first response, and the key in it.
             new = manager.post(f"/keys/{old['key_id']}/rotate", json={"overlap_seconds": 60}).get_json()
             ends = new["expires_at"] and datetime.fromisoformat(new["expires_at"]).timestamp() - clock() / 1000
             assert ends == life if life is None else abs(ends - life) < 30
 
 
-def test_a_key_that_ended_with_its_rotation_cannot_be_rotated_again(manager: Caller) -> None:
+def test_a_key_that_ended_with_its_rotation_cannot_be_rotated_again(manager: ApiClient) -> None:
     old = made(manager)
     path = f"/keys/{old['key_id']}/rotate"
     assert manager.post(path, json={"overlap_seconds": 0}).status_code == 201
@@ -148,45 +148,45 @@ def test_a_key_that_ended_with_its_rotation_cannot_be_rotated_again(manager: Cal
 
 
 @pytest.mark.parametrize("overlap", [-1, 2_592_001, 1.5, "60"])
-def test_a_bad_overlap_is_refused(manager: Caller, overlap: Any) -> None:
-    answer = manager.post(f"/keys/{made(manager)['key_id']}/rotate", json={"overlap_seconds": overlap})
-    assert (answer.status_code, pointers(answer)) == (422, ["/overlap_seconds"])
+def test_a_bad_overlap_is_refused(manager: ApiClient, overlap: Any) -> None:
+    response = manager.post(f"/keys/{made(manager)['key_id']}/rotate", json={"overlap_seconds": overlap})
+    assert (response.status_code, pointers(response)) == (422, ["/overlap_seconds"])
     assert len(listed(manager)) == 2
 
 
-def test_a_key_that_no_longer_works_cannot_be_rotated(manager: Caller, clock: Clock) -> None:
+def test_a_key_that_no_longer_works_cannot_be_rotated(manager: ApiClient, clock: Clock) -> None:
     revoked, expired = made(manager), made(manager, expires_at=in_seconds(clock, 1))
     manager.delete(f"/keys/{revoked['key_id']}")
     clock.advance(2)
     for key in (revoked, expired):
-        answer = manager.post(f"/keys/{key['key_id']}/rotate")
-        assert (answer.status_code, answer.get_json()["type"]) == (409, "/problems/not-allowed")
+        response = manager.post(f"/keys/{key['key_id']}/rotate")
+        assert (response.status_code, response.get_json()["type"]) == (409, "/problems/not-allowed")
     assert len(listed(manager)) == 3
 
 
 @pytest.mark.parametrize("path", ["/keys/key_none", "/keys/key_none/rotate"])
-def test_a_key_that_is_not_there_is_not_found(client: FlaskClient, manager: Caller, path: str) -> None:
+def test_a_key_that_is_not_there_is_not_found(client: FlaskClient, manager: ApiClient, path: str) -> None:
     method = "POST" if path.endswith("rotate") else "DELETE"
     assert client.open(path, method=method, headers=manager.headers).status_code == 404
 
 
-def test_who_manages_the_keys_of_system_is_no_admin_by_that(tenancy: Tenancy, admin: Caller) -> None:
+def test_who_manages_the_keys_of_system_is_no_admin_by_that(tenancy: Tenancy, admin: ApiClient) -> None:
     manager = tenancy.caller("system", Scope.TENANT_MANAGE)
     admin_key = tenancy.key_ring.list("system")[0].key_id
 
-    for answer in (
+    for response in (
         manager.post("/keys", json={"scopes": ["admin"]}),
         manager.post(f"/keys/{admin_key}/rotate"),
         manager.delete(f"/keys/{admin_key}"),
     ):
-        assert (answer.status_code, answer.get_json()["type"]) == (403, "/problems/missing-scope")
+        assert (response.status_code, response.get_json()["type"]) == (403, "/problems/missing-scope")
     assert admin.get("/admin/tenants").status_code == 200
     both = tenancy.caller("system", Scope.TENANT_MANAGE, Scope.ADMIN)
     assert both.post("/keys", json={"scopes": ["admin"]}).status_code == 201
 
 
-def test_when_a_key_was_last_used_is_known_to_the_hour(manager: Caller, client: FlaskClient, clock: Clock) -> None:
-    caller = Caller(client, made(manager)["key"])
+def test_when_a_key_was_last_used_is_known_to_the_hour(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
+    caller = ApiClient(client, made(manager)["key"])
 
     def last_used() -> float:
         return datetime.fromisoformat(listed(manager)[-1]["last_used_at"]).timestamp()
@@ -197,16 +197,16 @@ def test_when_a_key_was_last_used_is_known_to_the_hour(manager: Caller, client: 
         clock.advance(1200)
 
 
-def test_there_are_so_many_keys_that_work_and_no_more(manager: Caller, tenancy: Tenancy) -> None:
+def test_there_are_so_many_keys_that_work_and_no_more(manager: ApiClient, tenancy: Tenancy) -> None:
     keys = [tenancy.key_ring.create("acme") for _ in range(MAX_KEYS - 1)]
     for path in ("/keys", f"/keys/{keys[0].metadata.key_id}/rotate"):
-        answer = manager.post(path)
-        assert (answer.status_code, answer.get_json()["type"]) == (409, "/problems/too-many-keys")
+        response = manager.post(path)
+        assert (response.status_code, response.get_json()["type"]) == (409, "/problems/too-many-keys")
     tenancy.key_ring.revoke(keys[0].metadata.key_id)
     assert manager.post("/keys").status_code == 201
 
 
-def test_of_those_that_no_longer_work_the_last_are_remembered(manager: Caller, store: Store) -> None:
+def test_of_those_that_no_longer_work_the_last_are_remembered(manager: ApiClient, store: Store) -> None:
     # Made in one millisecond, they would stand in no order.
     moments = count(now_ms())
     keys = KeyService(store.keys, store.tenants, lambda: next(moments))
@@ -218,7 +218,9 @@ def test_of_those_that_no_longer_work_the_last_are_remembered(manager: Caller, s
 
 
 @pytest.mark.parametrize("call", ["make", "rotate"])
-def test_a_key_that_was_just_revoked_does_not_live_on_in_another(manager: Caller, tenancy: Tenancy, call: str) -> None:
+def test_a_key_that_was_just_revoked_does_not_live_on_in_another(
+    manager: ApiClient, tenancy: Tenancy, call: str
+) -> None:
     (own,) = tenancy.key_ring.list("acme")
     other = tenancy.key_ring.create("acme").metadata.key_id
     assert manager.get("/inboxes").status_code == 200

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from inbox.settings import Settings
-from tests.api.conftest import Caller, Clock, pointers
+from tests.api.conftest import ApiClient, Clock, pointers
 
 VERBS = {"ack": "acknowledged", "release": "released", "extend": "extended"}
 
 
-def fill(caller: Caller, count: int) -> list[str]:
+def fill(caller: ApiClient, count: int) -> list[str]:
     return [caller.send({"n": number})["id"] for number in range(count)]
 
 
@@ -23,11 +23,11 @@ def receipts(events: list[dict[str, Any]]) -> list[str]:
     return [event["receipt"] for event in events]
 
 
-def status(caller: Caller, event_id: str) -> str:
+def status(caller: ApiClient, event_id: str) -> str:
     return str(caller.get(f"/events/{event_id}").get_json()["status"])
 
 
-def test_a_leased_event_says_so_and_brings_a_receipt(acme: Caller) -> None:
+def test_a_leased_event_says_so_and_brings_a_receipt(acme: ApiClient) -> None:
     sent = acme.send({"n": 1}, event_type="t")
     (event,) = acme.lease()
 
@@ -36,24 +36,24 @@ def test_a_leased_event_says_so_and_brings_a_receipt(acme: Caller) -> None:
     assert event == sent | {"status": "leased", "deliveries": 1, "payload": {"n": 1}}
 
 
-def test_the_receipt_stands_wherever_the_event_is_shown(acme: Caller) -> None:
+def test_the_receipt_stands_wherever_the_event_is_shown(acme: ApiClient) -> None:
     fill(acme, 1)
     leased = acme.lease()
     assert acme.get("/events").get_json() == leased
     assert acme.get(f"/events/{leased[0]['id']}").get_json() == leased[0]
 
 
-def test_nobody_else_gets_a_leased_event(acme: Caller) -> None:
+def test_nobody_else_gets_a_leased_event(acme: ApiClient) -> None:
     fill(acme, 2)
     assert len(acme.lease("&limit=1")) == 1
-    answer = acme.get("/inbox?mode=lease")
-    assert (len(answer.get_json()), answer.headers["Inbox-More"]) == (1, "false")
+    response = acme.get("/inbox?mode=lease")
+    assert (len(response.get_json()), response.headers["Inbox-More"]) == (1, "false")
     assert acme.lease() == acme.poll() == acme.waiting() == []
 
 
 @pytest.mark.parametrize(("query", "seconds"), [("", 7), ("&lease_seconds=1", 1), ("&lease_seconds=43200", 43200)])
 def test_a_lease_lasts_as_long_as_it_was_asked_for(
-    settings: Settings, acme: Caller, clock: Clock, query: str, seconds: int
+    settings: Settings, acme: ApiClient, clock: Clock, query: str, seconds: int
 ) -> None:
     assert settings.lease_seconds == 7
     sent = fill(acme, 1)
@@ -70,7 +70,7 @@ def short_leases(settings: Settings) -> Settings:
     return Settings(store=settings.store, lease_seconds=7, max_deliveries=2, max_event_bytes=1000)
 
 
-def test_an_acknowledged_event_is_delivered_for_good(acme: Caller, clock: Clock) -> None:
+def test_an_acknowledged_event_is_delivered_for_good(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 2)
     leased = acme.lease()
     assert acme.settle("ack", receipts(leased)) == {"acknowledged": sent, "lost": []}
@@ -82,7 +82,7 @@ def test_an_acknowledged_event_is_delivered_for_good(acme: Caller, clock: Clock)
     assert not {"receipt", "lease_expires_at"} & set(event)
 
 
-def test_acknowledging_again_changes_nothing(acme: Caller, clock: Clock) -> None:
+def test_acknowledging_again_changes_nothing(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 1)
     leased = receipts(acme.lease())
     first = acme.settle("ack", leased)
@@ -92,7 +92,7 @@ def test_acknowledging_again_changes_nothing(acme: Caller, clock: Clock) -> None
     assert acme.get(f"/events/{sent[0]}").get_json() == event
 
 
-def test_what_is_not_acknowledged_in_time_comes_again_at_its_old_place(acme: Caller, clock: Clock) -> None:
+def test_what_is_not_acknowledged_in_time_comes_again_at_its_old_place(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 2)
     late = receipts(acme.lease("&limit=1"))
     clock.advance(8)
@@ -106,7 +106,7 @@ def test_what_is_not_acknowledged_in_time_comes_again_at_its_old_place(acme: Cal
     assert acme.settle("ack", receipts(again)) == {"acknowledged": sent, "lost": []}
 
 
-def test_a_released_event_is_there_at_once(acme: Caller) -> None:
+def test_a_released_event_is_there_at_once(acme: ApiClient) -> None:
     sent = fill(acme, 2)
     leased = receipts(acme.lease())
     assert acme.settle("release", leased[:1]) == {"released": sent[:1], "lost": []}
@@ -114,7 +114,7 @@ def test_a_released_event_is_there_at_once(acme: Caller) -> None:
     assert acme.settle("ack", leased[:1]) == {"acknowledged": [], "lost": leased[:1]}
 
 
-def test_a_released_event_waits_out_its_delay(acme: Caller, clock: Clock) -> None:
+def test_a_released_event_waits_out_its_delay(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 1)
     acme.settle("release", receipts(acme.lease()), delay_seconds=30)
     assert (acme.waiting(), acme.lease(), status(acme, sent[0])) == ([], [], "undelivered")
@@ -123,7 +123,7 @@ def test_a_released_event_waits_out_its_delay(acme: Caller, clock: Clock) -> Non
 
 
 @pytest.mark.parametrize(("members", "seconds"), [({}, 7), ({"lease_seconds": 60}, 60)])
-def test_an_extended_lease_lasts_longer(acme: Caller, clock: Clock, members: dict[str, int], seconds: int) -> None:
+def test_an_extended_lease_lasts_longer(acme: ApiClient, clock: Clock, members: dict[str, int], seconds: int) -> None:
     sent = fill(acme, 1)
     leased = acme.lease()
     clock.advance(5)
@@ -135,7 +135,7 @@ def test_an_extended_lease_lasts_longer(acme: Caller, clock: Clock, members: dic
     assert acme.settle("ack", receipts(leased)) == {"acknowledged": sent, "lost": []}
 
 
-def test_an_event_that_lost_too_many_leases_is_dead(acme: Caller, clock: Clock) -> None:
+def test_an_event_that_lost_too_many_leases_is_dead(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 1)
     for _ in range(2):
         assert ids(acme.lease()) == sent
@@ -144,14 +144,14 @@ def test_an_event_that_lost_too_many_leases_is_dead(acme: Caller, clock: Clock) 
     assert ids(acme.get("/events?status=dead").get_json()) == sent
 
 
-def test_a_release_is_no_lost_lease(acme: Caller) -> None:
+def test_a_release_is_no_lost_lease(acme: ApiClient) -> None:
     sent = fill(acme, 1)
     for _ in range(5):
         assert acme.settle("release", receipts(acme.lease())) == {"released": sent, "lost": []}
     assert ids(acme.lease()) == sent
 
 
-def test_failed_release_counts_as_a_lost_lease(acme: Caller, clock: Clock) -> None:
+def test_failed_release_counts_as_a_lost_lease(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 2)
     for time in range(2):
         failing = receipts(acme.lease("&limit=1"))
@@ -170,25 +170,25 @@ def test_failed_release_counts_as_a_lost_lease(acme: Caller, clock: Clock) -> No
 
 
 @pytest.mark.parametrize("bad", [1, 0, "true", "yes", None, [], {}])
-def test_failed_is_a_boolean(acme: Caller, bad: Any) -> None:
+def test_failed_is_a_boolean(acme: ApiClient, bad: Any) -> None:
     fill(acme, 1)
     leased = receipts(acme.lease())
     for verb, good in (("release", bad), ("ack", True), ("extend", True)):
-        answer = acme.post(f"/inbox/{verb}", json={"receipts": leased, "failed": good})
-        assert (answer.status_code, pointers(answer)) == (422, ["/failed"])
+        response = acme.post(f"/inbox/{verb}", json={"receipts": leased, "failed": good})
+        assert (response.status_code, pointers(response)) == (422, ["/failed"])
     assert acme.settle("ack", leased)["lost"] == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_receipts_are_answered_once_each_and_in_their_order(acme: Caller, verb: str) -> None:
+def test_receipts_are_answered_once_each_and_in_their_order(acme: ApiClient, verb: str) -> None:
     sent = fill(acme, 3)
     one, two, three = receipts(acme.lease())
-    answer = acme.settle(verb, [three, "zzz", one, three, "aaa", two, one, "zzz"])
-    assert answer == {VERBS[verb]: [sent[2], sent[0], sent[1]], "lost": ["zzz", "aaa"]}
+    response = acme.settle(verb, [three, "zzz", one, three, "aaa", two, one, "zzz"])
+    assert response == {VERBS[verb]: [sent[2], sent[0], sent[1]], "lost": ["zzz", "aaa"]}
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_receipt_that_stands_for_nothing_is_lost_and_no_error(acme: Caller, globex: Caller, verb: str) -> None:
+def test_a_receipt_that_stands_for_nothing_is_lost_and_no_error(acme: ApiClient, globex: ApiClient, verb: str) -> None:
     fill(acme, 1)
     (mine,) = receipts(acme.lease())
     nothing = ["", "x", "é", "=" * 300, mine + "=", mine[:-1], mine.lower(), f" {mine}", mine + "A"]
@@ -197,14 +197,14 @@ def test_a_receipt_that_stands_for_nothing_is_lost_and_no_error(acme: Caller, gl
     assert acme.settle(verb, [mine])["lost"] == []
 
 
-def test_500_receipts_fit_however_small_an_event_has_to_be(acme: Caller) -> None:
+def test_500_receipts_fit_however_small_an_event_has_to_be(acme: ApiClient) -> None:
     acme.post("/events/batch", json=[{"n": number} for number in range(500)])
     leased = receipts(acme.lease("&limit=500"))
     assert len(acme.settle("ack", leased)["acknowledged"]) == 500
     longest = [f"{number:0300}" for number in range(500)]
     assert acme.settle("ack", longest)["lost"] == longest
-    answer = acme.post("/inbox/ack", data=b'{"receipts": ["x"]}' + b" " * 262_144, content_type="application/json")
-    assert answer.status_code == 413
+    response = acme.post("/inbox/ack", data=b'{"receipts": ["x"]}' + b" " * 262_144, content_type="application/json")
+    assert response.status_code == 413
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -225,9 +225,9 @@ def test_500_receipts_fit_however_small_an_event_has_to_be(acme: Caller) -> None
         (7, ""),
     ],
 )
-def test_bodies_of_another_form_are_refused(acme: Caller, verb: str, body: Any, pointer: str) -> None:
-    answer = acme.post(f"/inbox/{verb}", json=body)
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+def test_bodies_of_another_form_are_refused(acme: ApiClient, verb: str, body: Any, pointer: str) -> None:
+    response = acme.post(f"/inbox/{verb}", json=body)
+    assert (response.status_code, pointers(response)) == (422, [pointer])
 
 
 @pytest.mark.parametrize(
@@ -241,17 +241,17 @@ def test_bodies_of_another_form_are_refused(acme: Caller, verb: str, body: Any, 
         ("extend", "lease_seconds", [0, -1, 43201, 1.5, 1.0, "5", True, None, [1], 10**30]),
     ],
 )
-def test_seconds_are_whole_numbers_within_their_limits(acme: Caller, verb: str, member: str, bad: list[Any]) -> None:
+def test_seconds_are_whole_numbers_within_their_limits(acme: ApiClient, verb: str, member: str, bad: list[Any]) -> None:
     fill(acme, 1)
     leased = receipts(acme.lease())
     for seconds in bad:
-        answer = acme.post(f"/inbox/{verb}", json={"receipts": leased, member: seconds})
-        assert (answer.status_code, pointers(answer)) == (422, [f"/{member}"]), seconds
+        response = acme.post(f"/inbox/{verb}", json={"receipts": leased, member: seconds})
+        assert (response.status_code, pointers(response)) == (422, [f"/{member}"]), seconds
     assert acme.settle("ack", leased)["lost"] == []
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_is_not_json_is_refused(acme: Caller, verb: str) -> None:
+def test_what_is_not_json_is_refused(acme: ApiClient, verb: str) -> None:
     assert acme.post(f"/inbox/{verb}", data=b"{", content_type="application/json").status_code == 400
     assert acme.post(f"/inbox/{verb}", data=b'{"receipts": ["x"]}').status_code == 415
     assert acme.post(f"/inbox/{verb}").status_code == 415
@@ -262,8 +262,8 @@ def test_what_is_not_json_is_refused(acme: Caller, verb: str) -> None:
     "query",
     ["mode=lease&lease_seconds=0", "mode=lease&lease_seconds=43201", "lease_seconds=60", "mode=peek&lease_seconds=60"],
 )
-def test_a_bad_lease_is_refused_before_any_event_is_touched(acme: Caller, query: str) -> None:
+def test_a_bad_lease_is_refused_before_any_event_is_touched(acme: ApiClient, query: str) -> None:
     fill(acme, 1)
-    answer = acme.get(f"/inbox?{query}")
-    assert (answer.status_code, pointers(answer)) == (422, ["/lease_seconds"])
+    response = acme.get(f"/inbox?{query}")
+    assert (response.status_code, pointers(response)) == (422, ["/lease_seconds"])
     assert acme.waiting()[0]["deliveries"] == 0

@@ -15,7 +15,7 @@ from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 from tests.api.test_wait import Time, time
 from tests.exposition import Exposition
 
@@ -28,21 +28,21 @@ def metrics(client: FlaskClient) -> Any:
 
 
 def test_it_is_prometheus_text_for_anybody_and_for_now(client: FlaskClient) -> None:
-    answer = client.get("/metrics")
-    assert (answer.status_code, answer.content_type) == (200, CONTENT_TYPE_PLAIN_0_0_4)
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert Exposition(answer.text).value("inbox_build_info", version=__version__, engine="sqlite") == 1
+    response = client.get("/metrics")
+    assert (response.status_code, response.content_type) == (200, CONTENT_TYPE_PLAIN_0_0_4)
+    assert response.headers["Cache-Control"] == "no-store"
+    assert Exposition(response.text).value("inbox_build_info", version=__version__, engine="sqlite") == 1
 
 
 def test_it_counts_against_no_limit(settings: Settings, store: Store) -> None:
     client = create_app(replace(settings, rate_limit=1, auth_failure_limit=1), store, Shared()).test_client()
     for _ in range(5):
-        answer = client.get("/metrics")
-        assert answer.status_code == 200
-        assert "RateLimit" not in answer.headers
+        response = client.get("/metrics")
+        assert response.status_code == 200
+        assert "RateLimit" not in response.headers
 
 
-def test_requests_are_counted_by_their_rule_method_and_status(acme: Caller, metrics: Any) -> None:
+def test_requests_are_counted_by_their_rule_method_and_status(acme: ApiClient, metrics: Any) -> None:
     event = acme.send({"n": 1})
     for path in (f"/events/{event['id']}", "/events/00000000-0000-4000-8000-000000000000", "/inbox?limit=0"):
         acme.get(path)
@@ -56,7 +56,7 @@ def test_requests_are_counted_by_their_rule_method_and_status(acme: Caller, metr
     assert 0 < shown.value("inbox_request_duration_seconds_sum", route=rule, method="GET") < 60
 
 
-def test_nothing_that_a_client_chooses_makes_a_series(acme: Caller, client: FlaskClient, metrics: Any) -> None:
+def test_nothing_that_a_client_chooses_makes_a_series(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
     def choose(text: str) -> None:
         client.get(f"/nowhere-{text}", headers={"X-Request-Id": text})
         client.open("/inbox", method=f"BREW{text}")
@@ -75,7 +75,7 @@ def test_nothing_that_a_client_chooses_makes_a_series(acme: Caller, client: Flas
     assert shown.label_values == before.label_values
 
 
-def test_it_tells_nothing_of_tenants_keys_events_or_paths(acme: Caller, client: FlaskClient) -> None:
+def test_it_tells_nothing_of_tenants_keys_events_or_paths(acme: ApiClient, client: FlaskClient) -> None:
     event = acme.send({"secret": "my-payload"}, event_type="my.type", idempotency_key="my-idempotency-key")
     acme.get(f"/events/{event['id']}")
     acme.get(f"/my-path/{acme.key}?my-query")
@@ -84,7 +84,7 @@ def test_it_tells_nothing_of_tenants_keys_events_or_paths(acme: Caller, client: 
         assert private not in text
 
 
-def test_a_poll_that_may_wait_is_no_slow_request(acme: Caller, time: Time, metrics: Any) -> None:
+def test_a_poll_that_may_wait_is_no_slow_request(acme: ApiClient, time: Time, metrics: Any) -> None:
     acme.get("/inbox?wait=20")
     acme.get("/inbox")
     shown = metrics()
@@ -94,7 +94,7 @@ def test_a_poll_that_may_wait_is_no_slow_request(acme: Caller, time: Time, metri
     assert shown.value("inbox_requests_total", route="/inbox", method="GET", status="200") == 2
 
 
-def test_polls_are_seen_while_they_wait(acme: Caller, time: Time, metrics: Any) -> None:
+def test_polls_are_seen_while_they_wait(acme: ApiClient, time: Time, metrics: Any) -> None:
     seen = []
     time.meanwhile = lambda: seen.append(metrics().value("inbox_waiting_polls"))
     acme.get("/inbox?wait=1")
@@ -103,17 +103,17 @@ def test_polls_are_seen_while_they_wait(acme: Caller, time: Time, metrics: Any) 
 
 
 def test_a_wait_that_fails_is_no_wait_any_more(
-    acme: Caller, store: Store, time: Time, metrics: Any, monkeypatch: pytest.MonkeyPatch
+    acme: ApiClient, store: Store, time: Time, metrics: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise StoreUnavailable("It does not answer.")
+        raise StoreUnavailable("It does not response.")
 
     time.meanwhile = lambda: monkeypatch.setattr(type(store.events), "claim", fail)
     assert acme.get("/inbox?wait=1").status_code == 503
     assert metrics().value("inbox_waiting_polls") == 0
 
 
-def test_events_are_counted_in_and_out(acme: Caller, metrics: Any) -> None:
+def test_events_are_counted_in_and_out(acme: ApiClient, metrics: Any) -> None:
     body = {"payload": {}, "idempotency_key": "k"}
     acme.post("/events", json=body)
     acme.post("/events", json=body)
@@ -141,7 +141,7 @@ def test_events_are_counted_in_and_out(acme: Caller, metrics: Any) -> None:
     assert shown.value("inbox_events_replayed_total") == 2
 
 
-def test_keys_are_counted_by_who_knew_them(acme: Caller, client: FlaskClient, metrics: Any) -> None:
+def test_keys_are_counted_by_who_knew_them(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
     for key in (acme.key, acme.key, unknown := apikey.mint(), unknown, "no key"):
         client.get("/me", headers={"X-API-Key": key})
     shown = metrics()
@@ -150,7 +150,7 @@ def test_keys_are_counted_by_who_knew_them(acme: Caller, client: FlaskClient, me
     assert shown.total("inbox_key_lookups_total") == 4
 
 
-def test_calls_of_the_store_are_counted_and_a_refusal_is_no_error(acme: Caller, metrics: Any) -> None:
+def test_calls_of_the_store_are_counted_and_a_refusal_is_no_error(acme: ApiClient, metrics: Any) -> None:
     for payload in ({"n": 1}, {"n": 2}):
         acme.post("/events", json={"payload": payload, "idempotency_key": "k"})
     put = {"engine": "sqlite", "operation": "events.put"}
@@ -163,9 +163,11 @@ def test_calls_of_the_store_are_counted_and_a_refusal_is_no_error(acme: Caller, 
     assert "inbox_store_errors" in {family.name for family in shown.families if family.samples}
 
 
-@pytest.mark.parametrize(("error", "status"), [(StoreUnavailable("It does not answer."), 503), (KeyError("bug"), 500)])
+@pytest.mark.parametrize(
+    ("error", "status"), [(StoreUnavailable("It does not response."), 503), (KeyError("bug"), 500)]
+)
 def test_a_store_that_fails_is_counted(
-    acme: Caller, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+    acme: ApiClient, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
 ) -> None:
     def fail(*_: Any) -> None:
         raise error
@@ -180,7 +182,7 @@ def test_a_store_that_fails_is_counted(
     assert shown.value("inbox_events_received_total") == 1
 
 
-def test_batch_sizes_are_shown(acme: Caller, metrics: Any) -> None:
+def test_batch_sizes_are_shown(acme: ApiClient, metrics: Any) -> None:
     before = metrics()
     threads = [Thread(target=acme.send, args=({"n": number},)) for number in range(20)]
     for thread in threads:

@@ -8,7 +8,7 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from inbox import __version__
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 
 EVENTS: list[Any] = [{}, {"a": 1}, {"payload": {}}, {"payload": 1}, {"payload": {}, "x": 1}, {"event_type": 7}, 7]
 PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
@@ -39,7 +39,7 @@ def _check(spec: dict[str, Any], path: str, method: str, status: int, document: 
     OAS31Validator(schema).validate(document)
 
 
-def test_answers_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
+def test_answers_are_as_described(spec: dict[str, Any], acme: ApiClient) -> None:
     body = {"payload": {"n": 1}, "event_type": "t", "idempotency_key": "k"}
     _check(spec, "/events", "post", 201, acme.post("/events", json=body).get_json())
     _check(spec, "/events", "post", 200, acme.post("/events", json=body).get_json())
@@ -63,7 +63,7 @@ def test_answers_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
     _check(spec, "/healthz", "get", 200, acme.get("/healthz").get_json())
 
 
-def test_inboxes_are_as_described(spec: dict[str, Any], acme: Caller, acme_manager: Caller) -> None:
+def test_inboxes_are_as_described(spec: dict[str, Any], acme: ApiClient, acme_manager: ApiClient) -> None:
     _check(spec, "/inboxes/{name}", "put", 201, acme_manager.put("/inboxes/crm").get_json())
     body = {"event_types": ["order.*"]}
     _check(spec, "/inboxes/{name}", "put", 200, acme_manager.put("/inboxes/crm", json=body).get_json())
@@ -79,7 +79,7 @@ def test_inboxes_are_as_described(spec: dict[str, Any], acme: Caller, acme_manag
     assert "content" not in spec["paths"]["/inboxes/{name}"]["delete"]["responses"]["204"]
 
 
-def test_keys_and_tenants_are_as_described(spec: dict[str, Any], acme_manager: Caller, admin: Caller) -> None:
+def test_keys_and_tenants_are_as_described(spec: dict[str, Any], acme_manager: ApiClient, admin: ApiClient) -> None:
     made = acme_manager.post("/keys", json={"name": "zap", "expires_at": "2100-01-01"}).get_json()
     _check(spec, "/keys", "post", 201, made)
     _check(spec, "/keys/{key_id}/rotate", "post", 201, acme_manager.post(f"/keys/{made['key_id']}/rotate").get_json())
@@ -105,7 +105,7 @@ def test_poll_consumes_by_default_and_its_example_is_a_peek(spec: dict[str, Any]
     assert (mode["default"], mode["example"]) == ("consume", "peek")
 
 
-def test_problems_are_as_described(spec: dict[str, Any], acme: Caller) -> None:
+def test_problems_are_as_described(spec: dict[str, Any], acme: ApiClient) -> None:
     reference = spec["paths"]["/inbox"]["get"]["responses"]["422"]["$ref"]
     response = spec["components"]["responses"][reference.rsplit("/", 1)[1]]
     schema = response["content"]["application/problem+json"]["schema"] | {"components": spec["components"]}
@@ -144,16 +144,16 @@ BODIES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), BODIES)
 def test_other_bodies_are_described_as_they_are_taken(
-    spec: dict[str, Any], acme: Caller, acme_manager: Caller, method: str, path: str, body: Any
+    spec: dict[str, Any], acme: ApiClient, acme_manager: ApiClient, method: str, path: str, body: Any
 ) -> None:
     content = spec["paths"][path][method]["requestBody"]["content"]["application/json"]
     schema = content["schema"] | {"components": spec["components"]}
     caller = acme_manager if method == "put" else acme
-    answer = caller.client.open(path.format(name="crm"), method=method, json=body, headers=caller.headers)
-    assert OAS31Validator(schema).is_valid(body) == (answer.status_code < 300)
+    response = caller.client.open(path.format(name="crm"), method=method, json=body, headers=caller.headers)
+    assert OAS31Validator(schema).is_valid(body) == (response.status_code < 300)
 
 
-def test_bodies_are_described_as_they_are_taken(spec: dict[str, Any], acme: Caller) -> None:
+def test_bodies_are_described_as_they_are_taken(spec: dict[str, Any], acme: ApiClient) -> None:
     for path in ("/events", "/events/batch"):
         content = spec["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         schema = content["schema"] | {"components": spec["components"]}

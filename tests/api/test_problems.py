@@ -13,14 +13,14 @@ from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 
 
 def test_a_problem_has_the_members_of_the_standard(client: FlaskClient) -> None:
-    answer = client.get("/nowhere", headers={"X-Request-Id": "abc-1"})
+    response = client.get("/nowhere", headers={"X-Request-Id": "abc-1"})
 
-    assert answer.content_type == "application/problem+json"
-    assert answer.get_json() == {
+    assert response.content_type == "application/problem+json"
+    assert response.get_json() == {
         "type": "/problems/not-found",
         "title": PROBLEMS["not-found"].title,
         "status": 404,
@@ -43,36 +43,36 @@ def test_an_unknown_problem_has_none(client: FlaskClient) -> None:
 
 
 def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
-    answer = client.delete("/events")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
+    response = client.delete("/events")
+    assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
 
 
 def test_a_store_that_does_not_answer_is_a_503_with_retry_after(
-    app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch
+    app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise StoreUnavailable("The database did not answer.")
+        raise StoreUnavailable("The database did not response.")
 
-    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
-    answer = acme.post("/events", json={})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.get_json()["type"] == "/problems/unavailable"
+    monkeypatch.setattr(app.extensions["inbox"].publish._store, "put", fail)
+    response = acme.post("/events", json={})
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+    assert response.get_json()["type"] == "/problems/unavailable"
 
 
-def test_every_answer_carries_a_request_id(client: FlaskClient, acme: Caller) -> None:
-    answers = [
+def test_every_answer_carries_a_request_id(client: FlaskClient, acme: ApiClient) -> None:
+    responses = [
         client.get("/", buffered=True),
         client.get("/nowhere"),
         client.get("/me"),
         acme.get("/me"),
         acme.post("/events"),
     ]
-    given = [answer.headers["X-Request-Id"] for answer in answers]
+    given = [response.headers["X-Request-Id"] for response in responses]
     assert len(set(given)) == len(given)
     assert all(re.fullmatch("[0-9a-f]{32}", each) for each in given)
-    assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
+    assert {response.headers["X-Content-Type-Options"] for response in responses} == {"nosniff"}
     # A page may be kept and asked for; nothing else is.
-    assert [answer.headers.getlist("Cache-Control") for answer in answers] == [["no-cache"]] + [["no-store"]] * 4
+    assert [response.headers.getlist("Cache-Control") for response in responses] == [["no-cache"]] + [["no-store"]] * 4
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "é", '"><script>', "ibx_0", "my-ibx_key"])
@@ -84,7 +84,7 @@ def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: Flask
     assert (client.get("/healthz").get_json(), client.get("/readyz").get_json()) == ({"status": "ok"}, {"status": "ok"})
 
     def fail() -> None:
-        raise StoreUnavailable("The database did not answer.")
+        raise StoreUnavailable("The database did not response.")
 
     object.__setattr__(app.extensions["inbox"], "check_store", fail)
     assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)
@@ -101,23 +101,23 @@ def test_repeated_readiness_calls_share_one_check_of_the_store(
     assert len(checks) == 1
 
 
-def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ValueError("my-payload " + acme.key)
 
-    monkeypatch.setattr(app.extensions["inbox"].consume.store, "claim", fail)
+    monkeypatch.setattr(app.extensions["inbox"].consume._store, "claim", fail)
     with capture_logs() as log:
-        answer = acme.get("/inbox")
+        response = acme.get("/inbox")
 
-    assert (answer.status_code, answer.get_json()["type"]) == (500, "/problems/internal-error")
+    assert (response.status_code, response.get_json()["type"]) == (500, "/problems/internal-error")
     bug = next(entry for entry in log if entry["event"] == "bug")
-    assert (bug["error"], bug["request_id"]) == ("ValueError", answer.get_json()["request_id"])
+    assert (bug["error"], bug["request_id"]) == ("ValueError", response.get_json()["request_id"])
     assert any(Path(__file__).name in frame for frame in bug["frames"])
-    assert "my-payload" not in str(log) + answer.text
-    assert acme.key not in str(log) + answer.text
+    assert "my-payload" not in str(log) + response.text
+    assert acme.key not in str(log) + response.text
 
 
-def test_a_request_leaves_one_line(client: FlaskClient, acme: Caller) -> None:
+def test_a_request_leaves_one_line(client: FlaskClient, acme: ApiClient) -> None:
     with capture_logs() as log:
         acme.get(f"/inbox?mode={acme.key}", headers={"X-Request-Id": "abc"})
         client.get(f"/{acme.key}")

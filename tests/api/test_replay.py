@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 
 from inbox.settings import Settings
-from tests.api.conftest import Caller, Clock, pointers
+from tests.api.conftest import ApiClient, Clock, pointers
 
 
-def fill(caller: Caller, count: int) -> list[str]:
+def fill(caller: ApiClient, count: int) -> list[str]:
     return [caller.send({"n": number})["id"] for number in range(count)]
 
 
-def replay_all(caller: Caller, **members: Any) -> dict[str, Any]:
-    answer = caller.post("/events/replay", json=members)
-    assert answer.status_code == 200, answer.text
-    document: dict[str, Any] = answer.get_json()
+def replay_all(caller: ApiClient, **members: Any) -> dict[str, Any]:
+    response = caller.post("/events/replay", json=members)
+    assert response.status_code == 200, response.text
+    document: dict[str, Any] = response.get_json()
     return document
 
 
-def waiting(caller: Caller) -> list[int]:
+def waiting(caller: ApiClient) -> list[int]:
     return [event["payload"]["n"] for event in caller.waiting()]
 
 
@@ -28,19 +28,19 @@ def one_lease(settings: Settings) -> Settings:
     return Settings(store=settings.store, lease_seconds=7, max_deliveries=1)
 
 
-def test_a_replayed_event_is_undelivered_again_at_its_old_place(acme: Caller) -> None:
+def test_a_replayed_event_is_undelivered_again_at_its_old_place(acme: ApiClient) -> None:
     sent = fill(acme, 3)
     acme.poll("/inbox?limit=2")
-    answer = acme.post(f"/events/{sent[0]}/replay")
+    response = acme.post(f"/events/{sent[0]}/replay")
 
-    event = answer.get_json()
-    assert (answer.status_code, event["id"], event["status"], event["deliveries"]) == (200, sent[0], "undelivered", 1)
+    event = response.get_json()
+    assert (response.status_code, event["id"], event["status"], event["deliveries"]) == (200, sent[0], "undelivered", 1)
     assert "delivered_at" not in event
     assert waiting(acme) == [0, 2]
     assert acme.poll()[0]["deliveries"] == 2
 
 
-def test_a_dead_event_gets_its_leases_back(acme: Caller, clock: Clock) -> None:
+def test_a_dead_event_gets_its_leases_back(acme: ApiClient, clock: Clock) -> None:
     sent = fill(acme, 1)
     acme.lease()
     clock.advance(8)
@@ -49,13 +49,13 @@ def test_a_dead_event_gets_its_leases_back(acme: Caller, clock: Clock) -> None:
     assert len(acme.lease()) == 1
 
 
-def test_replaying_what_is_undelivered_changes_nothing(acme: Caller) -> None:
+def test_replaying_what_is_undelivered_changes_nothing(acme: ApiClient) -> None:
     sent = fill(acme, 1)
     before = acme.get(f"/events/{sent[0]}").get_json()
     assert acme.post(f"/events/{sent[0]}/replay").get_json() == before
 
 
-def test_a_leased_event_stays_in_its_hands(acme: Caller) -> None:
+def test_a_leased_event_stays_in_its_hands(acme: ApiClient) -> None:
     sent = fill(acme, 1)
     (event,) = acme.lease()
     refused = acme.post(f"/events/{sent[0]}/replay")
@@ -64,7 +64,7 @@ def test_a_leased_event_stays_in_its_hands(acme: Caller) -> None:
     assert acme.post(f"/events/{sent[0]}/replay").status_code == 200
 
 
-def test_each_inbox_has_its_own_copy_to_replay(acme: Caller, acme_manager: Caller) -> None:
+def test_each_inbox_has_its_own_copy_to_replay(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     sent = fill(acme, 1)
     acme.poll()
@@ -75,7 +75,7 @@ def test_each_inbox_has_its_own_copy_to_replay(acme: Caller, acme_manager: Calle
     assert replay_all(acme) == {"replayed": 1, "more": False}
 
 
-def test_what_is_not_there_is_a_404(acme: Caller, globex: Caller) -> None:
+def test_what_is_not_there_is_a_404(acme: ApiClient, globex: ApiClient) -> None:
     (foreign,) = fill(globex, 1)
     assert acme.post(f"/events/{foreign}/replay").status_code == 404
     assert acme.post("/events/6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55/replay").status_code == 404
@@ -84,7 +84,7 @@ def test_what_is_not_there_is_a_404(acme: Caller, globex: Caller) -> None:
     assert acme.post("/events/replay", json={"inbox": "none"}).status_code == 404
 
 
-def test_everything_delivered_or_dead_is_replayed(acme: Caller, clock: Clock) -> None:
+def test_everything_delivered_or_dead_is_replayed(acme: ApiClient, clock: Clock) -> None:
     fill(acme, 4)
     acme.lease("&limit=1")
     clock.advance(8)
@@ -102,7 +102,7 @@ def test_everything_delivered_or_dead_is_replayed(acme: Caller, clock: Clock) ->
 
 
 @pytest.mark.parametrize(("status", "expected"), [("dead", [0]), ("delivered", [1])])
-def test_a_status_is_a_filter(acme: Caller, clock: Clock, status: str, expected: list[int]) -> None:
+def test_a_status_is_a_filter(acme: ApiClient, clock: Clock, status: str, expected: list[int]) -> None:
     fill(acme, 2)
     acme.lease("&limit=1")
     clock.advance(8)
@@ -111,7 +111,7 @@ def test_a_status_is_a_filter(acme: Caller, clock: Clock, status: str, expected:
     assert waiting(acme) == expected
 
 
-def test_times_and_types_are_filters(acme: Caller, clock: Clock) -> None:
+def test_times_and_types_are_filters(acme: ApiClient, clock: Clock) -> None:
     stamps = []
     for number in range(4):
         stamps.append(acme.send({"n": number}, event_type="odd" if number % 2 else "even")["timestamp"])
@@ -126,7 +126,7 @@ def test_times_and_types_are_filters(acme: Caller, clock: Clock) -> None:
     assert replay_all(acme, since=10**14)["replayed"] == 0
 
 
-def test_many_take_several_calls_the_oldest_first(acme: Caller) -> None:
+def test_many_take_several_calls_the_oldest_first(acme: ApiClient) -> None:
     for batch in range(3):
         acme.post("/events/batch", json=[{"n": batch * 400 + number} for number in range(400)])
         acme.poll("/inbox?limit=500")
@@ -156,15 +156,15 @@ def test_many_take_several_calls_the_oldest_first(acme: Caller) -> None:
         (7, ""),
     ],
 )
-def test_a_selection_of_another_form_is_refused(acme: Caller, body: Any, pointer: str) -> None:
+def test_a_selection_of_another_form_is_refused(acme: ApiClient, body: Any, pointer: str) -> None:
     fill(acme, 1)
     acme.poll()
-    answer = acme.post("/events/replay", json=body)
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+    response = acme.post("/events/replay", json=body)
+    assert (response.status_code, pointers(response)) == (422, [pointer])
     assert acme.waiting() == []
 
 
-def test_a_call_that_does_not_say_what_to_replay_is_refused(acme: Caller) -> None:
+def test_a_call_that_does_not_say_what_to_replay_is_refused(acme: ApiClient) -> None:
     fill(acme, 1)
     acme.poll()
     assert acme.post("/events/replay").status_code == 415

@@ -3,15 +3,15 @@
 import pytest
 
 from inbox.domain.keys import Scope
-from tests.api.conftest import Caller, Tenancy
+from tests.api.conftest import ApiClient, Tenancy
 
 
 @pytest.fixture
-def support(tenancy: Tenancy, acme: Caller) -> Caller:  # noqa: ARG001 - the tenant
+def support(tenancy: Tenancy, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - the tenant
     return tenancy.caller("acme", Scope.EVENTS_READ)
 
 
-def test_a_key_with_events_read_sees_everything(support: Caller, acme: Caller, acme_manager: Caller) -> None:
+def test_a_key_with_events_read_sees_everything(support: ApiClient, acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1}, event_type="order.created")["id"]
 
@@ -35,7 +35,9 @@ def test_a_key_with_events_read_sees_everything(support: Caller, acme: Caller, a
         "/inbox/nothing-of-that-name",
     ],
 )
-def test_a_key_with_events_read_takes_nothing(support: Caller, acme: Caller, acme_manager: Caller, path: str) -> None:
+def test_a_key_with_events_read_takes_nothing(
+    support: ApiClient, acme: ApiClient, acme_manager: ApiClient, path: str
+) -> None:
     acme_manager.put("/inboxes/crm")
     acme.send({"n": 1})
     before = acme.get("/events").get_json(), acme.get("/events?inbox=crm").get_json()
@@ -46,7 +48,7 @@ def test_a_key_with_events_read_takes_nothing(support: Caller, acme: Caller, acm
     assert (acme.get("/events").get_json(), acme.get("/events?inbox=crm").get_json()) == before
 
 
-def test_a_key_with_events_read_changes_nothing(support: Caller, acme: Caller) -> None:
+def test_a_key_with_events_read_changes_nothing(support: ApiClient, acme: ApiClient) -> None:
     acme.send({"n": 1})
     (leased,) = acme.lease()
     before = acme.get("/events").get_json()
@@ -59,7 +61,7 @@ def test_a_key_with_events_read_changes_nothing(support: Caller, acme: Caller) -
     assert acme.get("/events").get_json() == before
 
 
-def test_erasing_needs_tenant_manage(acme: Caller, acme_manager: Caller) -> None:
+def test_erasing_needs_tenant_manage(acme: ApiClient, acme_manager: ApiClient) -> None:
     event_id = acme.send({})["id"]
 
     refused = acme.delete(f"/events/{event_id}")

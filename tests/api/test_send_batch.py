@@ -6,36 +6,36 @@ from typing import Any, ClassVar
 import pytest
 
 from inbox.settings import Settings
-from tests.api.conftest import Caller, pointers
+from tests.api.conftest import ApiClient, pointers
 
 
-def test_a_batch_is_stored_in_its_order(acme: Caller) -> None:
+def test_a_batch_is_stored_in_its_order(acme: ApiClient) -> None:
     batch = [{"payload": {"n": 0}, "event_type": "a"}, {"n": 1}, {"payload": {"n": 2}}]
-    answer = acme.post("/events/batch", json=batch)
+    response = acme.post("/events/batch", json=batch)
 
-    assert answer.status_code == 201
+    assert response.status_code == 201
     waiting = acme.waiting()
     assert [event["payload"] for event in waiting] == [{"n": 0}, {"n": 1}, {"n": 2}]
     assert [event | {"payload": None} for event in waiting] == [
-        event | {"payload": None} for event in answer.get_json()
+        event | {"payload": None} for event in response.get_json()
     ]
 
 
-def test_the_parameter_types_those_without_a_type(acme: Caller) -> None:
-    answer = acme.post("/events/batch?event_type=b", json=[{"payload": {}, "event_type": "a"}, {"n": 1}])
-    assert [event["event_type"] for event in answer.get_json()] == ["a", "b"]
+def test_the_parameter_types_those_without_a_type(acme: ApiClient) -> None:
+    response = acme.post("/events/batch?event_type=b", json=[{"payload": {}, "event_type": "a"}, {"n": 1}])
+    assert [event["event_type"] for event in response.get_json()] == ["a", "b"]
 
 
-def test_five_hundred_are_taken(acme: Caller) -> None:
+def test_five_hundred_are_taken(acme: ApiClient) -> None:
     assert len(acme.post("/events/batch", json=[{"n": n} for n in range(500)]).get_json()) == 500
     assert [event["payload"]["n"] for event in acme.waiting()] == list(range(500))
 
 
 @pytest.mark.parametrize("body", [[], [{}] * 501, {}, {"payload": {}}, "text", None])
-def test_another_number_or_form_is_refused(acme: Caller, body: Any) -> None:
-    answer = acme.post("/events/batch", data=json.dumps(body), content_type="application/json")
+def test_another_number_or_form_is_refused(acme: ApiClient, body: Any) -> None:
+    response = acme.post("/events/batch", data=json.dumps(body), content_type="application/json")
 
-    assert (answer.status_code, pointers(answer)) == (422, [""])
+    assert (response.status_code, pointers(response)) == (422, [""])
     assert acme.waiting() == []
 
 
@@ -50,25 +50,25 @@ def test_another_number_or_form_is_refused(acme: Caller, body: Any) -> None:
         (7, "/2"),
     ],
 )
-def test_one_bad_event_refuses_the_whole_batch(acme: Caller, bad: Any, pointer: str) -> None:
-    answer = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}, bad, {"n": 3}])
+def test_one_bad_event_refuses_the_whole_batch(acme: ApiClient, bad: Any, pointer: str) -> None:
+    response = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}, bad, {"n": 3}])
 
-    assert (answer.status_code, pointers(answer)) == (422, [pointer])
+    assert (response.status_code, pointers(response)) == (422, [pointer])
     assert acme.waiting() == []
 
 
-def test_many_faults_are_cut_short(acme: Caller) -> None:
+def test_many_faults_are_cut_short(acme: ApiClient) -> None:
     assert len(pointers(acme.post("/events/batch", json=[7] * 500))) == 20
 
 
-def test_raw_takes_each_event_whole(acme: Caller) -> None:
+def test_raw_takes_each_event_whole(acme: ApiClient) -> None:
     batch = [{"payload": {"n": 0}, "event": "a"}, {"payload": 1, "idempotency_key": 7}, {"n": 2}]
     refused = acme.post("/events/batch", json=batch)
     assert (refused.status_code, set(pointers(refused))) == (422, {"/0/event", "/1/payload", "/1/idempotency_key"})
     assert "?raw=true" in refused.get_json()["detail"]
 
-    answer = acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers={"Idempotency-Key": "k"})
-    assert answer.status_code == 201
+    response = acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers={"Idempotency-Key": "k"})
+    assert response.status_code == 201
     assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("hook", each) for each in batch]
     assert pointers(acme.post("/events/batch?raw=true", json=[{}, 7])) == ["/1"]
 
@@ -78,12 +78,12 @@ class TestLargerThanAnEvent:
 
     LARGE: ClassVar = {"text": "x" * 100_000}
 
-    def test_each_event_is_stored(self, acme: Caller) -> None:
+    def test_each_event_is_stored(self, acme: ApiClient) -> None:
         batch = [self.LARGE | {"n": n} for n in range(10)]
         assert acme.post("/events/batch", json=batch).status_code == 201
         assert [event["payload"] for event in acme.waiting()] == batch
 
-    def test_header_makes_it_repeatable(self, acme: Caller) -> None:
+    def test_header_makes_it_repeatable(self, acme: ApiClient) -> None:
         batch: list[Any] = [self.LARGE | {"n": 0}, {"payload": self.LARGE, "idempotency_key": "own"}, self.LARGE]
         first, again, other = (
             acme.post("/events/batch", json=each, headers={"Idempotency-Key": "k"})
@@ -94,34 +94,34 @@ class TestLargerThanAnEvent:
         # The key of a batch stands for the same events however it was parsed.
         assert pointers(acme.post("/events/batch", json=[{}, *batch[1:]], headers={"Idempotency-Key": "k"})) == ["/0"]
 
-    def test_faults_of_all_events_are_named(self, acme: Caller) -> None:
+    def test_faults_of_all_events_are_named(self, acme: ApiClient) -> None:
         batch = [self.LARGE, 7, {"payload": self.LARGE, "event_type": ""}, self.LARGE, {"payload": 1}]
-        answer = acme.post("/events/batch", json=batch)
-        assert (answer.status_code, pointers(answer)) == (422, ["/1", "/2/event_type", "/4/payload"])
+        response = acme.post("/events/batch", json=batch)
+        assert (response.status_code, pointers(response)) == (422, ["/1", "/2/event_type", "/4/payload"])
         assert acme.waiting() == []
 
-    def test_what_is_not_json_refuses_all(self, acme: Caller) -> None:
+    def test_what_is_not_json_refuses_all(self, acme: ApiClient) -> None:
         good = json.dumps(self.LARGE)
         for bad in ("{", "nope", '{"a": NaN}', '{"a": 1, "a": 2}', '"\\ud800"', "[" * 31 + "]" * 31 + "["):
             body = f"[{good}, {good}, {good}, 7, {bad}]"
-            answer = acme.post("/events/batch", data=body, content_type="application/json")
-            assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/not-json"), bad
+            response = acme.post("/events/batch", data=body, content_type="application/json")
+            assert (response.status_code, response.get_json()["type"]) == (400, "/problems/not-json"), bad
         assert acme.waiting() == []
 
     @pytest.mark.parametrize("count", [0, 501])
-    def test_another_number_is_refused(self, acme: Caller, count: int) -> None:
+    def test_another_number_is_refused(self, acme: ApiClient, count: int) -> None:
         body = " " * 300_000 + json.dumps([{}] * count)
-        answer = acme.post("/events/batch", data=body, content_type="application/json")
-        assert (answer.status_code, pointers(answer)) == (422, [""])
+        response = acme.post("/events/batch", data=body, content_type="application/json")
+        assert (response.status_code, pointers(response)) == (422, [""])
 
-    def test_event_too_large_is_named(self, acme: Caller) -> None:
+    def test_event_too_large_is_named(self, acme: ApiClient) -> None:
         for event in ({"text": "x" * 262_144}, {"text": "x" * 1_000_000}, {"numbers": [1] * 500_000}):
-            answer = acme.post("/events/batch", json=[{}, self.LARGE, event, {}])
-            assert (answer.status_code, pointers(answer)) == (413, ["/2"])
-            assert answer.get_json()["detail"] == "An event is larger than 262144 bytes."
+            response = acme.post("/events/batch", json=[{}, self.LARGE, event, {}])
+            assert (response.status_code, pointers(response)) == (413, ["/2"])
+            assert response.get_json()["detail"] == "An event is larger than 262144 bytes."
         assert acme.waiting() == []
 
-    def test_white_space_does_not_count(self, acme: Caller) -> None:
+    def test_white_space_does_not_count(self, acme: ApiClient) -> None:
         event = {"numbers": [[1] * 1000] * 50}
         body = json.dumps([event, event], indent=10)
         assert len(body) > 1_000_000
@@ -130,7 +130,7 @@ class TestLargerThanAnEvent:
 
 
 class TestIdempotency:
-    def test_events_bring_their_own_keys(self, acme: Caller) -> None:
+    def test_events_bring_their_own_keys(self, acme: ApiClient) -> None:
         batch = [{"payload": {"n": 0}, "idempotency_key": "k0"}, {"payload": {"n": 1}, "idempotency_key": "k1"}]
         first = acme.post("/events/batch", json=batch)
         again = acme.post("/events/batch", json=batch)
@@ -140,15 +140,15 @@ class TestIdempotency:
         assert first.get_json() == again.get_json()
         assert len(acme.waiting()) == 2
 
-    def test_a_batch_that_is_new_in_part_stores_that_part(self, acme: Caller) -> None:
+    def test_a_batch_that_is_new_in_part_stores_that_part(self, acme: ApiClient) -> None:
         acme.send({"n": 0}, idempotency_key="k0")
-        answer = acme.post("/events/batch", json=[{"payload": {"n": 0}, "idempotency_key": "k0"}, {"n": 1}])
+        response = acme.post("/events/batch", json=[{"payload": {"n": 0}, "idempotency_key": "k0"}, {"n": 1}])
 
-        assert answer.status_code == 201
-        assert "Idempotency-Replayed" not in answer.headers
+        assert response.status_code == 201
+        assert "Idempotency-Replayed" not in response.headers
         assert [event["payload"]["n"] for event in acme.waiting()] == [0, 1]
 
-    def test_the_header_makes_the_whole_batch_repeatable(self, acme: Caller) -> None:
+    def test_the_header_makes_the_whole_batch_repeatable(self, acme: ApiClient) -> None:
         header = {"Idempotency-Key": "batch-1"}
         first = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
         again = acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
@@ -158,24 +158,24 @@ class TestIdempotency:
         assert len(acme.waiting()) == 2
 
     @pytest.mark.parametrize("other", [[{"n": 0}], [{"n": 0}, {"n": 1}, {"n": 2}], [{"n": 1}, {"n": 0}]])
-    def test_another_batch_under_the_header_is_a_conflict(self, acme: Caller, other: list[Any]) -> None:
+    def test_another_batch_under_the_header_is_a_conflict(self, acme: ApiClient, other: list[Any]) -> None:
         header = {"Idempotency-Key": "batch-1"}
         acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=header)
-        answer = acme.post("/events/batch", json=other, headers=header)
+        response = acme.post("/events/batch", json=other, headers=header)
 
-        assert (answer.status_code, pointers(answer)[0]) == (409, "/0")
+        assert (response.status_code, pointers(response)[0]) == (409, "/0")
         assert [event["payload"]["n"] for event in acme.waiting()] == [0, 1]
 
-    def test_the_key_of_a_batch_is_not_the_key_of_an_event(self, acme: Caller) -> None:
+    def test_the_key_of_a_batch_is_not_the_key_of_an_event(self, acme: ApiClient) -> None:
         header = {"Idempotency-Key": "k"}
         acme.post("/events", json={"payload": {"n": 0}}, headers=header)
         assert acme.post("/events/batch", json=[{"n": 1}], headers=header).status_code == 201
 
-    def test_a_conflict_points_at_its_event_and_stores_nothing(self, acme: Caller) -> None:
+    def test_a_conflict_points_at_its_event_and_stores_nothing(self, acme: ApiClient) -> None:
         acme.send({"n": 0}, idempotency_key="k0")
-        answer = acme.post("/events/batch", json=[{"n": 1}, {"payload": {"n": 2}, "idempotency_key": "k0"}])
+        response = acme.post("/events/batch", json=[{"n": 1}, {"payload": {"n": 2}, "idempotency_key": "k0"}])
 
-        assert (answer.status_code, pointers(answer)) == (409, ["/1/idempotency_key"])
+        assert (response.status_code, pointers(response)) == (409, ["/1/idempotency_key"])
         assert [event["payload"]["n"] for event in acme.waiting()] == [0]
 
 
@@ -184,12 +184,12 @@ class TestLimits:
     def settings(self, settings: Settings) -> Settings:
         return Settings(store=settings.store, max_event_bytes=100)
 
-    def test_one_event_too_large_refuses_the_batch(self, acme: Caller) -> None:
-        answer = acme.post("/events/batch", json=[{"n": 1}, {"n": "x" * 100}])
+    def test_one_event_too_large_refuses_the_batch(self, acme: ApiClient) -> None:
+        response = acme.post("/events/batch", json=[{"n": 1}, {"n": "x" * 100}])
 
-        assert (answer.status_code, pointers(answer)) == (413, ["/1"])
+        assert (response.status_code, pointers(response)) == (413, ["/1"])
         assert acme.waiting() == []
 
-    def test_a_batch_may_be_64_times_the_largest_event(self, acme: Caller) -> None:
+    def test_a_batch_may_be_64_times_the_largest_event(self, acme: ApiClient) -> None:
         assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 65).status_code == 201
         assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 75).status_code == 413

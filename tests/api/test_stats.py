@@ -7,7 +7,7 @@ import pytest
 
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, Clock, pointers
+from tests.api.conftest import ApiClient, Clock, pointers
 
 COUNTS = ("received", "delivered", "leased", "dead", "replayed", "bytes")
 HOUR, DAY = 3600, 86_400
@@ -17,10 +17,10 @@ def counts(**others: int) -> dict[str, int]:
     return dict.fromkeys(COUNTS, 0) | others
 
 
-def stats(caller: Caller, query: str = "") -> dict[str, Any]:
-    answer = caller.get(f"/stats{query}")
-    assert answer.status_code == 200, answer.text
-    document: dict[str, Any] = answer.get_json()
+def stats(caller: ApiClient, query: str = "") -> dict[str, Any]:
+    response = caller.get(f"/stats{query}")
+    assert response.status_code == 200, response.text
+    document: dict[str, Any] = response.get_json()
     return document
 
 
@@ -28,7 +28,7 @@ def only_counts(entry: dict[str, Any]) -> dict[str, int]:
     return {name: entry[name] for name in COUNTS}
 
 
-def test_an_inbox_without_events_has_figures_of_zero(acme: Caller) -> None:
+def test_an_inbox_without_events_has_figures_of_zero(acme: ApiClient) -> None:
     figures = stats(acme)
     series = [figures.pop(name) for name in ("per_hour", "per_day")]
     assert figures == {
@@ -44,7 +44,7 @@ def test_an_inbox_without_events_has_figures_of_zero(acme: Caller) -> None:
     assert all(only_counts(entry) == counts() for entries in series for entry in entries)
 
 
-def test_what_became_of_events_is_shown(acme: Caller, clock: Clock) -> None:
+def test_what_became_of_events_is_shown(acme: ApiClient, clock: Clock) -> None:
     first = acme.send({"n": 1}, event_type="order.created")
     for _ in range(2):
         acme.send({"n": 2})
@@ -70,7 +70,7 @@ def test_what_became_of_events_is_shown(acme: Caller, clock: Clock) -> None:
 
 @pytest.mark.parametrize(("window", "hours", "days"), [("24h", 24, 2), ("7d", 72, 7), ("30d", 72, 30)])
 def test_a_window_shows_every_hour_and_day_of_it(
-    acme: Caller, clock: Clock, window: str, hours: int, days: int
+    acme: ApiClient, clock: Clock, window: str, hours: int, days: int
 ) -> None:
     acme.send({"n": 1})
     clock.advance(2 * DAY)
@@ -88,7 +88,7 @@ def test_a_window_shows_every_hour_and_day_of_it(
     assert sum(entry["received"] for entry in figures["per_hour"]) == (1 if window == "24h" else 2)
 
 
-def test_who_has_died_is_counted_at_once(acme: Caller, clock: Clock, settings: Settings) -> None:
+def test_who_has_died_is_counted_at_once(acme: ApiClient, clock: Clock, settings: Settings) -> None:
     acme.send({"n": 1})
     for _ in range(settings.max_deliveries):
         assert acme.lease("&lease_seconds=1")
@@ -96,7 +96,7 @@ def test_who_has_died_is_counted_at_once(acme: Caller, clock: Clock, settings: S
     assert stats(acme)["totals"]["dead"] == 1
 
 
-def test_what_came_while_the_clock_was_ahead_is_shown_now(acme: Caller, clock: Clock) -> None:
+def test_what_came_while_the_clock_was_ahead_is_shown_now(acme: ApiClient, clock: Clock) -> None:
     clock.advance(3 * HOUR)
     acme.send({"n": 1})
     clock.advance(-3 * HOUR)
@@ -105,7 +105,7 @@ def test_what_came_while_the_clock_was_ahead_is_shown_now(acme: Caller, clock: C
     assert figures["totals"]["received"] == figures["per_hour"][-1]["received"] == 2
 
 
-def test_each_inbox_has_figures_of_its_own(acme: Caller, acme_manager: Caller) -> None:
+def test_each_inbox_has_figures_of_its_own(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm", json={"event_types": ["order.*"]})
     acme.send({"n": 1}, event_type="order.created")
     acme.send({"n": 2})
@@ -121,17 +121,17 @@ def test_each_inbox_has_figures_of_its_own(acme: Caller, acme_manager: Caller) -
     ("query", "pointer"),
     [("window=1h", "/window"), ("window=", "/window"), ("inbox=UPPER", "/inbox"), ("surprise=1", "/surprise")],
 )
-def test_other_questions_are_refused(acme: Caller, query: str, pointer: str) -> None:
+def test_other_questions_are_refused(acme: ApiClient, query: str, pointer: str) -> None:
     refused = acme.get(f"/stats?{query}")
     assert (refused.status_code, pointers(refused)) == (422, [pointer])
 
 
-def test_no_tenant_sees_the_figures_of_another(acme: Caller, globex: Caller) -> None:
+def test_no_tenant_sees_the_figures_of_another(acme: ApiClient, globex: ApiClient) -> None:
     acme.send({"n": 1})
     assert stats(globex)["totals"] == counts()
 
 
-def test_asking_needs_no_write(acme: Caller, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_needs_no_write(acme: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     acme.send({"n": 1})
     monkeypatch.setattr(store._database, "write", None)  # type: ignore[attr-defined]
     assert stats(acme)["undelivered"] == 1

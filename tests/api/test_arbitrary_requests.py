@@ -10,7 +10,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from inbox.settings import Settings
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 from tests.json_documents import OBJECTS, VALUES, exact
 
 # One store for all examples of a test: each of them leaves the inbox as it found it, or does not look into it.
@@ -26,16 +26,16 @@ def small_events(settings: Settings) -> Settings:
     return Settings(store=settings.store, max_event_bytes=20_000)
 
 
-def post_and_check(caller: Caller, path: str, body: bytes, content_type: str = "application/json") -> Any:
-    answer = caller.post(path, data=body, content_type=content_type)
-    assert answer.status_code in {200, 201} | REFUSALS, answer.text
-    return answer
+def post_and_check(caller: ApiClient, path: str, body: bytes, content_type: str = "application/json") -> Any:
+    response = caller.post(path, data=body, content_type=content_type)
+    assert response.status_code in {200, 201} | REFUSALS, response.text
+    return response
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(OBJECTS, st.booleans())
 def test_a_payload_comes_back_number_for_number_and_character_for_character(
-    acme: Caller, payload: dict[str, Any], ascii_only: bool
+    acme: ApiClient, payload: dict[str, Any], ascii_only: bool
 ) -> None:
     text = json.dumps({"payload": payload}, ensure_ascii=ascii_only)
     location = post_and_check(acme, "/events", text.encode()).headers["Location"]
@@ -46,23 +46,23 @@ def test_a_payload_comes_back_number_for_number_and_character_for_character(
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), st.binary(max_size=300))
-def test_any_bytes_are_taken_or_refused(acme: Caller, path: str, body: bytes) -> None:
+def test_any_bytes_are_taken_or_refused(acme: ApiClient, path: str, body: bytes) -> None:
     post_and_check(acme, path, body)
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(["/events", "/events/batch"]), VALUES | st.lists(VALUES) | OBJECTS)
-def test_any_json_is_taken_or_refused(acme: Caller, path: str, document: Any) -> None:
-    answer = post_and_check(acme, path, json.dumps(document).encode())
+def test_any_json_is_taken_or_refused(acme: ApiClient, path: str, document: Any) -> None:
+    response = post_and_check(acme, path, json.dumps(document).encode())
     if path == "/events" and not isinstance(document, dict):
-        assert answer.status_code == 422
+        assert response.status_code == 422
     if path == "/events/batch" and not isinstance(document, list):
-        assert answer.status_code == 422
+        assert response.status_code == 422
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.data())
-def test_a_body_cut_short_is_refused(acme: Caller, event: dict[str, Any], data: st.DataObject) -> None:
+def test_a_body_cut_short_is_refused(acme: ApiClient, event: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(event).encode()
     cut = data.draw(st.integers(0, len(text) - 1))
     assert post_and_check(acme, "/events", text[:cut]).status_code == 400
@@ -71,7 +71,7 @@ def test_a_body_cut_short_is_refused(acme: Caller, event: dict[str, Any], data: 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.data())
 def test_a_body_with_one_byte_changed_is_taken_or_refused(
-    acme: Caller, event: dict[str, Any], data: st.DataObject
+    acme: ApiClient, event: dict[str, Any], data: st.DataObject
 ) -> None:
     text = bytearray(json.dumps([event], ensure_ascii=False).encode())
     text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
@@ -81,7 +81,7 @@ def test_a_body_with_one_byte_changed_is_taken_or_refused(
 @examples(max_examples=100, deadline=None, suppress_health_check=ONE_STORE)
 @given(EVENTS, st.sampled_from(["utf-16", "utf-32", "utf-7", "cp037", "latin-1"]), st.text(max_size=30))
 def test_other_encodings_and_media_types_are_taken_or_refused(
-    acme: Caller, event: dict[str, Any], encoding: str, content_type: str
+    acme: ApiClient, event: dict[str, Any], encoding: str, content_type: str
 ) -> None:
     post_and_check(acme, "/events", json.dumps(event, ensure_ascii=False).encode(encoding, "replace"))
     header = content_type.encode().decode("latin-1").replace("\r", "").replace("\n", "")
@@ -96,15 +96,15 @@ MEMBERS = st.sampled_from(
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.sampled_from(COMMANDS), VALUES | st.dictionaries(MEMBERS, VALUES | st.lists(VALUES, max_size=3), max_size=3))
-def test_any_command_is_taken_or_refused(acme: Caller, path: str, document: Any) -> None:
-    answer = acme.post(path, json=document)
+def test_any_command_is_taken_or_refused(acme: ApiClient, path: str, document: Any) -> None:
+    response = acme.post(path, json=document)
     # There may be no inbox of that name.
-    assert answer.status_code in {200, 404} | REFUSALS, answer.text
+    assert response.status_code in {200, 404} | REFUSALS, response.text
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.dictionaries(st.just("event_types"), VALUES | st.lists(st.text(max_size=5), max_size=3)) | VALUES, st.text())
-def test_any_inbox_is_made_or_refused(acme_manager: Caller, document: Any, name: str) -> None:
+def test_any_inbox_is_made_or_refused(acme_manager: ApiClient, document: Any, name: str) -> None:
     made = acme_manager.put("/inboxes/crm", json=document)
     assert made.status_code in {200, 201, 422}, made.text
     path = f"/inboxes/{quote(name, safe='')}"
@@ -117,9 +117,9 @@ TEXTS = st.text(max_size=30) | st.datetimes().map(str) | st.integers().map(str) 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.dictionaries(PARAMETERS, TEXTS, max_size=3))
-def test_any_listing_is_answered_or_refused(acme: Caller, parameters: dict[str, str]) -> None:
-    answer = acme.get("/events", query_string=parameters)
-    assert answer.status_code in {200, 404, 422}, answer.text
+def test_any_listing_is_answered_or_refused(acme: ApiClient, parameters: dict[str, str]) -> None:
+    response = acme.get("/events", query_string=parameters)
+    assert response.status_code in {200, 404, 422}, response.text
 
 
 @pytest.mark.parametrize(
@@ -132,6 +132,6 @@ def test_any_listing_is_answered_or_refused(acme: Caller, parameters: dict[str, 
         b'{"a": ' + b"9" * 19_000 + b"}",
     ],
 )
-def test_deep_and_huge_bodies_are_taken_or_refused(acme: Caller, body: bytes) -> None:
+def test_deep_and_huge_bodies_are_taken_or_refused(acme: ApiClient, body: bytes) -> None:
     for path in ("/events", "/events/batch"):
         post_and_check(acme, path, body)

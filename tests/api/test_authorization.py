@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from authorizer import apikey
 from inbox.domain.keys import Scope
 from inbox.domain.tenants import TenantStatus
-from tests.api.conftest import Caller, Tenancy, pointers
+from tests.api.conftest import ApiClient, Tenancy, pointers
 
 PUBLIC: frozenset[Scope] = frozenset()
 ANY_KEY = frozenset(Scope)
@@ -84,7 +84,7 @@ class World:
     """What the tenant acme has, and how to call a route at it."""
 
     tenancy: Tenancy
-    owner: Caller
+    owner: ApiClient
     values: dict[str, str]
 
     def call(self, route: tuple[str, str], key: str | None, query: str = "", **overrides: Any) -> TestResponse:
@@ -165,14 +165,14 @@ NOT_VALID: dict[str, Callable[[World], str | None]] = {
 
 def test_without_a_valid_key_every_route_gives_the_same_answer(world: World) -> None:
     keys = {kind: key_of(world) for kind, key_of in NOT_VALID.items()}
-    before, answers = world.state(), set()
+    before, responses = world.state(), set()
     for route in GUARDED:
         for kind, key in keys.items():
-            answer = world.call(route, key)
-            assert answer.status_code == 401, (route, kind)
-            document = {name: value for name, value in answer.get_json().items() if name != "request_id"}
-            answers.add((answer.headers["WWW-Authenticate"], answer.content_type, str(document)))
-    assert len(answers) == 1
+            response = world.call(route, key)
+            assert response.status_code == 401, (route, kind)
+            document = {name: value for name, value in response.get_json().items() if name != "request_id"}
+            responses.add((response.headers["WWW-Authenticate"], response.content_type, str(document)))
+    assert len(responses) == 1
     assert world.state() == before
 
 
@@ -180,11 +180,11 @@ def test_without_a_valid_key_every_route_gives_the_same_answer(world: World) -> 
 def test_a_key_opens_what_its_scope_allows_and_nothing_else(world: World, scope: Scope) -> None:
     key = world.tenancy.caller("system", scope).key
     for route in GUARDED:
-        answer = world.call(route, key)
+        response = world.call(route, key)
         if scope in ROWS[route].scopes:
-            assert answer.status_code not in (401, 403), route
+            assert response.status_code not in (401, 403), route
         else:
-            assert (answer.status_code, answer.get_json()["type"]) == (403, "/problems/missing-scope"), route
+            assert (response.status_code, response.get_json()["type"]) == (403, "/problems/missing-scope"), route
         if scope in ROWS[route].peek_scopes:
             assert world.call(route, key, "?mode=peek").status_code not in (401, 403), route
 
@@ -194,10 +194,10 @@ def test_another_tenants_key_sees_and_changes_nothing(world: World) -> None:
     stranger = world.tenancy.caller("globex", *OWN_SCOPES)
     # Last, since it makes an inbox of that name for the stranger too.
     for route in sorted(GUARDED, key=("PUT", "/inboxes/<name>").__eq__):
-        answer = world.call(route, stranger.key)
-        assert answer.status_code == ROWS[route].foreign, route
+        response = world.call(route, stranger.key)
+        assert response.status_code == ROWS[route].foreign, route
         for marker in ("of acme", world.values["event_id"], world.values["key_id"], "Acme"):
-            assert marker not in answer.text, route
+            assert marker not in response.text, route
         assert world.state() == before, route
 
 
@@ -207,9 +207,9 @@ def test_a_mistyped_or_repeated_parameter_is_refused_before_anything_happens(wor
     for route in GUARDED:
         key = (admin if ROWS[route].scopes == ADMIN else world.owner).key
         for query, pointer in (("?limt=5", "/limt"), ("?a%2Fb=", "/a~1b"), ("?limit=5&limit=5", "/limit")):
-            answer = world.call(route, key, query)
-            assert answer.status_code == 422, (route, query)
-            assert pointer in pointers(answer), (route, query)
+            response = world.call(route, key, query)
+            assert response.status_code == 422, (route, query)
+            assert pointer in pointers(response), (route, query)
             assert world.state() == before, (route, query)
 
 
@@ -227,8 +227,8 @@ def test_body_that_breaks_off_changes_nothing(world: World) -> None:
         method, _ = route
         if method != "GET":
             key = (admin if ROWS[route].scopes == ADMIN else world.owner).key
-            answer = world.call(route, key, **CUT_OFF)
-            assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/bad-request"), route
+            response = world.call(route, key, **CUT_OFF)
+            assert (response.status_code, response.get_json()["type"]) == (400, "/problems/bad-request"), route
             assert world.state() == before, route
 
 
@@ -238,8 +238,8 @@ def test_the_keys_of_a_suspended_or_deleted_tenant_open_nothing(world: World) ->
     world.tenancy.registry.delete("globex", "test")
     for route in GUARDED:
         for key in (suspended, deleted):
-            answer = world.call(route, key)
-            assert (answer.status_code, answer.get_json()["type"]) == (403, "/problems/tenant-inactive"), route
+            response = world.call(route, key)
+            assert (response.status_code, response.get_json()["type"]) == (403, "/problems/tenant-inactive"), route
 
 
 def test_what_is_public_needs_no_key(world: World) -> None:

@@ -8,8 +8,8 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from inbox.api.problem_types import PROBLEMS
 from inbox.domain.keys import Scope
-from tests.api.conftest import Caller, Tenancy
-from tests.api.test_every_route import ANY_KEY, ROWS
+from tests.api.conftest import ApiClient, Tenancy
+from tests.api.test_authorization import ANY_KEY, ROWS
 
 Spec = dict[str, Any]
 # What each call is named in generated clients, which break where it changes.
@@ -35,13 +35,13 @@ CONFLICTS = {
     "set_tenant_status": {"wrong-step", "not-allowed"},
     "delete_tenant": {"not-allowed"},
 }
-# It has to come out of an answer to the same question.
+# It has to come out of an response to the same question.
 CANNOT_BE_MADE_UP = {"cursor"}
 GOES_WITH = {"lease_seconds": {"mode": "lease"}}
 
 
 @pytest.fixture
-def anybody(tenancy: Tenancy) -> Caller:
+def anybody(tenancy: Tenancy) -> ApiClient:
     """May do everything."""
     tenancy.register("system")
     caller = tenancy.caller("system", *Scope)
@@ -67,7 +67,7 @@ def resolved(spec: Spec, part: Spec) -> Spec:
 
 
 def values(part: Spec) -> list[Any]:
-    """The examples of a body, an answer, a parameter or a header."""
+    """The examples of a body, an response, a parameter or a header."""
     if "example" in part:
         return [part["example"]]
     shown: list[Any] = part["schema"].get("examples", [])
@@ -191,12 +191,12 @@ def requests_of(operation: Spec) -> Iterator[Spec]:
                     yield body | {"query_string": {each["name"]: value, **GOES_WITH.get(each["name"], {})}}
 
 
-def test_every_example_of_a_request_is_taken(spec: Spec, anybody: Caller) -> None:
+def test_every_example_of_a_request_is_taken(spec: Spec, anybody: ApiClient) -> None:
     for method, path, operation in operations(spec):
         places = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
         for request in requests_of(operation):
             # For a poll that would wait.
             anybody.send({})
             headers = anybody.headers | request.pop("headers", {})
-            answer = anybody.client.open(path.format(**places), method=method, headers=headers, **request)
-            assert answer.status_code in {200, 201, 204, 404, 409}, (method, path, request, answer.text)
+            response = anybody.client.open(path.format(**places), method=method, headers=headers, **request)
+            assert response.status_code in {200, 201, 204, 404, 409}, (method, path, request, response.text)

@@ -10,7 +10,7 @@ from inbox.app import Shared, create_app
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import Caller, Clock, Tenancy
+from tests.api.conftest import ApiClient, Clock, Tenancy
 from tests.unit.test_token_buckets import Seconds
 
 
@@ -29,25 +29,25 @@ def app(settings: Settings, store: Store, clock: Clock, seconds: Seconds) -> Fla
     return create_app(settings, store, Shared(TokenBuckets(seconds)))
 
 
-def test_a_tenant_at_its_limit_waits_and_the_headers_say_for_how_long(acme: Caller, seconds: Seconds) -> None:
-    answers = [acme.get("/me") for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert [answer.headers["RateLimit"] for answer in answers] == [
+def test_a_tenant_at_its_limit_waits_and_the_headers_say_for_how_long(acme: ApiClient, seconds: Seconds) -> None:
+    responses = [acme.get("/me") for _ in range(4)]
+    assert [response.status_code for response in responses] == [200, 200, 200, 429]
+    assert [response.headers["RateLimit"] for response in responses] == [
         '"tenant";r=2;t=1',
         '"tenant";r=1;t=1',
         '"tenant";r=0;t=1',
         '"tenant";r=0;t=1',
     ]
-    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {'"tenant";q=3;w=1'}
-    assert answers[3].headers["Retry-After"] == "1"
-    assert answers[3].get_json()["type"] == "/problems/rate-limited"
-    assert "Retry-After" not in answers[0].headers
+    assert {response.headers["RateLimit-Policy"] for response in responses} == {'"tenant";q=3;w=1'}
+    assert responses[3].headers["Retry-After"] == "1"
+    assert responses[3].get_json()["type"] == "/problems/rate-limited"
+    assert "Retry-After" not in responses[0].headers
 
     seconds.now += 1
     assert acme.get("/me").status_code == 200
 
 
-def test_a_request_beyond_the_limit_does_nothing(acme: Caller, seconds: Seconds) -> None:
+def test_a_request_beyond_the_limit_does_nothing(acme: ApiClient, seconds: Seconds) -> None:
     for _ in range(3):
         acme.send({})
     assert acme.post("/events", json={}).status_code == 429
@@ -56,30 +56,30 @@ def test_a_request_beyond_the_limit_does_nothing(acme: Caller, seconds: Seconds)
     assert len(acme.poll()) == 3
 
 
-def test_refused_requests_count_too(acme: Caller) -> None:
+def test_refused_requests_count_too(acme: ApiClient) -> None:
     for _ in range(3):
         assert acme.get("/keys").status_code == 403
     assert acme.get("/keys").status_code == 429
 
 
 def test_all_keys_of_a_tenant_share_its_limit_and_no_other_tenant_does(
-    tenancy: Tenancy, acme: Caller, globex: Caller
+    tenancy: Tenancy, acme: ApiClient, globex: ApiClient
 ) -> None:
     second = tenancy.caller("acme")
     assert [caller.get("/me").status_code for caller in (acme, second, acme, second)] == [200, 200, 200, 429]
     assert globex.get("/me").status_code == 200
 
 
-def test_a_tenant_may_have_a_limit_of_its_own(tenancy: Tenancy, acme: Caller) -> None:
+def test_a_tenant_may_have_a_limit_of_its_own(tenancy: Tenancy, acme: ApiClient) -> None:
     tenancy.registry.update("acme", "test", rate_limit=1)
     assert [acme.get("/me").status_code for _ in range(2)] == [200, 429]
     tenancy.registry.update("acme", "test", rate_limit=0)
-    answers = [acme.get("/me") for _ in range(10)]
-    assert {answer.status_code for answer in answers} == {200}
-    assert "RateLimit" not in answers[0].headers
+    responses = [acme.get("/me") for _ in range(10)]
+    assert {response.status_code for response in responses} == {200}
+    assert "RateLimit" not in responses[0].headers
 
 
-def test_without_a_limit_there_is_no_header(store: Store, acme: Caller) -> None:
+def test_without_a_limit_there_is_no_header(store: Store, acme: ApiClient) -> None:
     client = create_app(Settings(), store, Shared()).test_client()
     assert "RateLimit" not in client.get("/me", headers=acme.headers).headers
 
@@ -89,16 +89,16 @@ def test_what_needs_no_key_has_no_limit(client: FlaskClient) -> None:
 
 
 def test_an_address_without_a_valid_key_waits_after_some_failures(client: FlaskClient, seconds: Seconds) -> None:
-    answers = [client.get("/me", headers={"X-API-Key": f"wrong {number}"}) for number in range(6)]
-    assert [answer.status_code for answer in answers] == [401] * 5 + [429]
-    assert answers[5].get_json()["type"] == "/problems/too-many-failures"
-    assert answers[5].headers["Retry-After"] == "12"
-    assert "WWW-Authenticate" not in answers[5].headers
+    responses = [client.get("/me", headers={"X-API-Key": f"wrong {number}"}) for number in range(6)]
+    assert [response.status_code for response in responses] == [401] * 5 + [429]
+    assert responses[5].get_json()["type"] == "/problems/too-many-failures"
+    assert responses[5].headers["Retry-After"] == "12"
+    assert "WWW-Authenticate" not in responses[5].headers
     seconds.now += 12
     assert client.get("/me").status_code == 401
 
 
-def test_a_key_that_has_worked_before_works_on_from_such_an_address(client: FlaskClient, acme: Caller) -> None:
+def test_a_key_that_has_worked_before_works_on_from_such_an_address(client: FlaskClient, acme: ApiClient) -> None:
     assert acme.get("/me").status_code == 200
     for _ in range(10):
         client.get("/me")

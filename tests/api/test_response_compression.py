@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from inbox.domain.keys import Scope
-from tests.api.conftest import Caller, Tenancy
+from tests.api.conftest import ApiClient, Tenancy
 
 GZIP = {"Accept-Encoding": "gzip"}
 STYLE = "/console/css/base.css"
@@ -54,10 +54,10 @@ ACCEPTED = [
 ]
 
 
-def is_compressed(answer: TestResponse) -> bool:
-    coding = answer.headers.get("Content-Encoding")
+def is_compressed(response: TestResponse) -> bool:
+    coding = response.headers.get("Content-Encoding")
     assert coding in (None, "gzip")
-    assert int(answer.headers["Content-Length"]) == len(answer.data)
+    assert int(response.headers["Content-Length"]) == len(response.data)
     return coding == "gzip"
 
 
@@ -66,25 +66,25 @@ def without(headers: Any, *names: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def many(acme: Caller) -> Caller:
+def many(acme: ApiClient) -> ApiClient:
     for number in range(20):
         acme.send({"order": number, "text": "x" * 50})
     return acme
 
 
 @pytest.mark.parametrize("path", ["/inbox", "/inbox?mode=lease", "/inbox/default?mode=peek"])
-def test_poll_is_compressed(many: Caller, path: str) -> None:
+def test_poll_is_compressed(many: ApiClient, path: str) -> None:
     waiting = many.waiting()
-    answer = many.get(path, GZIP)
+    response = many.get(path, GZIP)
 
-    assert is_compressed(answer)
-    assert answer.headers["Vary"] == "Accept-Encoding"
-    events = orjson.loads(gzip.decompress(answer.data))
+    assert is_compressed(response)
+    assert response.headers["Vary"] == "Accept-Encoding"
+    events = orjson.loads(gzip.decompress(response.data))
     assert [event["payload"] for event in events] == [event["payload"] for event in waiting]
-    assert len(answer.data) < len(orjson.dumps(events)) / 3
+    assert len(response.data) < len(orjson.dumps(events)) / 3
 
 
-def test_list_unpacks_to_the_uncompressed_one(tenancy: Tenancy, many: Caller) -> None:
+def test_list_unpacks_to_the_uncompressed_one(tenancy: Tenancy, many: ApiClient) -> None:
     reader = tenancy.caller("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
     for number in range(15):
         reader.put(f"/inboxes/inbox-{number}", json={"event_types": ["order.*"]})
@@ -98,7 +98,7 @@ def test_list_unpacks_to_the_uncompressed_one(tenancy: Tenancy, many: Caller) ->
         assert plain.headers["Vary"] == compressed.headers["Vary"] == "Accept-Encoding"
 
 
-def test_lists_of_tenants_and_their_audit_log_are_compressed(admin: Caller, tenancy: Tenancy) -> None:
+def test_lists_of_tenants_and_their_audit_log_are_compressed(admin: ApiClient, tenancy: Tenancy) -> None:
     for number in range(10):
         tenancy.register(f"tenant-{number}", "An organization")
         admin.patch("/admin/tenants/tenant-0", json={"organization_name": f"Number {number}"})
@@ -123,37 +123,37 @@ def test_page_or_file_is_compressed(client: FlaskClient) -> None:
 
 def test_accept_encoding_decides(client: FlaskClient) -> None:
     for accepted, compresses in ACCEPTED:
-        answer = client.get(STYLE, headers={"Accept-Encoding": accepted}, buffered=True)
-        assert (answer.status_code, is_compressed(answer)) == (200, compresses), accepted
-        assert answer.headers["Vary"] == "Accept-Encoding"
-        assert answer.headers["ETag"].startswith('W/"') == compresses
+        response = client.get(STYLE, headers={"Accept-Encoding": accepted}, buffered=True)
+        assert (response.status_code, is_compressed(response)) == (200, compresses), accepted
+        assert response.headers["Vary"] == "Accept-Encoding"
+        assert response.headers["ETag"].startswith('W/"') == compresses
 
 
-def test_body_of_up_to_1024_bytes_is_not_compressed(acme: Caller) -> None:
+def test_body_of_up_to_1024_bytes_is_not_compressed(acme: ApiClient) -> None:
     event_id = acme.send({"a": ""})["id"]
     empty_bytes = len(acme.get(f"/events/{event_id}").data)
     for body_bytes, compresses in ((1024, False), (1025, True)):
         event_id = acme.send({"a": "x" * (body_bytes - empty_bytes)})["id"]
-        answer = acme.get(f"/events/{event_id}", GZIP)
-        assert is_compressed(answer) == compresses
-        assert ("Vary" in answer.headers) == compresses
-        assert compresses or len(answer.data) == body_bytes
+        response = acme.get(f"/events/{event_id}", GZIP)
+        assert is_compressed(response) == compresses
+        assert ("Vary" in response.headers) == compresses
+        assert compresses or len(response.data) == body_bytes
 
 
-def test_only_successful_reads_are_compressed(acme: Caller, acme_manager: Caller) -> None:
+def test_only_successful_reads_are_compressed(acme: ApiClient, acme_manager: ApiClient) -> None:
     created = acme_manager.post("/keys", GZIP, json={"name": "x" * 200})
     sent = acme.post("/events/batch", GZIP, json=[{}] * 50)
     lost = acme.post("/inbox/ack", GZIP, json={"receipts": ["x" * 299, "y" * 299, "z" * 299, "a" * 299]})
     refused = acme.get("/events?" + "&".join(f"{'x' * 100}{number}=1" for number in range(20)), GZIP)
-    for answer, status in ((created, 201), (sent, 201), (lost, 200), (refused, 422)):
-        assert answer.status_code == status
-        assert not is_compressed(answer)
-        assert "Vary" not in answer.headers
-    assert all(len(answer.data) > 1024 for answer in (sent, lost, refused))
+    for response, status in ((created, 201), (sent, 201), (lost, 200), (refused, 422)):
+        assert response.status_code == status
+        assert not is_compressed(response)
+        assert "Vary" not in response.headers
+    assert all(len(response.data) > 1024 for response in (sent, lost, refused))
 
 
 @pytest.mark.parametrize("headers", [{}, GZIP])
-def test_head_has_the_headers_of_get(many: Caller, headers: dict[str, str]) -> None:
+def test_head_has_the_headers_of_get(many: ApiClient, headers: dict[str, str]) -> None:
     for path in ("/events", *PAGES):
         got = many.get(path, headers, buffered=True)
         head = many.client.head(path, headers=many.headers | headers, buffered=True)
@@ -175,7 +175,7 @@ def test_unchanged_file_is_not_sent_again(
             again = client.get(path, headers=then_accepts | condition, buffered=True)
             assert (again.status_code, again.data) == (304, b"")
             assert "Content-Encoding" not in again.headers
-            # As in the answer that the client would have got without its condition.
+            # As in the response that the client would have got without its condition.
             whole = client.get(path, headers=then_accepts, buffered=True)
             assert [again.headers[name] for name in ("ETag", "Vary")] == [
                 whole.headers[name] for name in ("ETag", "Vary")

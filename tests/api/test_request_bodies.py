@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
-from tests.api.conftest import Caller
+from tests.api.conftest import ApiClient
 
 BODY = json.dumps({"payload": {"order": 1001}}).encode()
 BUDGET = 64 * 1024 * 1024
@@ -46,7 +46,7 @@ BROKEN = {
 
 
 def post(
-    caller: Caller, body: bytes, path: str = "/events", coding: str = "gzip", headers: dict[str, str] | None = None
+    caller: ApiClient, body: bytes, path: str = "/events", coding: str = "gzip", headers: dict[str, str] | None = None
 ) -> TestResponse:
     named = {"Content-Encoding": coding, **(headers or {})}
     return caller.post(path, named, data=body, content_type="application/json")
@@ -58,12 +58,12 @@ def padded(packed: bytes, size: int) -> bytes:
     return packed[:3] + b"\x08" + packed[4:10] + name + packed[10:]
 
 
-def is_bad_request(answer: TestResponse) -> bool:
-    return (answer.status_code, answer.get_json()["type"]) == (400, "/problems/bad-request")
+def is_bad_request(response: TestResponse) -> bool:
+    return (response.status_code, response.get_json()["type"]) == (400, "/problems/bad-request")
 
 
-def is_too_large(answer: TestResponse) -> bool:
-    return (answer.status_code, answer.get_json()["type"]) == (413, "/problems/too-large")
+def is_too_large(response: TestResponse) -> bool:
+    return (response.status_code, response.get_json()["type"]) == (413, "/problems/too-large")
 
 
 @pytest.fixture
@@ -72,18 +72,20 @@ def budget(app: Flask) -> ByteBudget:
     return budget
 
 
-def test_compressed_event_is_stored_as_it_was_before_compression(acme: Caller) -> None:
+def test_compressed_event_is_stored_as_it_was_before_compression(acme: ApiClient) -> None:
     for coding in ("gzip", "GZIP", "x-gzip"):
         assert post(acme, PACKED, coding=coding).status_code == 201, coding
     assert [event["payload"] for event in acme.waiting()] == [{"order": 1001}] * 3
 
 
-def test_body_without_a_coding_is_taken_as_it_is(acme: Caller) -> None:
+def test_body_without_a_coding_is_taken_as_it_is(acme: ApiClient) -> None:
     for coding in ("", "identity", "Identity"):
         assert post(acme, BODY, coding=coding).status_code == 201, coding
 
 
-def test_every_call_with_a_json_body_takes_it_compressed(acme: Caller, acme_manager: Caller, admin: Caller) -> None:
+def test_every_call_with_a_json_body_takes_it_compressed(
+    acme: ApiClient, acme_manager: ApiClient, admin: ApiClient
+) -> None:
     def compressed(document: Any) -> dict[str, Any]:
         return {
             "data": gzip.compress(json.dumps(document).encode()),
@@ -102,7 +104,7 @@ def test_every_call_with_a_json_body_takes_it_compressed(acme: Caller, acme_mana
     assert admin.post("/admin/tenants", **compressed({"email": "a@b.example"})).get_json()["email"] == "a@b.example"
 
 
-def test_repeat_may_be_compressed_differently(acme: Caller) -> None:
+def test_repeat_may_be_compressed_differently(acme: ApiClient) -> None:
     key = {"Idempotency-Key": "k"}
     first = post(acme, BODY, coding="identity", headers=key)
     for level in (1, 9):
@@ -112,24 +114,24 @@ def test_repeat_may_be_compressed_differently(acme: Caller) -> None:
     assert post(acme, other, headers=key).status_code == 409
 
 
-def test_other_coding_is_a_415_that_names_gzip(acme: Caller) -> None:
+def test_other_coding_is_a_415_that_names_gzip(acme: ApiClient) -> None:
     lists = ("gzip, gzip", "gzip,identity", "identity, gzip")
     for coding in ("deflate", "br", "zstd", "compress", *lists, "gzip;q=1", "*", "nonsense"):
-        answer = post(acme, PACKED, coding=coding)
-        assert (answer.status_code, answer.get_json()["type"]) == (415, "/problems/unsupported-media-type"), coding
-        assert answer.headers["Accept-Encoding"] == "gzip"
+        response = post(acme, PACKED, coding=coding)
+        assert (response.status_code, response.get_json()["type"]) == (415, "/problems/unsupported-media-type"), coding
+        assert response.headers["Accept-Encoding"] == "gzip"
     assert acme.waiting() == []
 
 
-def test_415_for_the_media_type_names_no_coding(acme: Caller) -> None:
+def test_415_for_the_media_type_names_no_coding(acme: ApiClient) -> None:
     """RFC 9110, 12.5.3: otherwise the client would look for the fault in its coding."""
     for content_type in ("text/plain", "application/json; charset=latin-1"):
-        answer = acme.post("/events", {"Content-Encoding": "gzip"}, data=PACKED, content_type=content_type)
-        assert answer.status_code == 415
-        assert "Accept-Encoding" not in answer.headers
+        response = acme.post("/events", {"Content-Encoding": "gzip"}, data=PACKED, content_type=content_type)
+        assert response.status_code == 415
+        assert "Accept-Encoding" not in response.headers
 
 
-def test_broken_stream_is_a_400_and_stores_nothing(acme: Caller, budget: ByteBudget) -> None:
+def test_broken_stream_is_a_400_and_stores_nothing(acme: ApiClient, budget: ByteBudget) -> None:
     for name, body in BROKEN.items():
         assert is_bad_request(post(acme, body)), name
     assert acme.waiting() == []
@@ -137,7 +139,7 @@ def test_broken_stream_is_a_400_and_stores_nothing(acme: Caller, budget: ByteBud
     budget.reserve(BUDGET)
 
 
-def test_stream_of_several_steps_is_read_to_its_end(acme: Caller) -> None:
+def test_stream_of_several_steps_is_read_to_its_end(acme: ApiClient) -> None:
     """Larger than what is unpacked at once, before and after compression."""
     packed = gzip.compress(INCOMPRESSIBLE, 1)
     assert len(packed) > 65_536
@@ -147,10 +149,10 @@ def test_stream_of_several_steps_is_read_to_its_end(acme: Caller) -> None:
         assert is_bad_request(post(acme, broken))
 
 
-def test_gzip_that_contains_no_json_is_not_json(acme: Caller) -> None:
+def test_gzip_that_contains_no_json_is_not_json(acme: ApiClient) -> None:
     for content in (b"", b"{", PACKED):
-        answer = post(acme, gzip.compress(content))
-        assert (answer.status_code, answer.get_json()["type"]) == (400, "/problems/not-json")
+        response = post(acme, gzip.compress(content))
+        assert (response.status_code, response.get_json()["type"]) == (400, "/problems/not-json")
 
 
 class TestLimits:
@@ -158,18 +160,18 @@ class TestLimits:
     def settings(self, settings: Settings) -> Settings:
         return Settings(store=settings.store, max_event_bytes=100)
 
-    def test_decompressed_size_counts(self, acme: Caller) -> None:
+    def test_decompressed_size_counts(self, acme: ApiClient) -> None:
         for filler, is_taken in ((78, True), (79, False)):
             body = b'{"payload": {"a": "' + b"x" * filler + b'"}}'
-            answer = post(acme, gzip.compress(body))
-            assert answer.status_code == 201 if is_taken else is_too_large(answer)
+            response = post(acme, gzip.compress(body))
+            assert response.status_code == 201 if is_taken else is_too_large(response)
         assert len(acme.waiting()) == 1
 
-    def test_compressed_size_counts_too(self, acme: Caller) -> None:
+    def test_compressed_size_counts_too(self, acme: ApiClient) -> None:
         assert post(acme, padded(PACKED, 100)).status_code == 201
         assert is_too_large(post(acme, padded(PACKED, 101)))
 
-    def test_batch_has_the_limit_of_a_batch(self, acme: Caller) -> None:
+    def test_batch_has_the_limit_of_a_batch(self, acme: ApiClient) -> None:
         limit = LARGEST_EVENTS_IN_A_BATCH * 100
         fitting = b"[" + b"{}, " * 100 + b"{}" + b" " * (limit - 404) + b"]"
         assert len(fitting) == limit
@@ -177,7 +179,7 @@ class TestLimits:
         assert is_too_large(post(acme, gzip.compress(fitting + b" "), "/events/batch"))
 
 
-def test_bomb_is_unpacked_up_to_the_limit_only(acme: Caller, budget: ByteBudget) -> None:
+def test_bomb_is_unpacked_up_to_the_limit_only(acme: ApiClient, budget: ByteBudget) -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(MEBIBYTE)) for _ in range(64)) + packer.flush()
     assert len(bomb) < 100_000
@@ -187,20 +189,20 @@ def test_bomb_is_unpacked_up_to_the_limit_only(acme: Caller, budget: ByteBudget)
         post(acme, PACKED, path)
         tracemalloc.start()
         try:
-            answer = post(acme, bomb, path)
+            response = post(acme, bomb, path)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert is_too_large(answer)
+        assert is_too_large(response)
         assert limit < peak < 1.2 * limit + MEBIBYTE
     budget.reserve(BUDGET)
 
 
-def test_decompressed_bytes_count_against_the_budget(acme: Caller, budget: ByteBudget) -> None:
+def test_decompressed_bytes_count_against_the_budget(acme: ApiClient, budget: ByteBudget) -> None:
     packed = gzip.compress(json.dumps({"payload": {"a": "x" * 200_000}}).encode())
     budget.reserve(BUDGET - 150_000)
-    answer = post(acme, packed)
-    assert (answer.status_code, answer.get_json()["type"]) == (503, "/problems/overloaded")
+    response = post(acme, packed)
+    assert (response.status_code, response.get_json()["type"]) == (503, "/problems/overloaded")
     assert acme.waiting() == []
 
     budget.release(100_000)
