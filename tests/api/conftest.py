@@ -1,10 +1,10 @@
 """The app on a real store, called in this process."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from inbox.store.interface import Store
 
 @dataclass(frozen=True)
 class ApiClient:
-    """Calls with one tenant's key."""
+    """Sends requests with one key."""
 
     client: FlaskClient
     key: str
@@ -45,6 +45,9 @@ class ApiClient:
     def patch(self, path: str, **options: Any) -> TestResponse:
         return self.client.patch(path, headers=self.headers, **options)
 
+    def request(self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any) -> TestResponse:
+        return self.client.open(path, method=method, headers=self.headers | (headers or {}), **options)
+
     def delete(self, path: str) -> TestResponse:
         return self.client.delete(path, headers=self.headers)
 
@@ -53,6 +56,10 @@ class ApiClient:
         assert response.status_code == 201, response.text
         event: dict[str, Any] = response.get_json()
         return event
+
+    def fill(self, count: int) -> list[str]:
+        """Sends events with the payloads {"n": 0}, {"n": 1}, … and returns their IDs."""
+        return ids(self.post("/events/batch", json=[{"n": number} for number in range(count)]).get_json())
 
     def poll(self, path: str = "/inbox") -> list[dict[str, Any]]:
         response = self.get(path)
@@ -64,16 +71,18 @@ class ApiClient:
         return self.poll(f"/inbox?mode=lease{query}")
 
     def settle(self, verb: str, receipts: Sequence[str], **members: Any) -> dict[str, Any]:
-        """What /inbox/ack, /inbox/release or /inbox/extend responses."""
+        """Returns the response of /inbox/ack, /inbox/release or /inbox/extend."""
         response = self.post(f"/inbox/{verb}", json={"receipts": receipts} | members)
         assert response.status_code == 200, response.text
         document: dict[str, Any] = response.get_json()
         return document
 
     def waiting(self) -> list[dict[str, Any]]:
-        """What a peek shows, so that a test sees what is stored without taking it."""
-        events: list[dict[str, Any]] = self.get("/inbox?mode=peek&limit=500").get_json()
-        return events
+        """Returns up to 500 undelivered events without changing them."""
+        return self.poll("/inbox?mode=peek&limit=500")
+
+    def status(self, event_id: str) -> str:
+        return str(self.get(f"/events/{event_id}").get_json()["status"])
 
 
 @pytest.fixture
@@ -95,17 +104,17 @@ def registry(store: Store) -> TenantService:
 
 @pytest.fixture
 def key_ring(store: Store) -> KeyService:
-    """Creates each key in a millisecond of its own, and before those that the app creates: lists are in this order."""
-    moments = count(now_ms() - 1000)
-    return KeyService(store.keys, store.tenants, lambda: next(moments))
+    """Creates each key in its own millisecond, before those that the app creates, so that lists are in this order."""
+    milliseconds = count(now_ms() - 1000)
+    return KeyService(store.keys, store.tenants, lambda: next(milliseconds))
 
 
 def now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return time_ns() // 1_000_000
 
 
 class Clock:
-    """The app's clock, which a test can put forward."""
+    """The app's clock, which a test can advance."""
 
     def __init__(self) -> None:
         self._ahead_ms = 0
@@ -125,7 +134,7 @@ def clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - before the app takes it
+def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - patched before the app reads it
     return create_app(settings, store, Shared())
 
 
@@ -136,14 +145,14 @@ def client(app: Flask) -> FlaskClient:
 
 @pytest.fixture
 def spec(client: FlaskClient) -> dict[str, Any]:
-    """What /openapi.json says."""
+    """Returns /openapi.json."""
     document: dict[str, Any] = client.get("/openapi.json").get_json()
     return document
 
 
 @dataclass(frozen=True)
 class Tenancy:
-    """Makes tenants and clients with keys of theirs."""
+    """Creates tenants, and clients with their keys."""
 
     client: FlaskClient
     registry: TenantService
@@ -152,7 +161,7 @@ class Tenancy:
     def register(self, tenant_id: str, name: str | None = None) -> None:
         self.registry.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
 
-    def caller(self, tenant_id: str, *scopes: Scope) -> ApiClient:
+    def client_for(self, tenant_id: str, *scopes: Scope) -> ApiClient:
         return ApiClient(self.client, self.key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
 
 
@@ -164,25 +173,59 @@ def tenancy(client: FlaskClient, registry: TenantService, key_ring: KeyService) 
 @pytest.fixture
 def acme(tenancy: Tenancy) -> ApiClient:
     tenancy.register("acme", "Acme Corp.")
-    return tenancy.caller("acme")
+    return tenancy.client_for("acme")
 
 
 @pytest.fixture
-def acme_manager(tenancy: Tenancy, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - the tenant
-    return tenancy.caller("acme", Scope.TENANT_MANAGE)
+def acme_manager(tenancy: Tenancy, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - creates the tenant
+    return tenancy.client_for("acme", Scope.TENANT_MANAGE)
 
 
 @pytest.fixture
 def globex(tenancy: Tenancy) -> ApiClient:
     tenancy.register("globex")
-    return tenancy.caller("globex")
+    return tenancy.client_for("globex")
 
 
 @pytest.fixture
 def admin(tenancy: Tenancy) -> ApiClient:
     tenancy.register("system")
-    return tenancy.caller("system", Scope.ADMIN)
+    return tenancy.client_for("system", Scope.ADMIN)
+
+
+class Time:
+    """Replaces the time of blocking polls: it passes only during sleeps, and `meanwhile` runs in each of them."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.meanwhile: Callable[[], Any] = lambda: None
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr("inbox.services.long_polling.time", time)
+    return time
 
 
 def pointers(response: TestResponse) -> list[str]:
-    return [fault["pointer"] for fault in response.get_json()["errors"]]
+    return [error["pointer"] for error in response.get_json()["errors"]]
+
+
+def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
+    return [event["payload"]["n"] for event in events]
+
+
+def ids(events: Iterable[dict[str, Any]]) -> list[str]:
+    return [event["id"] for event in events]
+
+
+def receipts(events: Iterable[dict[str, Any]]) -> list[str]:
+    return [event["receipt"] for event in events]

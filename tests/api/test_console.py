@@ -24,7 +24,7 @@ KINDS = {
 }
 
 
-def test_the_page_may_load_its_own_files_and_nothing_else(client: FlaskClient) -> None:
+def test_page_can_load_its_own_files_only(client: FlaskClient) -> None:
     page = client.get("/", buffered=True)
     policy = dict(
         directive.split(" ", 1) for directive in page.headers["Content-Security-Policy"].split("; ") if directive
@@ -42,7 +42,7 @@ def test_the_page_may_load_its_own_files_and_nothing_else(client: FlaskClient) -
     assert page.headers["Referrer-Policy"] == "no-referrer"
 
 
-def test_a_new_release_is_seen_at_once_and_nothing_is_sent_twice(client: FlaskClient) -> None:
+def test_files_are_revalidated_and_not_sent_twice(client: FlaskClient) -> None:
     for path in ("/", *(f"/console/{file}" for file in FILES)):
         first = client.get(path, buffered=True)
         assert first.status_code == 200, path
@@ -56,31 +56,31 @@ def test_a_new_release_is_seen_at_once_and_nothing_is_sent_twice(client: FlaskCl
         assert (again.status_code, again.data) == (304, b""), path
 
 
-def test_a_file_says_what_it_is(client: FlaskClient) -> None:
+def test_files_have_their_media_types(client: FlaskClient) -> None:
     """Browsers refuse a script or a style of another kind, since they may not guess."""
     for file in FILES:
         if file not in NOT_SERVED_TO_BROWSERS:
             assert client.get(f"/console/{file}", buffered=True).mimetype in KINDS[Path(file).suffix], file
 
 
-def test_the_whole_console_is_small() -> None:
+def test_console_is_small() -> None:
     compressed = sum(len(gzip.compress((STATIC / file).read_bytes())) for file in FILES)
     assert compressed < MAX_BYTES
 
 
-def test_the_page_has_no_script_or_style_within() -> None:
+def test_page_has_no_inline_script_or_style() -> None:
     page = (STATIC / "index.html").read_text()
     assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=|javascript:", page) == []
 
 
 @pytest.mark.parametrize("file", SCRIPTS)
-def test_no_script_makes_markup_or_code_out_of_text(file: str) -> None:
+def test_scripts_create_no_markup_or_code_from_text(file: str) -> None:
     """Whatever somebody sent is shown, and never run."""
     forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|srcdoc|eval\(|Function\(|\bstyle:"
     assert re.findall(forbidden, (STATIC / file).read_text()) == []
 
 
-def test_every_script_is_reached_from_the_page_and_every_import_is_there() -> None:
+def test_every_script_is_used_and_every_import_exists() -> None:
     found = set(re.findall(r'src="/console/(scripts/[^"]+)"', (STATIC / "index.html").read_text()))
     assert found
     waiting = list(found)
@@ -95,7 +95,7 @@ def test_every_script_is_reached_from_the_page_and_every_import_is_there() -> No
     assert found == set(SCRIPTS)
 
 
-def test_every_icon_that_is_asked_for_is_drawn() -> None:
+def test_every_icon_exists() -> None:
     drawn = set(re.findall(r'<symbol id="([^"]+)"', (STATIC / "icons.svg").read_text()))
     scripts = "\n".join((STATIC / file).read_text() for file in SCRIPTS)
     views = set(re.findall(r'\{ name: "([a-z]+)", title:', scripts))
@@ -103,6 +103,6 @@ def test_every_icon_that_is_asked_for_is_drawn() -> None:
     assert views | set(re.findall(r'icon\("([a-z]+)"\)', scripts)) <= drawn
 
 
-def test_the_workflow_for_n8n_is_the_one_that_was_tried() -> None:
+def test_workflow_for_n8n_is_the_tested_one() -> None:
     """docs/how-to/recipes is not installed with the package, so the console has a copy."""
     assert (STATIC / "n8n.json").read_text() == (ROOT / "docs" / "how-to" / "recipes" / "n8n.json").read_text()

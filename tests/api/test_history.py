@@ -1,22 +1,13 @@
-"""GET /events and GET /events/{id}."""
+"""GET /events, GET /events/{id} and DELETE /events/{id}."""
 
 import re
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from werkzeug.test import TestResponse
 
-from tests.api.conftest import ApiClient, Clock, pointers
-
-
-def numbers(events: list[dict[str, Any]]) -> list[int]:
-    return [event["payload"]["n"] for event in events]
-
-
-def fill(caller: ApiClient, count: int) -> None:
-    caller.post("/events/batch", json=[{"n": number} for number in range(count)])
+from tests.api.conftest import ApiClient, Clock, ids, numbers, pointers
 
 
 def next_path(response: TestResponse) -> str | None:
@@ -24,34 +15,33 @@ def next_path(response: TestResponse) -> str | None:
     return match[1] if match else None
 
 
-def walk(caller: ApiClient, path: str | None) -> list[list[int]]:
-    pages = []
+def pages(client: ApiClient, path: str | None) -> list[list[int]]:
+    """Returns the numbers of the events on each page."""
+    found = []
     while path is not None:
-        response = caller.get(path)
+        response = client.get(path)
         assert response.status_code == 200, response.text
-        pages.append(numbers(response.get_json()))
+        found.append(numbers(response.get_json()))
         path = next_path(response)
-    return pages
+    return found
 
 
-def test_events_in_every_status_are_listed_the_newest_first(acme: ApiClient) -> None:
-    fill(acme, 4)
+def test_events_of_every_status_are_listed_newest_first(acme: ApiClient) -> None:
+    acme.fill(4)
     acme.poll("/inbox?limit=1")
     acme.lease("&limit=1")
     response = acme.get("/events")
     assert [event["status"] for event in response.get_json()] == ["undelivered", "undelivered", "leased", "delivered"]
     assert numbers(response.get_json()) == [3, 2, 1, 0]
     assert "Link" not in response.headers
-
-
-def test_the_order_can_be_turned_round(acme: ApiClient) -> None:
-    fill(acme, 3)
-    assert numbers(acme.poll("/events?order=oldest")) == [0, 1, 2]
-    assert numbers(acme.poll("/events?order=newest")) == [2, 1, 0]
+    assert numbers(acme.poll("/events?order=newest")) == [3, 2, 1, 0]
+    assert numbers(acme.poll("/events?order=oldest")) == [0, 1, 2, 3]
+    for status, expected in {"undelivered": [3, 2], "leased": [1], "delivered": [0], "dead": []}.items():
+        assert numbers(acme.poll(f"/events?status={status}")) == expected
 
 
 def test_listing_changes_nothing(acme: ApiClient) -> None:
-    fill(acme, 2)
+    acme.fill(2)
     assert acme.poll("/events") == acme.poll("/events")
     assert {event["deliveries"] for event in acme.poll("/events")} == {0}
     head = acme.client.head("/events", headers=acme.headers)
@@ -60,17 +50,7 @@ def test_listing_changes_nothing(acme: ApiClient) -> None:
     assert len(acme.waiting()) == 2
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"), [("undelivered", [2]), ("leased", [1]), ("delivered", [0]), ("dead", [])]
-)
-def test_a_status_is_a_filter(acme: ApiClient, status: str, expected: list[int]) -> None:
-    fill(acme, 3)
-    acme.poll("/inbox?limit=1")
-    acme.lease("&limit=1")
-    assert numbers(acme.poll(f"/events?status={status}")) == expected
-
-
-def test_a_type_is_a_filter(acme: ApiClient) -> None:
+def test_events_are_listed_by_type(acme: ApiClient) -> None:
     for number, event_type in enumerate(["a", "b", None, "a", "a.b"]):
         acme.send({"n": number}, event_type=event_type)
     assert numbers(acme.poll("/events?event_type=a")) == [3, 0]
@@ -78,55 +58,47 @@ def test_a_type_is_a_filter(acme: ApiClient) -> None:
     assert numbers(acme.poll("/events?event_type=a&status=delivered")) == []
 
 
-def test_times_are_filters_and_count_from_since_and_before_until(acme: ApiClient, clock: Clock) -> None:
-    stamps = []
+def test_events_are_listed_since_one_time_until_before_another(acme: ApiClient, clock: Clock) -> None:
+    timestamps = []
     for number in range(3):
-        stamps.append(acme.send({"n": number})["timestamp"])
+        timestamps.append(acme.send({"n": number})["timestamp"])
         clock.advance(1000)
-    assert numbers(acme.poll(f"/events?since={stamps[1]}")) == [2, 1]
-    assert numbers(acme.poll(f"/events?until={stamps[1]}")) == [0]
-    assert numbers(acme.poll(f"/events?since={stamps[0]}&until={stamps[2]}&order=oldest")) == [0, 1]
-    assert numbers(acme.poll(f"/events?since={stamps[2]}&until={stamps[0]}")) == []
-    middle = datetime.fromtimestamp(stamps[1] / 1000, UTC)
-    for text in (
-        middle.isoformat(),
-        middle.isoformat().replace("+00:00", "Z"),
-        middle.replace(tzinfo=None).isoformat(),
-        middle.astimezone().isoformat(),
-    ):
-        assert numbers(acme.poll(f"/events?since={quote(text)}")) == [2, 1], text
-    assert numbers(acme.poll("/events?since=1970-01-01&until=9999-12-31")) == [2, 1, 0]
-    assert numbers(acme.poll("/events?since=0001-01-01&until=999999999999999")) == [2, 1, 0]
+    first, second, third = timestamps
+    for query, expected in {
+        f"since={second}": [2, 1],
+        f"until={second}": [0],
+        f"since={first}&until={third}&order=oldest": [0, 1],
+        f"since={third}&until={first}": [],
+        "since=1970-01-01&until=9999-12-31": [2, 1, 0],
+        "since=0001-01-01&until=999999999999999": [2, 1, 0],
+    }.items():
+        assert numbers(acme.poll(f"/events?{query}")) == expected, query
+    utc = datetime.fromtimestamp(second / 1000, UTC)
+    text = utc.isoformat()
+    for since in (text, text.replace("+00:00", "Z"), text.replace("+00:00", ""), utc.astimezone().isoformat()):
+        assert numbers(acme.poll(f"/events?since={quote(since)}")) == [2, 1], since
 
 
 @pytest.mark.parametrize("order", ["oldest", "newest"])
-def test_cursors_lead_through_everything_once(acme: ApiClient, order: str) -> None:
-    fill(acme, 7)
-    pages = walk(acme, f"/events?limit=3&order={order}")
-    everything = [number for page in pages for number in page]
-    assert everything == (list(range(7)) if order == "oldest" else list(reversed(range(7))))
-    assert [len(page) for page in pages] == [3, 3, 1]
+def test_pages_return_every_event_once(acme: ApiClient, order: str) -> None:
+    acme.fill(7)
+    found = pages(acme, f"/events?limit=3&order={order}")
+    expected = [[0, 1, 2], [3, 4, 5], [6]] if order == "oldest" else [[6, 5, 4], [3, 2, 1], [0]]
+    assert found == expected
 
 
-def test_events_that_come_meanwhile_move_nothing(acme: ApiClient) -> None:
-    fill(acme, 4)
-    first = acme.get("/events?limit=2")
-    acme.send({"n": 4})
-    assert numbers(acme.poll(str(next_path(first)))) == [1, 0]
-
-
-def test_the_link_keeps_every_parameter(acme: ApiClient) -> None:
+def test_link_keeps_every_parameter(acme: ApiClient) -> None:
     for number in range(3):
         acme.send({"n": number}, event_type="a/b:c")
     query = "limit=1&event_type=a%2Fb%3Ac&since=2020-01-01T00%3A00%3A00%2B01%3A00&status=undelivered&inbox=default"
     link = next_path(acme.get(f"/events?{query}"))
     assert link is not None
     assert link.startswith(f"/events?{query}&cursor=")
-    assert walk(acme, f"/events?{query}") == [[2], [1], [0]]
+    assert pages(acme, f"/events?{query}") == [[2], [1], [0]]
 
 
-def test_a_hundred_are_listed_unless_told_otherwise(acme: ApiClient) -> None:
-    fill(acme, 101)
+def test_page_has_100_events_by_default(acme: ApiClient) -> None:
+    acme.fill(101)
     assert len(acme.poll("/events")) == 100
     assert len(acme.poll("/events?limit=500")) == 101
 
@@ -135,13 +107,13 @@ def other_than(character: str) -> str:
     return "B" if character == "A" else "A"
 
 
-def test_a_cursor_holds_for_its_own_question_only(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
+def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
-    for caller in (acme, globex):
-        fill(caller, 3)
+    for client in (acme, globex):
+        client.fill(3)
     cursor = str(next_path(acme.get("/events?limit=1"))).rpartition("cursor=")[2]
     assert numbers(acme.poll(f"/events?limit=2&cursor={cursor}")) == [1, 0]
-    for caller, query in (
+    for client, query in (
         (globex, f"cursor={cursor}"),
         (acme, f"order=oldest&cursor={cursor}"),
         (acme, f"status=undelivered&cursor={cursor}"),
@@ -157,49 +129,33 @@ def test_a_cursor_holds_for_its_own_question_only(acme: ApiClient, globex: ApiCl
         (acme, "cursor=%C3%A9"),
         (acme, "cursor=x"),
     ):
-        response = caller.get(f"/events?limit=1&{query}")
+        response = client.get(f"/events?limit=1&{query}")
         assert (response.status_code, pointers(response)) == (422, ["/cursor"]), query
 
 
-@pytest.mark.parametrize(
-    ("query", "pointer"),
-    [
-        ("status=gone", "/status"),
-        ("status=", "/status"),
-        ("event_type=", "/event_type"),
-        ("event_type=a%20b", "/event_type"),
-        ("since=yesterday", "/since"),
-        ("since=", "/since"),
-        ("since=-1", "/since"),
-        ("since=1.5", "/since"),
-        ("since=1234567890123456", "/since"),
-        ("until=2026-13-01", "/until"),
-        ("until=2026-11-16T01:00:00+01:00", "/until"),
-        ("order=random", "/order"),
-        ("limit=0", "/limit"),
-        ("limit=501", "/limit"),
-        ("inbox=Crm", "/inbox"),
-        ("inbox=", "/inbox"),
-        ("mode=peek", "/mode"),
-        ("limit=1&limit=2", "/limit"),
-    ],
-)
-def test_bad_parameters_are_refused(acme: ApiClient, query: str, pointer: str) -> None:
-    response = acme.get(f"/events?{query}")
-    assert (response.status_code, pointers(response)) == (422, [pointer])
-
-
-def test_an_unknown_inbox_is_a_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
+def test_unknown_inbox_is_a_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
-    event_id = acme.send({"n": 1})["id"]
+    [event_id] = acme.fill(1)
     for path in ("/events", f"/events/{event_id}"):
         assert acme.get(f"{path}?inbox=crm").status_code == 200
         assert acme.get(f"{path}?inbox=none").status_code == 404
         assert globex.get(f"{path}?inbox=crm").status_code == 404
-    assert acme.get(f"/events/{event_id}?inbox=").status_code == 422
-    assert acme.get(f"/events/{event_id}?box=crm").status_code == 422
 
 
-def test_another_tenants_events_are_not_listed(acme: ApiClient, globex: ApiClient) -> None:
-    fill(globex, 2)
-    assert acme.poll("/events") == acme.poll("/events?status=undelivered&order=oldest") == []
+def test_erased_event_is_gone_from_every_inbox(acme: ApiClient, acme_manager: ApiClient) -> None:
+    acme_manager.put("/inboxes/crm")
+    event_id, kept = acme.send({"n": 1}, idempotency_key="k")["id"], acme.send({"n": 2})["id"]
+    leased, _ = acme.poll("/inbox/crm?mode=lease")
+
+    erased = acme_manager.delete(f"/events/{event_id}")
+    assert (erased.status_code, erased.data) == (204, b"")
+    assert acme_manager.delete(f"/events/{event_id}").status_code == 404
+    for path in (f"/events/{event_id}", f"/events/{event_id}?inbox=crm"):
+        assert acme.get(path).status_code == 404
+    for path in ("/events", "/events?inbox=crm", "/inbox?mode=peek"):
+        assert ids(acme.poll(path)) == [kept]
+    assert acme.settle("ack", [leased["receipt"]])["lost"] == [leased["receipt"]]
+    assert acme.post(f"/events/{event_id}/replay").status_code == 404
+    # Its idempotency key can be used again.
+    acme.send({"n": 3}, idempotency_key="k")
+    assert numbers(acme.waiting()) == [2, 3]

@@ -10,16 +10,16 @@ from flask.testing import FlaskClient
 from inbox.domain.keys import MAX_KEYS, Scope
 from inbox.services.keys import KeyService
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, Tenancy, now_ms, pointers
+from tests.api.conftest import ApiClient, Clock, Tenancy, now_ms
 
 
 @pytest.fixture
 def manager(tenancy: Tenancy) -> ApiClient:
     tenancy.register("acme")
-    return tenancy.caller("acme", Scope.TENANT_MANAGE)
+    return tenancy.client_for("acme", Scope.TENANT_MANAGE)
 
 
-def made(manager: ApiClient, **members: Any) -> dict[str, Any]:
+def created(manager: ApiClient, **members: Any) -> dict[str, Any]:
     response = manager.post("/keys", json=members)
     assert response.status_code == 201, response.text
     key: dict[str, Any] = response.get_json()
@@ -33,12 +33,12 @@ def listed(manager: ApiClient) -> list[dict[str, Any]]:
     return keys
 
 
-def in_seconds(clock: Clock, seconds: int) -> str:
+def iso_time_in(clock: Clock, seconds: int) -> str:
     return datetime.fromtimestamp(clock() / 1000 + seconds, UTC).isoformat()
 
 
-def test_a_key_is_shown_once_and_works(manager: ApiClient, client: FlaskClient) -> None:
-    new = made(manager, name="zapier", scopes=["inbox:read"])
+def test_created_key_works_and_is_not_listed(manager: ApiClient, client: FlaskClient) -> None:
+    new = created(manager, name="zapier", scopes=["inbox:read"])
     assert ApiClient(client, new["key"]).get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "acme",
@@ -50,20 +50,20 @@ def test_a_key_is_shown_once_and_works(manager: ApiClient, client: FlaskClient) 
     assert new["key"] not in manager.get("/keys").text
 
 
-def test_a_key_without_wishes_may_send_and_poll_for_good(manager: ApiClient) -> None:
+def test_key_can_send_and_poll_and_never_expires_by_default(manager: ApiClient) -> None:
     new = manager.post("/keys").get_json()
     assert (new["name"], new["scopes"], new["expires_at"]) == ("", ["events:write", "inbox:read"], None)
     assert (new["status"], new["last_used_at"]) == ("active", None)
 
 
-def test_the_hint_is_how_the_key_ends(manager: ApiClient) -> None:
-    new = made(manager)
+def test_hint_is_the_end_of_the_key(manager: ApiClient) -> None:
+    new = created(manager)
     assert new["hint"] == "ibx_…" + new["key"][-4:]
     assert listed(manager)[-1]["hint"] == new["hint"]
 
 
-def test_a_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    new = made(manager, expires_at=in_seconds(clock, 60))
+def test_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
+    new = created(manager, expires_at=iso_time_in(clock, 60))
     caller = ApiClient(client, new["key"])
     assert caller.get("/me").status_code == 200
     clock.advance(61)
@@ -71,36 +71,16 @@ def test_a_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, c
     assert listed(manager)[-1]["status"] == "expired"
 
 
-@pytest.mark.parametrize(
-    ("body", "pointer"),
-    [
-        ({"scopes": []}, "/scopes"),
-        ({"scopes": ["everything"]}, "/scopes/0"),
-        ({"scopes": "admin"}, "/scopes"),
-        ({"name": 7}, "/name"),
-        ({"name": "x" * 201}, "/name"),
-        ({"name": "a\nb"}, "/name"),
-        ({"expires_at": "tomorrow"}, "/expires_at"),
-        ({"expires_at": 1}, "/expires_at"),
-        ({"key": "ibx_of_my_own"}, "/key"),
-    ],
-)
-def test_a_bad_wish_is_refused_with_a_pointer(manager: ApiClient, body: dict[str, Any], pointer: str) -> None:
-    response = manager.post("/keys", json=body)
-    assert (response.status_code, pointers(response)) == (422, [pointer])
-    assert len(listed(manager)) == 1
-
-
-def test_a_revoked_key_is_listed_and_refused(manager: ApiClient, client: FlaskClient) -> None:
-    new = made(manager)
+def test_revoked_key_is_listed_and_does_not_work(manager: ApiClient, client: FlaskClient) -> None:
+    new = created(manager)
     for _ in range(2):
         assert manager.delete(f"/keys/{new['key_id']}").status_code == 204
     assert listed(manager)[-1]["status"] == "revoked"
     assert ApiClient(client, new["key"]).get("/me").status_code == 401
 
 
-def test_both_keys_work_while_a_rotation_overlaps(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    old = made(manager, name="zapier", scopes=["inbox:read"])
+def test_old_key_works_for_the_overlap_of_its_rotation(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
+    old = created(manager, name="zapier", scopes=["inbox:read"])
     response = manager.post(f"/keys/{old['key_id']}/rotate", json={"overlap_seconds": 60})
     new = response.get_json()
 
@@ -113,15 +93,15 @@ def test_both_keys_work_while_a_rotation_overlaps(manager: ApiClient, client: Fl
     assert [caller.get("/me").status_code for caller in clients] == [401, 200]
 
 
-def test_without_a_word_a_rotation_overlaps_by_a_day(manager: ApiClient, clock: Clock) -> None:
-    old = made(manager)
+def test_rotation_overlaps_by_a_day_by_default(manager: ApiClient, clock: Clock) -> None:
+    old = created(manager)
     manager.post(f"/keys/{old['key_id']}/rotate")
     ends = next(key["expires_at"] for key in listed(manager) if key["key_id"] == old["key_id"])
     assert abs(datetime.fromisoformat(ends).timestamp() - clock() / 1000 - 86_400) < 60
 
 
-def test_a_rotated_key_has_as_long_a_life_as_the_old_one(manager: ApiClient, clock: Clock) -> None:
-    old = made(manager, expires_at=in_seconds(clock, 1000))
+def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Clock) -> None:
+    old = created(manager, expires_at=iso_time_in(clock, 1000))
     clock.advance(900)
     new = manager.post(f"/keys/{old['key_id']}/rotate").get_json()
 
@@ -130,8 +110,8 @@ def test_a_rotated_key_has_as_long_a_life_as_the_old_one(manager: ApiClient, clo
     assert next(key["expires_at"] for key in listed(manager) if key["key_id"] == old["key_id"]) == old["expires_at"]
 
 
-def test_a_second_rotation_gives_as_long_a_life_as_the_first(manager: ApiClient, clock: Clock) -> None:
-    lasting, ending = made(manager), made(manager, expires_at=in_seconds(clock, 1000))
+def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient, clock: Clock) -> None:
+    lasting, ending = created(manager), created(manager, expires_at=iso_time_in(clock, 1000))
     for old, life in ((lasting, None), (ending, 1000)):
         for _ in range(2):
             # As by a client that has lost the first response, and the key in it.
@@ -140,22 +120,15 @@ def test_a_second_rotation_gives_as_long_a_life_as_the_first(manager: ApiClient,
             assert ends == life if life is None else abs(ends - life) < 30
 
 
-def test_a_key_that_ended_with_its_rotation_cannot_be_rotated_again(manager: ApiClient) -> None:
-    old = made(manager)
+def test_key_rotated_without_overlap_cannot_be_rotated_again(manager: ApiClient) -> None:
+    old = created(manager)
     path = f"/keys/{old['key_id']}/rotate"
     assert manager.post(path, json={"overlap_seconds": 0}).status_code == 201
     assert manager.post(path, json={"overlap_seconds": 0}).status_code == 409
 
 
-@pytest.mark.parametrize("overlap", [-1, 2_592_001, 1.5, "60"])
-def test_a_bad_overlap_is_refused(manager: ApiClient, overlap: Any) -> None:
-    response = manager.post(f"/keys/{made(manager)['key_id']}/rotate", json={"overlap_seconds": overlap})
-    assert (response.status_code, pointers(response)) == (422, ["/overlap_seconds"])
-    assert len(listed(manager)) == 2
-
-
-def test_a_key_that_no_longer_works_cannot_be_rotated(manager: ApiClient, clock: Clock) -> None:
-    revoked, expired = made(manager), made(manager, expires_at=in_seconds(clock, 1))
+def test_revoked_or_expired_key_cannot_be_rotated(manager: ApiClient, clock: Clock) -> None:
+    revoked, expired = created(manager), created(manager, expires_at=iso_time_in(clock, 1))
     manager.delete(f"/keys/{revoked['key_id']}")
     clock.advance(2)
     for key in (revoked, expired):
@@ -165,13 +138,13 @@ def test_a_key_that_no_longer_works_cannot_be_rotated(manager: ApiClient, clock:
 
 
 @pytest.mark.parametrize("path", ["/keys/key_none", "/keys/key_none/rotate"])
-def test_a_key_that_is_not_there_is_not_found(client: FlaskClient, manager: ApiClient, path: str) -> None:
+def test_unknown_key_is_a_404(client: FlaskClient, manager: ApiClient, path: str) -> None:
     method = "POST" if path.endswith("rotate") else "DELETE"
     assert client.open(path, method=method, headers=manager.headers).status_code == 404
 
 
-def test_who_manages_the_keys_of_system_is_no_admin_by_that(tenancy: Tenancy, admin: ApiClient) -> None:
-    manager = tenancy.caller("system", Scope.TENANT_MANAGE)
+def test_manager_of_system_cannot_create_or_change_admin_keys(tenancy: Tenancy, admin: ApiClient) -> None:
+    manager = tenancy.client_for("system", Scope.TENANT_MANAGE)
     admin_key = tenancy.key_ring.list("system")[0].key_id
 
     for response in (
@@ -181,12 +154,12 @@ def test_who_manages_the_keys_of_system_is_no_admin_by_that(tenancy: Tenancy, ad
     ):
         assert (response.status_code, response.get_json()["type"]) == (403, "/problems/missing-scope")
     assert admin.get("/admin/tenants").status_code == 200
-    both = tenancy.caller("system", Scope.TENANT_MANAGE, Scope.ADMIN)
+    both = tenancy.client_for("system", Scope.TENANT_MANAGE, Scope.ADMIN)
     assert both.post("/keys", json={"scopes": ["admin"]}).status_code == 201
 
 
-def test_when_a_key_was_last_used_is_known_to_the_hour(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    caller = ApiClient(client, made(manager)["key"])
+def test_last_use_of_a_key_is_accurate_to_the_hour(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
+    caller = ApiClient(client, created(manager)["key"])
 
     def last_used() -> float:
         return datetime.fromisoformat(listed(manager)[-1]["last_used_at"]).timestamp()
@@ -197,7 +170,7 @@ def test_when_a_key_was_last_used_is_known_to_the_hour(manager: ApiClient, clien
         clock.advance(1200)
 
 
-def test_there_are_so_many_keys_that_work_and_no_more(manager: ApiClient, tenancy: Tenancy) -> None:
+def test_number_of_active_keys_is_limited(manager: ApiClient, tenancy: Tenancy) -> None:
     keys = [tenancy.key_ring.create("acme") for _ in range(MAX_KEYS - 1)]
     for path in ("/keys", f"/keys/{keys[0].metadata.key_id}/rotate"):
         response = manager.post(path)
@@ -206,10 +179,10 @@ def test_there_are_so_many_keys_that_work_and_no_more(manager: ApiClient, tenanc
     assert manager.post("/keys").status_code == 201
 
 
-def test_of_those_that_no_longer_work_the_last_are_remembered(manager: ApiClient, store: Store) -> None:
+def test_only_the_latest_revoked_keys_are_listed(manager: ApiClient, store: Store) -> None:
     # Made in one millisecond, they would stand in no order.
-    moments = count(now_ms())
-    keys = KeyService(store.keys, store.tenants, lambda: next(moments))
+    milliseconds = count(now_ms())
+    keys = KeyService(store.keys, store.tenants, lambda: next(milliseconds))
     for number in range(MAX_KEYS + 5):
         keys.revoke(keys.create("acme", str(number)).metadata.key_id)
     keys.create("acme", "last")
@@ -218,7 +191,7 @@ def test_of_those_that_no_longer_work_the_last_are_remembered(manager: ApiClient
 
 
 @pytest.mark.parametrize("call", ["make", "rotate"])
-def test_a_key_that_was_just_revoked_does_not_live_on_in_another(
+def test_revoked_key_cannot_create_or_rotate_keys_while_it_is_cached(
     manager: ApiClient, tenancy: Tenancy, call: str
 ) -> None:
     (own,) = tenancy.key_ring.list("acme")

@@ -15,11 +15,8 @@ from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient
-from tests.api.test_wait import Time, time
+from tests.api.conftest import ApiClient, Time
 from tests.exposition import Exposition
-
-__all__ = ["time"]
 
 
 @pytest.fixture
@@ -27,14 +24,14 @@ def metrics(client: FlaskClient) -> Any:
     return lambda: Exposition(client.get("/metrics").text)
 
 
-def test_it_is_prometheus_text_for_anybody_and_for_now(client: FlaskClient) -> None:
+def test_metrics_are_public_and_uncached(client: FlaskClient) -> None:
     response = client.get("/metrics")
     assert (response.status_code, response.content_type) == (200, CONTENT_TYPE_PLAIN_0_0_4)
     assert response.headers["Cache-Control"] == "no-store"
     assert Exposition(response.text).value("inbox_build_info", version=__version__, engine="sqlite") == 1
 
 
-def test_it_counts_against_no_limit(settings: Settings, store: Store) -> None:
+def test_metrics_have_no_rate_limit(settings: Settings, store: Store) -> None:
     client = create_app(replace(settings, rate_limit=1, auth_failure_limit=1), store, Shared()).test_client()
     for _ in range(5):
         response = client.get("/metrics")
@@ -42,7 +39,7 @@ def test_it_counts_against_no_limit(settings: Settings, store: Store) -> None:
         assert "RateLimit" not in response.headers
 
 
-def test_requests_are_counted_by_their_rule_method_and_status(acme: ApiClient, metrics: Any) -> None:
+def test_requests_are_counted_by_route_method_and_status(acme: ApiClient, metrics: Any) -> None:
     event = acme.send({"n": 1})
     for path in (f"/events/{event['id']}", "/events/00000000-0000-4000-8000-000000000000", "/inbox?limit=0"):
         acme.get(path)
@@ -56,7 +53,7 @@ def test_requests_are_counted_by_their_rule_method_and_status(acme: ApiClient, m
     assert 0 < shown.value("inbox_request_duration_seconds_sum", route=rule, method="GET") < 60
 
 
-def test_nothing_that_a_client_chooses_makes_a_series(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
+def test_no_client_can_create_a_series(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
     def choose(text: str) -> None:
         client.get(f"/nowhere-{text}", headers={"X-Request-Id": text})
         client.open("/inbox", method=f"BREW{text}")
@@ -75,7 +72,7 @@ def test_nothing_that_a_client_chooses_makes_a_series(acme: ApiClient, client: F
     assert shown.label_values == before.label_values
 
 
-def test_it_tells_nothing_of_tenants_keys_events_or_paths(acme: ApiClient, client: FlaskClient) -> None:
+def test_metrics_contain_no_tenant_key_event_or_path(acme: ApiClient, client: FlaskClient) -> None:
     event = acme.send({"secret": "my-payload"}, event_type="my.type", idempotency_key="my-idempotency-key")
     acme.get(f"/events/{event['id']}")
     acme.get(f"/my-path/{acme.key}?my-query")
@@ -84,7 +81,7 @@ def test_it_tells_nothing_of_tenants_keys_events_or_paths(acme: ApiClient, clien
         assert private not in text
 
 
-def test_a_poll_that_may_wait_is_no_slow_request(acme: ApiClient, time: Time, metrics: Any) -> None:
+def test_long_polls_are_not_in_request_durations(acme: ApiClient, time: Time, metrics: Any) -> None:
     acme.get("/inbox?wait=20")
     acme.get("/inbox")
     shown = metrics()
@@ -94,7 +91,7 @@ def test_a_poll_that_may_wait_is_no_slow_request(acme: ApiClient, time: Time, me
     assert shown.value("inbox_requests_total", route="/inbox", method="GET", status="200") == 2
 
 
-def test_polls_are_seen_while_they_wait(acme: ApiClient, time: Time, metrics: Any) -> None:
+def test_waiting_polls_are_counted(acme: ApiClient, time: Time, metrics: Any) -> None:
     seen = []
     time.meanwhile = lambda: seen.append(metrics().value("inbox_waiting_polls"))
     acme.get("/inbox?wait=1")
@@ -102,7 +99,7 @@ def test_polls_are_seen_while_they_wait(acme: ApiClient, time: Time, metrics: An
     assert metrics().value("inbox_waiting_polls") == 0
 
 
-def test_a_wait_that_fails_is_no_wait_any_more(
+def test_failed_poll_is_not_waiting(
     acme: ApiClient, store: Store, time: Time, metrics: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -113,7 +110,7 @@ def test_a_wait_that_fails_is_no_wait_any_more(
     assert metrics().value("inbox_waiting_polls") == 0
 
 
-def test_events_are_counted_in_and_out(acme: ApiClient, metrics: Any) -> None:
+def test_events_are_counted(acme: ApiClient, metrics: Any) -> None:
     body = {"payload": {}, "idempotency_key": "k"}
     acme.post("/events", json=body)
     acme.post("/events", json=body)
@@ -141,7 +138,7 @@ def test_events_are_counted_in_and_out(acme: ApiClient, metrics: Any) -> None:
     assert shown.value("inbox_events_replayed_total") == 2
 
 
-def test_keys_are_counted_by_who_knew_them(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
+def test_key_lookups_are_counted_by_source(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
     for key in (acme.key, acme.key, unknown := apikey.mint(), unknown, "no key"):
         client.get("/me", headers={"X-API-Key": key})
     shown = metrics()
@@ -150,7 +147,7 @@ def test_keys_are_counted_by_who_knew_them(acme: ApiClient, client: FlaskClient,
     assert shown.total("inbox_key_lookups_total") == 4
 
 
-def test_calls_of_the_store_are_counted_and_a_refusal_is_no_error(acme: ApiClient, metrics: Any) -> None:
+def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, metrics: Any) -> None:
     for payload in ({"n": 1}, {"n": 2}):
         acme.post("/events", json={"payload": payload, "idempotency_key": "k"})
     put = {"engine": "sqlite", "operation": "events.put"}
@@ -166,7 +163,7 @@ def test_calls_of_the_store_are_counted_and_a_refusal_is_no_error(acme: ApiClien
 @pytest.mark.parametrize(
     ("error", "status"), [(StoreUnavailable("It does not response."), 503), (KeyError("bug"), 500)]
 )
-def test_a_store_that_fails_is_counted(
+def test_store_errors_are_counted(
     acme: ApiClient, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
 ) -> None:
     def fail(*_: Any) -> None:
@@ -182,7 +179,7 @@ def test_a_store_that_fails_is_counted(
     assert shown.value("inbox_events_received_total") == 1
 
 
-def test_batch_sizes_are_shown(acme: ApiClient, metrics: Any) -> None:
+def test_batch_sizes_are_measured(acme: ApiClient, metrics: Any) -> None:
     before = metrics()
     threads = [Thread(target=acme.send, args=({"n": number},)) for number in range(20)]
     for thread in threads:
@@ -199,7 +196,7 @@ def test_batch_sizes_are_shown(acme: ApiClient, metrics: Any) -> None:
     assert 1 <= shown.value(f"{name}_count", engine="sqlite") <= written
 
 
-def test_each_app_counts_for_itself(app: Flask, settings: Settings, store: Store, client: FlaskClient) -> None:
+def test_each_app_has_its_own_counts(app: Flask, settings: Settings, store: Store, client: FlaskClient) -> None:
     other = create_app(settings, store, Shared()).test_client()
     other.get("/healthz")
     assert app is not other.application

@@ -1,4 +1,4 @@
-"""/openapi.json shows an example of everything, and each of them is true."""
+"""/openapi.json has an example of everything, and each example is valid."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +9,11 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 from inbox.api.problem_types import PROBLEMS
 from inbox.domain.keys import Scope
 from tests.api.conftest import ApiClient, Tenancy
-from tests.api.test_authorization import ANY_KEY, ROWS
+from tests.api.routes import ANY_KEY, ROUTES
 
 Spec = dict[str, Any]
-# What each call is named in generated clients, which break where it changes.
-NAMES = {
+# Generated clients use these names and break if they change.
+OPERATION_IDS = {
     *("send_event", "send_batch", "list_events", "get_event", "replay_event", "replay_events", "erase_event"),
     *("poll", "poll_named", "acknowledge", "release", "extend"),
     *("list_inboxes", "get_inbox", "save_inbox", "remove_inbox"),
@@ -35,18 +35,18 @@ CONFLICTS = {
     "set_tenant_status": {"wrong-step", "not-allowed"},
     "delete_tenant": {"not-allowed"},
 }
-# It has to come out of an response to the same question.
-CANNOT_BE_MADE_UP = {"cursor"}
-GOES_WITH = {"lease_seconds": {"mode": "lease"}}
+# A cursor must come from a response with the same parameters.
+NOT_INDEPENDENT = {"cursor"}
+NEEDED_TOGETHER = {"lease_seconds": {"mode": "lease"}}
 
 
 @pytest.fixture
-def anybody(tenancy: Tenancy) -> ApiClient:
-    """May do everything."""
+def all_powerful(tenancy: Tenancy) -> ApiClient:
+    """A client with every scope."""
     tenancy.register("system")
-    caller = tenancy.caller("system", *Scope)
-    caller.put("/inboxes/crm")
-    return caller
+    client = tenancy.client_for("system", *Scope)
+    client.put("/inboxes/crm")
+    return client
 
 
 def operations(spec: Spec) -> Iterator[tuple[str, str, Spec]]:
@@ -67,31 +67,31 @@ def resolved(spec: Spec, part: Spec) -> Spec:
 
 
 def values(part: Spec) -> list[Any]:
-    """The examples of a body, an response, a parameter or a header."""
+    """Returns the examples of a body, a response, a parameter or a header."""
     if "example" in part:
         return [part["example"]]
     shown: list[Any] = part["schema"].get("examples", [])
     return [each["value"] for each in part["examples"].values()] if "examples" in part else shown
 
 
-def test_every_call_has_a_name_a_summary_and_a_place(spec: Spec) -> None:
+def test_every_operation_has_an_id_a_summary_and_a_tag(spec: Spec) -> None:
     described = [operation for _, _, operation in operations(spec)]
-    assert sorted(operation["operationId"] for operation in described) == sorted(NAMES)
+    assert sorted(operation["operationId"] for operation in described) == sorted(OPERATION_IDS)
     tags = {tag["name"] for tag in spec["tags"] if tag["description"]}
     assert all(operation["summary"] and set(operation["tags"]) <= tags for operation in described)
 
 
-def test_every_call_says_which_scope_it_needs(spec: Spec) -> None:
+def test_every_operation_names_its_scopes(spec: Spec) -> None:
     for method, path, operation in operations(spec):
         rule = path.replace("{event_id}", "<uuid:event_id>").replace("{", "<").replace("}", ">")
-        row = ROWS[method.upper(), rule]
+        row = ROUTES[method.upper(), rule]
         scopes = row.scopes | row.peek_scopes
         named = {scope for scope in Scope if f"`{scope}`" in operation["description"]}
         assert named == (set() if scopes == ANY_KEY else scopes), (method, path)
         assert ("security" in operation) == (not scopes)
 
 
-def test_every_body_and_every_answer_has_an_example(spec: Spec) -> None:
+def test_every_body_and_response_has_an_example(spec: Spec) -> None:
     contents = {
         f"{method} {path} {name}": media
         for method, path, operation in operations(spec)
@@ -117,13 +117,13 @@ def test_every_parameter_has_an_example_or_choices(spec: Spec) -> None:
 
 
 def problems_of(spec: Spec, operation: Spec) -> dict[str, Any]:
-    """The examples of all its refusals, by their slugs."""
+    """Returns the examples of all its problems, by slug."""
     media = [resolved(spec, part).get("content", {}) for part in operation["responses"].values()]
     problems = [each["application/problem+json"]["examples"] for each in media if "application/problem+json" in each]
     return {slug: example["value"] for examples in problems for slug, example in examples.items()}
 
 
-def test_every_problem_has_an_example_beside_its_status(spec: Spec) -> None:
+def test_every_problem_is_shown_at_its_status(spec: Spec) -> None:
     described = [operation for _, _, operation in operations(spec)]
     everywhere = {"responses": spec["components"]["responses"]}
     shown = {slug: value for each in [everywhere, *described] for slug, value in problems_of(spec, each).items()}
@@ -137,7 +137,7 @@ def test_every_problem_has_an_example_beside_its_status(spec: Spec) -> None:
     assert shown["invalid-request"]["errors"]
 
 
-def test_a_call_shows_the_problems_that_it_can_have_and_no_others(spec: Spec) -> None:
+def test_operation_shows_exactly_its_possible_problems(spec: Spec) -> None:
     conflicts = {problem.slug for problem in PROBLEMS.values() if problem.status == 409}
     for method, path, operation in operations(spec):
         shown = problems_of(spec, operation).keys()
@@ -147,7 +147,7 @@ def test_a_call_shows_the_problems_that_it_can_have_and_no_others(spec: Spec) ->
 
 
 def schemas_with_examples(part: Any) -> Iterator[tuple[Spec, list[Any]]]:
-    """From everywhere in the description: examples, and what they are examples of."""
+    """Yields every schema of the document with its examples."""
     if isinstance(part, dict):
         if isinstance(part.get("schema"), dict):
             yield part["schema"], values(part)
@@ -157,7 +157,7 @@ def schemas_with_examples(part: Any) -> Iterator[tuple[Spec, list[Any]]]:
         yield from schemas_with_examples(each)
 
 
-def test_every_example_has_the_form_that_is_described(spec: Spec) -> None:
+def test_every_example_matches_its_schema(spec: Spec) -> None:
     checked = 0
     for schema, examples in schemas_with_examples(spec):
         whole = schema | {"components": spec["components"]}
@@ -167,8 +167,8 @@ def test_every_example_has_the_form_that_is_described(spec: Spec) -> None:
     assert checked > 200
 
 
-def begun_with(operation: Spec) -> Spec:
-    """The parameters that Swagger UI fills in before anybody has typed."""
+def initial_parameters(operation: Spec) -> Spec:
+    """Returns the parameters that Swagger UI fills in."""
     filled = {
         each["name"]: value
         for each in operation["parameters"]
@@ -179,24 +179,24 @@ def begun_with(operation: Spec) -> Spec:
 
 
 def requests_of(operation: Spec) -> Iterator[Spec]:
-    """Each body of the examples, as *Try it out* would send it, and with each parameter alone."""
+    """Yields requests with each example of a body, with the initial parameters and with each parameter alone."""
     media = operation.get("requestBody", {"content": {}})["content"].get("application/json")
     for body in [{"json": each} for each in values(media)] if media else [{}]:
-        yield body | {"query_string": begun_with(operation)}
+        yield body | {"query_string": initial_parameters(operation)}
         for each in operation["parameters"]:
-            for value in values(each) if each["in"] != "path" and each["name"] not in CANNOT_BE_MADE_UP else []:
+            for value in values(each) if each["in"] != "path" and each["name"] not in NOT_INDEPENDENT else []:
                 if each["in"] == "header":
                     yield body | {"headers": {each["name"]: value}}
                 else:
-                    yield body | {"query_string": {each["name"]: value, **GOES_WITH.get(each["name"], {})}}
+                    yield body | {"query_string": {each["name"]: value, **NEEDED_TOGETHER.get(each["name"], {})}}
 
 
-def test_every_example_of_a_request_is_taken(spec: Spec, anybody: ApiClient) -> None:
+def test_every_example_of_a_request_is_accepted(spec: Spec, all_powerful: ApiClient) -> None:
     for method, path, operation in operations(spec):
         places = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
         for request in requests_of(operation):
-            # For a poll that would wait.
-            anybody.send({})
-            headers = anybody.headers | request.pop("headers", {})
-            response = anybody.client.open(path.format(**places), method=method, headers=headers, **request)
+            # So that a poll with `wait` returns at once.
+            all_powerful.send({})
+            headers = all_powerful.headers | request.pop("headers", {})
+            response = all_powerful.client.open(path.format(**places), method=method, headers=headers, **request)
             assert response.status_code in {200, 201, 204, 404, 409}, (method, path, request, response.text)

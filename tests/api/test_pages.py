@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/problems", "/problems/not-json"])
-def test_pages_allow_nothing_from_another_host(client: FlaskClient, path: str) -> None:
+def test_pages_load_nothing_from_other_hosts(client: FlaskClient, path: str) -> None:
     page = client.get(path, buffered=True)
 
     assert (page.status_code, page.mimetype) == (200, "text/html")
@@ -19,7 +19,7 @@ def test_pages_allow_nothing_from_another_host(client: FlaskClient, path: str) -
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/problems"])
-def test_what_a_page_refers_to_is_there(client: FlaskClient, path: str) -> None:
+def test_links_of_pages_work(client: FlaskClient, path: str) -> None:
     targets = re.findall(r'(?:src|href)="(/[^"]*)"', client.get(path, buffered=True).text)
     assert targets
     for target in targets:

@@ -1,110 +1,54 @@
-"""GET /inbox."""
+"""GET /inbox: modes, repeated attempts and long polls."""
 
 from datetime import datetime
 
 import pytest
 
-from tests.api.conftest import ApiClient, pointers
+from inbox.app import Shared, create_app
+from inbox.settings import Settings
+from inbox.store.interface import Store
+from tests.api.conftest import ApiClient, Clock, Tenancy, Time, numbers
 
 
-def numbers(caller: ApiClient, query: str = "") -> list[int]:
-    return [event["payload"]["n"] for event in caller.get(f"/inbox{query}").get_json()]
+def test_poll_returns_each_event_once(acme: ApiClient) -> None:
+    acme.fill(3)
+    assert numbers(acme.poll()) == [0, 1, 2]
+    response = acme.get("/inbox")
+    assert (response.status_code, response.get_json(), response.headers["Inbox-More"]) == (200, [], "false")
+    assert response.headers["Cache-Control"] == "no-store"
 
 
-def fill(caller: ApiClient, count: int) -> None:
-    caller.post("/events/batch", json=[{"n": number} for number in range(count)])
-
-
-def test_a_poll_takes_each_event_once(acme: ApiClient) -> None:
-    fill(acme, 3)
-    assert numbers(acme) == [0, 1, 2]
-    assert numbers(acme) == []
-
-
-def test_a_delivered_event_says_so(acme: ApiClient) -> None:
+def test_delivered_event_has_its_status_and_time(acme: ApiClient) -> None:
     sent = acme.send({"n": 1}, event_type="t")
-    event = acme.get("/inbox").get_json()[0]
-
+    [event] = acme.poll()
     delivered_at = event.pop("delivered_at")
     assert event == sent | {"status": "delivered", "deliveries": 1, "payload": {"n": 1}}
     assert datetime.fromisoformat(delivered_at) >= datetime.fromisoformat(event["created_at"])
 
 
-def test_an_empty_inbox_is_an_empty_array(acme: ApiClient) -> None:
-    response = acme.get("/inbox")
-    assert (response.status_code, response.get_json(), response.headers["Inbox-More"]) == (200, [], "false")
-
-
-def test_a_poll_takes_a_hundred_unless_told_otherwise(acme: ApiClient) -> None:
-    fill(acme, 101)
+def test_poll_returns_100_events_by_default(acme: ApiClient) -> None:
+    acme.fill(101)
     response = acme.get("/inbox")
     assert (len(response.get_json()), response.headers["Inbox-More"]) == (100, "true")
     assert acme.get("/inbox").headers["Inbox-More"] == "false"
 
 
-@pytest.mark.parametrize("mode", ["consume", "peek"])
-def test_the_header_says_whether_more_remain(acme: ApiClient, mode: str) -> None:
-    fill(acme, 3)
-    assert acme.get(f"/inbox?mode={mode}&limit=2").headers["Inbox-More"] == "true"
-
-
-def test_a_peek_changes_nothing(acme: ApiClient) -> None:
-    fill(acme, 3)
-    assert numbers(acme, "?mode=peek") == numbers(acme, "?mode=peek") == [0, 1, 2]
+def test_peek_changes_nothing_and_can_be_newest_first(acme: ApiClient) -> None:
+    acme.fill(3)
+    assert numbers(acme.poll("/inbox?mode=peek&order=newest&limit=2")) == [2, 1]
+    response = acme.get("/inbox?mode=peek&order=oldest&limit=2")
+    assert (numbers(response.get_json()), response.headers["Inbox-More"]) == ([0, 1], "true")
     assert {event["status"] for event in acme.waiting()} == {"undelivered"}
-    assert numbers(acme, "?mode=consume") == [0, 1, 2]
+    assert numbers(acme.poll("/inbox?mode=consume")) == [0, 1, 2]
 
 
-def test_a_peek_turns_round(acme: ApiClient) -> None:
-    fill(acme, 3)
-    assert numbers(acme, "?mode=peek&order=newest&limit=2") == [2, 1]
-    assert numbers(acme, "?mode=peek&order=oldest&limit=2") == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("query", "pointer"),
-    [
-        ("limit=0", "/limit"),
-        ("limit=501", "/limit"),
-        ("limit=-1", "/limit"),
-        ("limit=ten", "/limit"),
-        ("limit=1.5", "/limit"),
-        ("limit=", "/limit"),
-        ("limit=1&limit=2", "/limit"),
-        ("limit=1_0", "/limit"),
-        ("limit=%2B5", "/limit"),
-        ("limit=%201", "/limit"),
-        ("limit=5%0A", "/limit"),
-        ("limit=%D9%A3", "/limit"),
-        ("mode=take", "/mode"),
-        ("mode=", "/mode"),
-        ("order=newest", "/order"),
-        ("mode=peek&order=random", "/order"),
-        ("limt=5", "/limt"),
-        ("MODE=consume", "/MODE"),
-        ("mode=peek&mode=consume", "/mode"),
-        ("mode=consume%00", "/mode"),
-        ("mode=%ff", "/mode"),
-        ("mode=consume;limit=1", "/mode"),
-        ("limit=1%26mode=peek", "/limit"),
-    ],
-)
-def test_bad_parameters_are_refused_before_any_event_is_touched(acme: ApiClient, query: str, pointer: str) -> None:
-    fill(acme, 1)
-    response = acme.get(f"/inbox?{query}")
-
-    assert (response.status_code, pointers(response)) == (422, [pointer])
-    assert numbers(acme) == [0]
-
-
-def test_head_is_no_poll(acme: ApiClient) -> None:
-    fill(acme, 1)
+def test_head_does_not_poll(acme: ApiClient) -> None:
+    acme.fill(1)
     response = acme.client.head("/inbox", headers=acme.headers)
-
     assert (response.status_code, response.headers["Allow"]) == (405, "GET, OPTIONS")
     assert acme.client.delete("/inbox").headers["Allow"] == "GET, OPTIONS"
     assert "HEAD" not in acme.client.options("/inbox").headers["Allow"]
-    assert numbers(acme) == [0]
+    assert numbers(acme.poll()) == [0]
 
 
 @pytest.mark.parametrize(
@@ -117,20 +61,85 @@ def test_head_is_no_poll(acme: ApiClient) -> None:
         ("X-Moz", "Prefetch"),
     ],
 )
-def test_a_prefetch_is_no_poll(acme: ApiClient, header: str, value: str) -> None:
-    fill(acme, 1)
+def test_prefetch_does_not_poll(acme: ApiClient, header: str, value: str) -> None:
+    acme.fill(1)
     response = acme.get("/inbox", headers={header: value})
-
     assert (response.status_code, response.get_json()["type"]) == (403, "/problems/prefetch-refused")
-    assert numbers(acme) == [0]
+    assert numbers(acme.poll()) == [0]
 
 
-def test_answers_are_not_for_caches(acme: ApiClient) -> None:
-    assert acme.get("/inbox").headers["Cache-Control"] == "no-store"
+def test_other_spelling_of_the_path_does_not_poll(acme: ApiClient) -> None:
+    acme.fill(1)
+    for path in ("/inbox/", "/inbox//", "/INBOX", "/inbox/..", "/./inbox"):
+        assert acme.get(path).status_code == 404
+    assert numbers(acme.poll()) == [0]
 
 
-@pytest.mark.parametrize("path", ["/inbox/", "/inbox//", "/INBOX", "/inbox/..", "/./inbox"])
-def test_a_path_that_only_resembles_the_inbox_is_no_poll(acme: ApiClient, path: str) -> None:
-    fill(acme, 1)
-    assert acme.get(path).status_code == 404
-    assert numbers(acme) == [0]
+@pytest.mark.parametrize("mode", ["consume", "lease"])
+def test_repeated_attempt_returns_the_same_events(acme: ApiClient, mode: str) -> None:
+    acme.fill(3)
+    first, again, other = (
+        acme.get(f"/inbox?mode={mode}&limit=2", headers={"Inbox-Attempt": attempt}).get_json() for attempt in "aab"
+    )
+    assert again == first
+    assert (numbers(first), numbers(other)) == ([0, 1], [2])
+
+
+def test_attempt_is_remembered_for_five_minutes(acme: ApiClient, clock: Clock) -> None:
+    acme.fill(2)
+    for minutes, expected in ((0, [0]), (4, [0]), (2, [1])):
+        clock.advance(minutes * 60)
+        events = acme.get("/inbox?limit=1", headers={"Inbox-Attempt": "a"}).get_json()
+        assert numbers(events) == expected
+
+
+def test_attempt_is_any_text_of_up_to_128_characters(acme: ApiClient) -> None:
+    for attempt in ("x" * 128, " a b ", "é", "日"):
+        header = {"Inbox-Attempt": attempt.encode().decode("latin-1")}
+        assert acme.get("/inbox", headers=header).status_code == 200, attempt
+
+
+@pytest.mark.parametrize("mode", ["consume", "lease", "peek"])
+def test_long_poll_ends_when_an_event_arrives(acme: ApiClient, time: Time, mode: str) -> None:
+    def send_in_the_third_second() -> None:
+        if time.seconds > 2 and not acme.waiting():
+            acme.send({"n": 1})
+
+    time.meanwhile = send_in_the_third_second
+    assert numbers(acme.poll(f"/inbox?mode={mode}&wait=20")) == [1]
+    assert 2 < time.seconds < 3
+
+
+def test_long_poll_ends_after_its_seconds(acme: ApiClient, time: Time) -> None:
+    response = acme.get("/inbox?wait=20")
+    assert (response.status_code, response.get_json(), response.headers["Inbox-More"]) == (200, [], "false")
+    assert time.seconds == pytest.approx(20)
+
+
+def test_long_poll_returns_existing_events_at_once(acme: ApiClient, time: Time) -> None:
+    acme.fill(1)
+    assert len(acme.poll("/inbox?wait=20")) == 1
+    assert acme.poll("/inbox") == acme.poll("/inbox?wait=0") == []
+    assert time.seconds == 0
+
+
+def test_long_poll_ends_when_its_inbox_is_deleted(acme: ApiClient, acme_manager: ApiClient, time: Time) -> None:
+    acme_manager.put("/inboxes/crm")
+    time.meanwhile = lambda: acme_manager.delete("/inboxes/crm")
+    assert acme.get("/inbox/crm?wait=20").status_code == 404
+    assert time.seconds < 1
+
+
+def test_key_revoked_during_a_long_poll_gets_no_events(
+    tenancy: Tenancy, store: Store, acme: ApiClient, time: Time
+) -> None:
+    client = ApiClient(create_app(Settings(key_cache_seconds=0), store, Shared()).test_client(), acme.key)
+    other = tenancy.client_for("acme")
+
+    def revoke_and_send() -> None:
+        tenancy.key_ring.revoke(tenancy.key_ring.list("acme")[0].key_id)
+        other.send({"n": 1})
+
+    time.meanwhile = revoke_and_send
+    assert client.get("/inbox?wait=20").status_code == 401
+    assert len(other.poll()) == 1

@@ -16,7 +16,7 @@ from inbox.store.interface import Store
 from tests.api.conftest import ApiClient
 
 
-def test_a_problem_has_the_members_of_the_standard(client: FlaskClient) -> None:
+def test_problem_has_the_members_of_rfc_9457(client: FlaskClient) -> None:
     response = client.get("/nowhere", headers={"X-Request-Id": "abc-1"})
 
     assert response.content_type == "application/problem+json"
@@ -38,28 +38,28 @@ def test_every_problem_has_a_page(client: FlaskClient, slug: str) -> None:
     assert f'href="/problems/{slug}"' in client.get("/problems").text
 
 
-def test_an_unknown_problem_has_none(client: FlaskClient) -> None:
+def test_unknown_problem_is_a_404(client: FlaskClient) -> None:
     assert client.get("/problems/none").status_code == 404
 
 
-def test_a_wrong_method_is_told_the_right_ones(client: FlaskClient) -> None:
+def test_wrong_method_gets_the_allowed_ones(client: FlaskClient) -> None:
     response = client.delete("/events")
     assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
 
 
-def test_a_store_that_does_not_answer_is_a_503_with_retry_after(
+def test_unavailable_store_is_a_503_with_retry_after(
     app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise StoreUnavailable("The database did not response.")
 
-    monkeypatch.setattr(app.extensions["inbox"].publish._store, "put", fail)
+    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
     response = acme.post("/events", json={})
     assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
     assert response.get_json()["type"] == "/problems/unavailable"
 
 
-def test_every_answer_carries_a_request_id(client: FlaskClient, acme: ApiClient) -> None:
+def test_every_response_has_a_request_id(client: FlaskClient, acme: ApiClient) -> None:
     responses = [
         client.get("/", buffered=True),
         client.get("/nowhere"),
@@ -76,11 +76,11 @@ def test_every_answer_carries_a_request_id(client: FlaskClient, acme: ApiClient)
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "é", '"><script>', "ibx_0", "my-ibx_key"])
-def test_a_strange_request_id_is_not_repeated(client: FlaskClient, bad: str) -> None:
+def test_invalid_request_id_is_replaced(client: FlaskClient, bad: str) -> None:
     assert client.get("/healthz", headers={"X-Request-Id": bad}).headers["X-Request-Id"] != bad
 
 
-def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: FlaskClient, app: Flask) -> None:
+def test_unavailable_store_affects_readyz_only(client: FlaskClient, app: Flask) -> None:
     assert (client.get("/healthz").get_json(), client.get("/readyz").get_json()) == ({"status": "ok"}, {"status": "ok"})
 
     def fail() -> None:
@@ -90,7 +90,7 @@ def test_the_store_out_of_reach_shows_in_readyz_and_not_in_healthz(client: Flask
     assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)
 
 
-def test_repeated_readiness_calls_share_one_check_of_the_store(
+def test_readiness_checks_the_store_once_per_second(
     settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inbox.services.readiness._CACHE_SECONDS", 3600)
@@ -101,11 +101,11 @@ def test_repeated_readiness_calls_share_one_check_of_the_store(
     assert len(checks) == 1
 
 
-def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_is_logged_without_request_data(app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ValueError("my-payload " + acme.key)
 
-    monkeypatch.setattr(app.extensions["inbox"].consume._store, "claim", fail)
+    monkeypatch.setattr(app.extensions["inbox"].consume.store, "claim", fail)
     with capture_logs() as log:
         response = acme.get("/inbox")
 
@@ -117,7 +117,7 @@ def test_a_bug_is_logged_without_what_was_sent(app: Flask, acme: ApiClient, monk
     assert acme.key not in str(log) + response.text
 
 
-def test_a_request_leaves_one_line(client: FlaskClient, acme: ApiClient) -> None:
+def test_each_request_is_logged_once(client: FlaskClient, acme: ApiClient) -> None:
     with capture_logs() as log:
         acme.get(f"/inbox?mode={acme.key}", headers={"X-Request-Id": "abc"})
         client.get(f"/{acme.key}")

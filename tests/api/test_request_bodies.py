@@ -1,4 +1,4 @@
-"""Request bodies with Content-Encoding: gzip."""
+"""Request bodies: gzip, limits, and the memory budget of a process."""
 
 import gzip
 import json
@@ -12,6 +12,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
+from inbox.app import body_budget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
 from tests.api.conftest import ApiClient
@@ -46,10 +47,10 @@ BROKEN = {
 
 
 def post(
-    caller: ApiClient, body: bytes, path: str = "/events", coding: str = "gzip", headers: dict[str, str] | None = None
+    client: ApiClient, body: bytes, path: str = "/events", coding: str = "gzip", headers: dict[str, str] | None = None
 ) -> TestResponse:
     named = {"Content-Encoding": coding, **(headers or {})}
-    return caller.post(path, named, data=body, content_type="application/json")
+    return client.post(path, named, data=body, content_type="application/json")
 
 
 def padded(packed: bytes, size: int) -> bytes:
@@ -72,20 +73,18 @@ def budget(app: Flask) -> ByteBudget:
     return budget
 
 
-def test_compressed_event_is_stored_as_it_was_before_compression(acme: ApiClient) -> None:
+def test_compressed_event_is_stored_decompressed(acme: ApiClient) -> None:
     for coding in ("gzip", "GZIP", "x-gzip"):
         assert post(acme, PACKED, coding=coding).status_code == 201, coding
     assert [event["payload"] for event in acme.waiting()] == [{"order": 1001}] * 3
 
 
-def test_body_without_a_coding_is_taken_as_it_is(acme: ApiClient) -> None:
+def test_body_without_coding_is_accepted(acme: ApiClient) -> None:
     for coding in ("", "identity", "Identity"):
         assert post(acme, BODY, coding=coding).status_code == 201, coding
 
 
-def test_every_call_with_a_json_body_takes_it_compressed(
-    acme: ApiClient, acme_manager: ApiClient, admin: ApiClient
-) -> None:
+def test_every_endpoint_accepts_a_compressed_body(acme: ApiClient, acme_manager: ApiClient, admin: ApiClient) -> None:
     def compressed(document: Any) -> dict[str, Any]:
         return {
             "data": gzip.compress(json.dumps(document).encode()),
@@ -104,7 +103,7 @@ def test_every_call_with_a_json_body_takes_it_compressed(
     assert admin.post("/admin/tenants", **compressed({"email": "a@b.example"})).get_json()["email"] == "a@b.example"
 
 
-def test_repeat_may_be_compressed_differently(acme: ApiClient) -> None:
+def test_repeated_event_can_be_compressed_differently(acme: ApiClient) -> None:
     key = {"Idempotency-Key": "k"}
     first = post(acme, BODY, coding="identity", headers=key)
     for level in (1, 9):
@@ -139,7 +138,7 @@ def test_broken_stream_is_a_400_and_stores_nothing(acme: ApiClient, budget: Byte
     budget.reserve(BUDGET)
 
 
-def test_stream_of_several_steps_is_read_to_its_end(acme: ApiClient) -> None:
+def test_large_stream_is_read_to_its_end(acme: ApiClient) -> None:
     """Larger than what is unpacked at once, before and after compression."""
     packed = gzip.compress(INCOMPRESSIBLE, 1)
     assert len(packed) > 65_536
@@ -149,7 +148,7 @@ def test_stream_of_several_steps_is_read_to_its_end(acme: ApiClient) -> None:
         assert is_bad_request(post(acme, broken))
 
 
-def test_gzip_that_contains_no_json_is_not_json(acme: ApiClient) -> None:
+def test_gzip_without_json_is_not_json(acme: ApiClient) -> None:
     for content in (b"", b"{", PACKED):
         response = post(acme, gzip.compress(content))
         assert (response.status_code, response.get_json()["type"]) == (400, "/problems/not-json")
@@ -161,10 +160,10 @@ class TestLimits:
         return Settings(store=settings.store, max_event_bytes=100)
 
     def test_decompressed_size_counts(self, acme: ApiClient) -> None:
-        for filler, is_taken in ((78, True), (79, False)):
+        for filler, fits in ((78, True), (79, False)):
             body = b'{"payload": {"a": "' + b"x" * filler + b'"}}'
             response = post(acme, gzip.compress(body))
-            assert response.status_code == 201 if is_taken else is_too_large(response)
+            assert response.status_code == 201 if fits else is_too_large(response)
         assert len(acme.waiting()) == 1
 
     def test_compressed_size_counts_too(self, acme: ApiClient) -> None:
@@ -179,7 +178,7 @@ class TestLimits:
         assert is_too_large(post(acme, gzip.compress(fitting + b" "), "/events/batch"))
 
 
-def test_bomb_is_unpacked_up_to_the_limit_only(acme: ApiClient, budget: ByteBudget) -> None:
+def test_bomb_is_decompressed_up_to_the_limit_only(acme: ApiClient, budget: ByteBudget) -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(MEBIBYTE)) for _ in range(64)) + packer.flush()
     assert len(bomb) < 100_000
@@ -211,3 +210,66 @@ def test_decompressed_bytes_count_against_the_budget(acme: ApiClient, budget: By
     budget.reserve(250_000)
     with pytest.raises(Overloaded):
         budget.reserve(1)
+
+
+def is_overloaded(response: TestResponse) -> bool:
+    named = (response.status_code, response.get_json().get("type"), response.headers.get("Retry-After"))
+    return named == (503, "/problems/overloaded", "1")
+
+
+def test_request_above_the_budget_gets_503_and_changes_nothing(acme: ApiClient, budget: ByteBudget) -> None:
+    budget.reserve(BUDGET - 20)
+    for path, body in (("/events", {"text": "x" * 20}), ("/events/batch", [{"text": "x" * 20}])):
+        assert is_overloaded(acme.post(path, json=body))
+    assert acme.waiting() == []
+    assert acme.post("/events", json={"n": 1}).status_code == 201
+
+    budget.release(BUDGET - 20)
+    assert acme.post("/events", json={"text": "x" * 20}).status_code == 201
+    assert len(acme.waiting()) == 2
+
+
+def test_body_counts_until_its_events_are_stored(
+    app: Flask, acme: ApiClient, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = app.extensions["inbox"].publish.store
+    put, body = store.put, json.dumps([{"n": 1}]).encode()
+
+    def put_while_counted(*arguments: Any) -> Any:
+        with pytest.raises(Overloaded):
+            budget.reserve(BUDGET - len(body) + 1)
+        return put(*arguments)
+
+    monkeypatch.setattr(store, "put", put_while_counted)
+    assert acme.post("/events/batch", data=body, content_type="application/json").status_code == 201
+    budget.reserve(BUDGET)
+
+
+def test_budget_is_released_at_the_end_of_every_request(
+    app: Flask, acme: ApiClient, budget: ByteBudget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def post(body: bytes, path: str = "/events/batch") -> int:
+        return acme.post(path, data=body, content_type="application/json").status_code
+
+    assert [post(b"[{}]"), post(b"[{}"), post(b"[7]"), post(b"{}", "/events"), post(b"[]")] == [201, 400, 422, 201, 422]
+    assert post(b'[{"a": "' + b"x" * 300_000 + b'"}]') == 413
+    budget.reserve(BUDGET)
+    assert post(b"[{}]") == 503
+    budget.release(BUDGET)
+
+    def fail(*_: Any) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
+    assert post(b"[{}]") == 500
+    budget.reserve(BUDGET)
+
+
+@pytest.mark.parametrize("max_event_bytes", [1, 262_144, 64 * 1024 * 1024])
+def test_largest_bodies_always_fit_alone(settings: Settings, max_event_bytes: int) -> None:
+    with_limit = Settings(store=settings.store, max_event_bytes=max_event_bytes)
+    budget = body_budget(with_limit)
+    # The second is the limit of bodies without events.
+    for largest in (LARGEST_EVENTS_IN_A_BATCH * max_event_bytes, 262_144):
+        budget.reserve(largest)
+        budget.release(largest)

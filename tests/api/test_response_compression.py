@@ -1,4 +1,4 @@
-"""Answers are compressed for clients that accept gzip."""
+"""Responses are compressed for clients that accept gzip."""
 
 import gzip
 from typing import Any
@@ -66,16 +66,16 @@ def without(headers: Any, *names: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def many(acme: ApiClient) -> ApiClient:
+def filled(acme: ApiClient) -> ApiClient:
     for number in range(20):
         acme.send({"order": number, "text": "x" * 50})
     return acme
 
 
 @pytest.mark.parametrize("path", ["/inbox", "/inbox?mode=lease", "/inbox/default?mode=peek"])
-def test_poll_is_compressed(many: ApiClient, path: str) -> None:
-    waiting = many.waiting()
-    response = many.get(path, GZIP)
+def test_poll_is_compressed(filled: ApiClient, path: str) -> None:
+    waiting = filled.waiting()
+    response = filled.get(path, GZIP)
 
     assert is_compressed(response)
     assert response.headers["Vary"] == "Accept-Encoding"
@@ -84,12 +84,12 @@ def test_poll_is_compressed(many: ApiClient, path: str) -> None:
     assert len(response.data) < len(orjson.dumps(events)) / 3
 
 
-def test_list_unpacks_to_the_uncompressed_one(tenancy: Tenancy, many: ApiClient) -> None:
-    reader = tenancy.caller("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
+def test_compressed_list_equals_the_uncompressed_one(tenancy: Tenancy, filled: ApiClient) -> None:
+    reader = tenancy.client_for("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
     for number in range(15):
         reader.put(f"/inboxes/inbox-{number}", json={"event_types": ["order.*"]})
         reader.post("/keys", json={"name": f"key-{number}"})
-    event_id = many.send({"text": "x" * 2000})["id"]
+    event_id = filled.send({"text": "x" * 2000})["id"]
 
     for path in ("/events", f"/events/{event_id}", "/inboxes", "/keys"):
         plain, compressed = reader.get(path), reader.get(path, GZIP)
@@ -153,10 +153,10 @@ def test_only_successful_reads_are_compressed(acme: ApiClient, acme_manager: Api
 
 
 @pytest.mark.parametrize("headers", [{}, GZIP])
-def test_head_has_the_headers_of_get(many: ApiClient, headers: dict[str, str]) -> None:
+def test_head_has_the_headers_of_get(filled: ApiClient, headers: dict[str, str]) -> None:
     for path in ("/events", *PAGES):
-        got = many.get(path, headers, buffered=True)
-        head = many.client.head(path, headers=many.headers | headers, buffered=True)
+        got = filled.get(path, headers, buffered=True)
+        head = filled.client.head(path, headers=filled.headers | headers, buffered=True)
         assert head.data == b""
         assert without(head.headers, "Date") == without(got.headers, "Date")
 
@@ -175,7 +175,7 @@ def test_unchanged_file_is_not_sent_again(
             again = client.get(path, headers=then_accepts | condition, buffered=True)
             assert (again.status_code, again.data) == (304, b"")
             assert "Content-Encoding" not in again.headers
-            # As in the response that the client would have got without its condition.
+            # As in a response without the condition.
             whole = client.get(path, headers=then_accepts, buffered=True)
             assert [again.headers[name] for name in ("ETag", "Vary")] == [
                 whole.headers[name] for name in ("ETag", "Vary")

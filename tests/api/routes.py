@@ -1,0 +1,130 @@
+"""Every route of the app, and a tenant to call them with."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from werkzeug.test import TestResponse
+
+from inbox.domain.keys import Scope
+from tests.api.conftest import ApiClient, Tenancy
+
+PUBLIC: frozenset[Scope] = frozenset()
+ANY_KEY = frozenset(Scope)
+SEND, LOOK, READ, MANAGE, ADMIN = (frozenset({scope}) for scope in Scope)
+OWN_SCOPES = (Scope.EVENTS_WRITE, Scope.INBOX_READ, Scope.TENANT_MANAGE)
+
+
+@dataclass(frozen=True)
+class Route:
+    """`scopes`: one of them is enough. `foreign_status` is what another tenant's key with all scopes gets.
+
+    `peek_scopes` are enough with `mode=peek` only.
+    """
+
+    scopes: frozenset[Scope]
+    foreign_status: int = 200
+    body: Any = None
+    peek_scopes: frozenset[Scope] = frozenset()
+
+
+_RECEIPTS = {"receipts": ["{receipt}"]}
+ROUTES: dict[tuple[str, str], Route] = {
+    ("POST", "/events"): Route(SEND, 201, {}),
+    ("POST", "/events/batch"): Route(SEND, 201, [{}]),
+    ("GET", "/events"): Route(LOOK | READ),
+    ("GET", "/events/<uuid:event_id>"): Route(LOOK | READ, 404),
+    ("DELETE", "/events/<uuid:event_id>"): Route(MANAGE, 404),
+    ("POST", "/events/<uuid:event_id>/replay"): Route(READ, 404),
+    ("POST", "/events/replay"): Route(READ, 200, {}),
+    ("GET", "/inbox"): Route(READ, peek_scopes=LOOK),
+    ("GET", "/inbox/<name>"): Route(READ, 404, peek_scopes=LOOK),
+    ("POST", "/inbox/ack"): Route(READ, 200, _RECEIPTS),
+    ("POST", "/inbox/release"): Route(READ, 200, _RECEIPTS),
+    ("POST", "/inbox/extend"): Route(READ, 200, _RECEIPTS),
+    ("GET", "/inboxes"): Route(LOOK | READ | MANAGE),
+    ("GET", "/inboxes/<name>"): Route(LOOK | READ | MANAGE, 404),
+    ("PUT", "/inboxes/<name>"): Route(MANAGE, 201, {}),
+    ("DELETE", "/inboxes/<name>"): Route(MANAGE, 404),
+    ("GET", "/stats"): Route(LOOK | READ),
+    ("GET", "/keys"): Route(MANAGE),
+    ("POST", "/keys"): Route(MANAGE, 201, {}),
+    ("DELETE", "/keys/<key_id>"): Route(MANAGE, 404),
+    ("POST", "/keys/<key_id>/rotate"): Route(MANAGE, 404, {}),
+    ("GET", "/me"): Route(ANY_KEY),
+    ("GET", "/admin/tenants"): Route(ADMIN, 403),
+    ("POST", "/admin/tenants"): Route(ADMIN, 403, {"email": "new@acme.example"}),
+    ("GET", "/admin/tenants/<tenant_id>"): Route(ADMIN, 403),
+    ("PATCH", "/admin/tenants/<tenant_id>"): Route(ADMIN, 403, {"rate_limit": 1}),
+    ("DELETE", "/admin/tenants/<tenant_id>"): Route(ADMIN, 403),
+    ("PUT", "/admin/tenants/<tenant_id>/status"): Route(ADMIN, 403, {"status": "SUSPENDED"}),
+    ("POST", "/admin/tenants/<tenant_id>/restore"): Route(ADMIN, 403),
+    ("GET", "/admin/tenants/<tenant_id>/audit"): Route(ADMIN, 403),
+    ("POST", "/admin/tenants/<tenant_id>/keys"): Route(ADMIN, 403, {}),
+    ("GET", "/healthz"): Route(PUBLIC),
+    ("GET", "/readyz"): Route(PUBLIC),
+    ("GET", "/metrics"): Route(PUBLIC),
+    ("GET", "/openapi.json"): Route(PUBLIC),
+    ("GET", "/docs"): Route(PUBLIC),
+    ("GET", "/static/<path:filename>"): Route(PUBLIC, 404),
+    ("GET", "/problems"): Route(PUBLIC),
+    ("GET", "/problems/<slug>"): Route(PUBLIC),
+    ("GET", "/"): Route(PUBLIC),
+    ("GET", "/console/<path:filename>"): Route(PUBLIC, 404),
+}
+GUARDED = [route for route, row in ROUTES.items() if row.scopes]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The tenant acme with two events, one of them leased, the inbox crm and two keys."""
+
+    tenancy: Tenancy
+    owner: ApiClient
+    admin: ApiClient
+    values: dict[str, str]
+
+    def call(self, route: tuple[str, str], key: str | None, query: str = "", **overrides: Any) -> TestResponse:
+        """Calls the route for what the tenant has."""
+        method, path = route
+        for name, value in self.values.items():
+            path = path.replace(f"<{name}>", value).replace(f"<uuid:{name}>", value).replace(f"<path:{name}>", value)
+        body = json.dumps(ROUTES[route].body).replace("{receipt}", self.values["receipt"])
+        options: dict[str, Any] = {"buffered": True}
+        if ROUTES[route].body is not None:
+            options |= {"data": body, "content_type": "application/json"}
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return self.tenancy.client.open(path + query, method=method, headers=headers, **options | overrides)
+
+    def call_with_power(self, route: tuple[str, str], query: str = "", **overrides: Any) -> TestResponse:
+        """Calls the route with a key that is allowed to."""
+        client = self.admin if ROUTES[route].scopes == ADMIN else self.owner
+        return self.call(route, client.key, query, **overrides)
+
+    def state(self) -> list[Any]:
+        """Returns everything that the routes could change."""
+        keys = [key | {"last_used_at": None} for key in self.owner.get("/keys").get_json()]
+        paths = ("/events?limit=500", "/events?inbox=crm", "/inboxes", "/inboxes/default")
+        tenants = self.admin.get("/admin/tenants").get_json()
+        return [keys, tenants, *(self.owner.get(path).get_json() for path in paths)]
+
+
+def create_sample(tenancy: Tenancy) -> Sample:
+    tenancy.register("acme", "Acme Corp.")
+    tenancy.register("globex")
+    tenancy.register("system")
+    owner = tenancy.client_for("acme", *OWN_SCOPES)
+    owner.put("/inboxes/crm")
+    event = owner.send({"secret": "of acme"}, event_type="order.created")
+    [leased] = owner.lease()
+    owner.send({"n": 2})
+    values = {
+        "event_id": event["id"],
+        "receipt": leased["receipt"],
+        "name": "crm",
+        "key_id": tenancy.key_ring.list("acme")[0].key_id,
+        "tenant_id": "acme",
+        "slug": "not-json",
+        "filename": "none.js",
+    }
+    return Sample(tenancy, owner, tenancy.client_for("system", Scope.ADMIN), values)
