@@ -103,9 +103,9 @@ def test_failed_poll_is_not_waiting(
     acme: ApiClient, store: Store, time: Time, metrics: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise StoreUnavailable("It does not response.")
+        raise StoreUnavailable("It does not respond.")
 
-    time.meanwhile = lambda: monkeypatch.setattr(type(store.events), "claim", fail)
+    time.meanwhile = lambda: monkeypatch.setattr(store.events, "claim", fail)
     assert acme.get("/inbox?wait=1").status_code == 503
     assert metrics().value("inbox_waiting_polls") == 0
 
@@ -161,7 +161,7 @@ def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, met
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(StoreUnavailable("It does not response."), 503), (KeyError("bug"), 500)]
+    ("error", "status"), [(StoreUnavailable("It does not respond."), 503), (KeyError("bug"), 500)]
 )
 def test_store_errors_are_counted(
     acme: ApiClient, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
