@@ -1,17 +1,4 @@
-"""A client for programs that send and consume.
-
-    with Client("http://127.0.0.1:8080", key) as inbox:
-        inbox.send({"order": 1001}, "order.created")
-        with inbox.lease(wait=20) as lease:
-            for event in lease:
-                handle(event["payload"])
-
-The loop acknowledges each event as soon as it asks for the next one. If `handle` raises, that event counts as failed,
-and is dead after the service's INBOX_MAX_DELIVERIES; the events after it come again at once.
-
-What may pass (no connection, a lost answer, 429, 5xx) is tried again. A call that changes something carries an id, the
-same through all of its tries, so that a repeat stores nothing twice and takes no further events.
-"""
+"""Sending, polling, leasing and replaying events."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,14 +8,12 @@ from hashlib import sha256
 from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
-from inbox.client.http_calls import Caller, CallFailed
+from inbox.client.http_calls import CallFailed, HTTPClient
 
-__all__ = ["CallFailed", "Client", "Event", "Lease", "NewEvent", "Replayed", "StoredEvent"]
+_MAX_BATCH = 500
 
-_BATCH = 500
-
-Moment = datetime | str | int
-"""A time: ISO 8601 as text, or epoch milliseconds."""
+Timestamp = datetime | str | int
+"""ISO 8601 text, or epoch milliseconds."""
 
 
 class NewEvent(TypedDict):
@@ -59,17 +44,17 @@ class Replayed(TypedDict):
 
 
 class Lease:
-    """Events that no other consumer gets for a while.
+    """Leased events: no other consumer gets them until their leases expire.
 
-    Iterate over the lease to settle its events one by one, one call each, or take `events` to handle them as one batch.
-    `list(lease)` acknowledges all of them before any is handled.
+    Iterate over the lease to settle its events one by one, one call each, or use `events` to handle them as one batch.
+    `list(lease)` acknowledges all of them before any of them is handled.
     """
 
-    def __init__(self, caller: Caller, events: list[Event]) -> None:
+    def __init__(self, http: HTTPClient, events: list[Event]) -> None:
         self.events = events
         self.lost: list[Event] = []
-        """Events whose lease was over before they were acknowledged or released: another consumer may have them too."""
-        self._caller = caller
+        """Events whose lease expired before they were settled. Another consumer may get them too."""
+        self._http = http
         self._held = {event["receipt"]: event for event in events}
         self._is_batch = True
         self._current: list[Event] = []
@@ -81,17 +66,17 @@ class Lease:
             if event["receipt"] in self._held:
                 self._current = [event]
                 yield event
-                # Before the call: an event that was handled has not failed when it cannot be acknowledged.
+                # Before the call: if it fails, the event was handled all the same and must not count as failed.
                 self._current = []
                 self.acknowledge([event])
 
     @property
     def held(self) -> list[Event]:
-        """Those that are neither acknowledged nor released nor lost."""
+        """Events that are neither acknowledged nor released nor lost."""
         return list(self._held.values())
 
     def acknowledge(self, events: Iterable[Event]) -> None:
-        """These are done."""
+        """Marks events as delivered."""
         self._settle("/inbox/ack", events)
 
     def release(self, events: Iterable[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
@@ -102,17 +87,17 @@ class Lease:
         self._settle("/inbox/release", events, delay_seconds=delay_seconds, failed=failed)
 
     def extend(self, lease_seconds: int) -> None:
-        """All that are still held are needed for so many seconds from now on."""
+        """Makes the leases of all held events expire `lease_seconds` from now."""
         if self._held:
             body = {"receipts": list(self._held), "lease_seconds": lease_seconds}
-            self._let_go(self._caller.ask("POST", "/inbox/extend", dict, body)["lost"])
+            self._mark_lost(self._http.ask("POST", "/inbox/extend", dict, body)["lost"])
 
     def _unfinished(self) -> list[Event]:
         """Returns the events that the block was handling when it ended."""
         return self.held if self._is_batch else self._current
 
-    def _give_back(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
-        """Tries once: what cannot be released comes again when its lease is over."""
+    def _try_release(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
+        """Tries once: otherwise the events return to the inbox when their leases expire."""
         with suppress(CallFailed):
             self._settle("/inbox/release", events, repeatable=False, delay_seconds=delay_seconds, failed=failed)
         for event in events:
@@ -122,45 +107,49 @@ class Lease:
         receipts = list(dict.fromkeys(event["receipt"] for event in events if event["receipt"] in self._held))
         if receipts:
             body = {"receipts": receipts, **more}
-            self._let_go(self._caller.ask("POST", path, dict, body, repeatable=repeatable)["lost"])
+            self._mark_lost(self._http.ask("POST", path, dict, body, repeatable=repeatable)["lost"])
             for receipt in receipts:
                 self._held.pop(receipt, None)
 
-    def _let_go(self, lost: list[str]) -> None:
-        self.lost += [self._held.pop(receipt) for receipt in lost]
+    def _mark_lost(self, receipts: list[str]) -> None:
+        self.lost += [self._held.pop(receipt) for receipt in receipts]
 
 
-class Client(Caller):
+class Client(HTTPClient):
     def send(
         self, payload: Mapping[str, Any], event_type: str | None = None, *, idempotency_key: str | None = None
     ) -> StoredEvent:
-        """Returns when the event is on disk. A key of the caller's own makes it the only one of its kind."""
+        """Returns when the event is on disk. Repeated calls with the same `idempotency_key` store one event."""
         envelope = {"payload": payload, "event_type": event_type, "idempotency_key": idempotency_key or _new_id()}
         stored: StoredEvent = self.ask("POST", "/events", dict, envelope)
         return stored
 
     def send_many(self, events: Iterable[NewEvent], *, idempotency_key: str | None = None) -> list[StoredEvent]:
-        """In this order, up to 500 to a call. Where a later call fails, what the ones before have sent is stored
-        (`CallFailed.stored_before`): with a key of the caller's own, the whole can then be sent again."""
-        # Each event's is made of that and its place, so that it does not matter how they are divided.
+        """Sends events in their order, up to 500 per request. The first request that fails raises CallFailed.
+
+        The events of the requests before are stored then (`CallFailed.stored_before`). With an `idempotency_key`, all
+        of them can be sent again.
+        """
+        # Each event's key contains its position, so that it does not depend on the split into requests.
         key = sha256((idempotency_key or _new_id()).encode(errors="surrogatepass")).hexdigest()
-        keyed = [NewEvent(**{"idempotency_key": f"{key}/{place}", **event}) for place, event in enumerate(events)]
+        keyed = [NewEvent(**{"idempotency_key": f"{key}/{position}", **event}) for position, event in enumerate(events)]
         stored: list[StoredEvent] = []
-        for first in range(0, len(keyed), _BATCH):
-            stored += self._send_batch(keyed[first : first + _BATCH], first)
+        for first in range(0, len(keyed), _MAX_BATCH):
+            stored += self._send_batch(keyed[first : first + _MAX_BATCH], first)
         return stored
 
     def poll(self, inbox: str = "default", *, limit: int = 100, wait: int = 0) -> list[Event]:
-        """Undelivered events, the oldest first; from now on they are delivered.
+        """Returns undelivered events, oldest first, and marks them as delivered.
 
-        The service knows a repeated poll for 5 minutes. A client that retries for longer may lose the events of an
-        answer that did not arrive; `lease` has no such limit."""
-        return self._take(inbox, mode="consume", limit=limit, wait=wait)
+        The service recognizes a retried poll for 5 minutes. If retries take longer, the events of a lost response are
+        lost; `lease` has no such limit.
+        """
+        return self._claim(inbox, mode="consume", limit=limit, wait=wait)
 
     def peek(
         self, inbox: str = "default", *, limit: int = 100, order: Literal["oldest", "newest"] = "oldest"
     ) -> list[Event]:
-        """Undelivered events; changes nothing."""
+        """Returns undelivered events and changes nothing."""
         parameters = {"mode": "peek", "limit": limit, "order": order}
         events: list[Event] = self.ask("GET", _inbox_path(inbox), list, parameters=parameters)
         return events
@@ -179,28 +168,31 @@ class Client(Caller):
 
         If the block iterates over the lease, each event is acknowledged before the next one. The current one is
         acknowledged when the block ends, also by `return` or `break`, and counts as failed when the block raises: it
-        comes again after `delay_seconds`, or is dead after the service's INBOX_MAX_DELIVERIES. Events that the loop did
-        not reach are released.
+        returns to the inbox after `delay_seconds`, or is dead after the service's INBOX_MAX_DELIVERIES. Events that the
+        loop did not reach are released.
 
-        If the block takes `lease.events`, all events that it still holds are acknowledged or count as failed together.
+        If the block uses `lease.events`, all events that it still holds are acknowledged or count as failed together.
 
         KeyboardInterrupt, SystemExit and other exceptions that are not an `Exception` release everything that is still
-        held, and nothing counts as failed."""
+        held, and nothing counts as failed.
+        """
         parameters = {"limit": limit, "wait": wait, "lease_seconds": lease_seconds}
-        lease = Lease(self, self._take(inbox, mode="lease", **parameters))
+        lease = Lease(self, self._claim(inbox, mode="lease", **parameters))
         try:
             yield lease
         except Exception:
-            lease._give_back(lease._unfinished(), delay_seconds=delay_seconds, failed=True)
+            lease._try_release(lease._unfinished(), delay_seconds=delay_seconds, failed=True)
             raise
         else:
             lease.acknowledge(lease._unfinished())
         finally:
-            lease._give_back(lease.held)
+            lease._try_release(lease.held)
 
     def replay(self, event_id: str, inbox: str = "default") -> Event:
-        """Makes a delivered or dead event undelivered again. It is not repeated where the answer was lost: a consumer
-        may have had the event again by then."""
+        """Makes a delivered or dead event undelivered again.
+
+        Not retried after a lost response: a consumer may have received the event again by then.
+        """
         path = f"/events/{quote(event_id, safe='')}/replay"
         event: Event = self.ask("POST", path, dict, parameters={"inbox": inbox}, repeatable=False)
         return event
@@ -209,13 +201,13 @@ class Client(Caller):
         self,
         inbox: str = "default",
         *,
-        since: Moment | None = None,
-        until: Moment | None = None,
+        since: Timestamp | None = None,
+        until: Timestamp | None = None,
         event_type: str | None = None,
         status: Literal["delivered", "dead"] | None = None,
     ) -> Replayed:
-        """The same for all that match, up to 1,000 of them. As long as there are `more`, call again."""
-        filters = {"since": _written(since), "until": _written(until), "event_type": event_type, "status": status}
+        """Replays up to 1,000 events that match. If the result has `more`, call again."""
+        filters = {"since": _format(since), "until": _format(until), "event_type": event_type, "status": status}
         selection = {"inbox": inbox} | {name: value for name, value in filters.items() if value is not None}
         replayed: Replayed = self.ask("POST", "/events/replay", dict, selection, repeatable=False)
         return replayed
@@ -231,7 +223,7 @@ class Client(Caller):
             stored = self._send_batch(events[:half], first) + self._send_batch(events[half:], first + half)
         return stored
 
-    def _take(self, inbox: str, **parameters: Any) -> list[Event]:
+    def _claim(self, inbox: str, **parameters: Any) -> list[Event]:
         attempt = {"Inbox-Attempt": _new_id()}
         events: list[Event] = self.ask("GET", _inbox_path(inbox), list, parameters=parameters, headers=attempt)
         return events
@@ -241,8 +233,8 @@ def _inbox_path(inbox: str) -> str:
     return f"/inbox/{quote(inbox, safe='')}"
 
 
-def _written(moment: Moment | None) -> str | int | None:
-    return moment.isoformat() if isinstance(moment, datetime) else moment
+def _format(timestamp: Timestamp | None) -> str | int | None:
+    return timestamp.isoformat() if isinstance(timestamp, datetime) else timestamp
 
 
 def _new_id() -> str:

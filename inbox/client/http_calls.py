@@ -1,4 +1,4 @@
-"""Calls to a running service, repeated where that may help."""
+"""HTTP requests to the service, with retries."""
 
 import gzip
 import json
@@ -9,13 +9,16 @@ from typing import Any, Self
 import requests
 
 _TIMEOUT_SECONDS = (5, 30)
-_LONGEST_PAUSE_SECONDS = 30
+_MAX_PAUSE_SECONDS = 30
 _MIN_COMPRESSED_BYTES = 1024
 _COMPRESSION_LEVEL = 6
 
 
 class CallFailed(Exception):
-    """No answer, or one that refuses. `status` is None where there was none, `problem` is the refusal's document."""
+    """The service refused the call or did not respond.
+
+    `status` is that of the response, or None without a response. `problem` is the problem document, or empty.
+    """
 
     def __init__(
         self,
@@ -31,17 +34,17 @@ class CallFailed(Exception):
         self.problem = problem or {}
         self.retry_after_seconds = retry_after_seconds
         self.may_pass = may_pass
-        """Whether the same call may work in a while."""
+        """True if the same call may succeed later."""
         self.stored_before = 0
-        """Where many events were sent: how many of them were stored. The problem's pointers begin after those."""
+        """For `send_many`: how many events were stored. The pointers in `problem` count from the next one."""
 
 
-class Caller:
-    """Calls one service with one key. It is for one thread at a time.
+class HTTPClient:
+    """Calls one service with one key. Not thread-safe.
 
-    `retries` is how often a call is repeated at most, and None stands for as long as it takes. `on_retry` is told of
-    each, with the pause in seconds. `read_json` and `write_json` are for numbers that must stay just as they were sent.
-    `compress` sends bodies above 1 KiB with gzip. Answers are compressed in any case if the service does that.
+    `retries` is the maximum per call, None is no limit. `on_retry` is called before each retry with the pause in
+    seconds. `read_json` and `write_json` replace the json module, for numbers that must keep every digit. `compress`
+    sends bodies above 1 KiB with gzip.
     """
 
     def __init__(
@@ -59,14 +62,14 @@ class Caller:
         self.on_retry = on_retry
         self._url = url.rstrip("/")
         self._key = key.strip()
-        # Here and without quoting it: what refuses a header that is none would show the key.
+        # `requests` would quote the key in its error about an invalid header.
         if not (self._key.isascii() and self._key.isprintable() and self._key):
             raise ValueError("The API key is empty or has characters that no key has.")
         self._read_json = read_json
         self._write_json = write_json
         self._compress = compress
         self._session = requests.Session()
-        # As `auth`, because requests puts what it finds in ~/.netrc above a header.
+        # As `auth`, because ~/.netrc takes precedence over a header.
         self._session.auth = self._authorize
 
     def __enter__(self) -> Self:
@@ -88,8 +91,10 @@ class Caller:
         parameters: Mapping[str, Any] | None = None,
         repeatable: bool = True,
     ) -> bytes:
-        """The body of the answer; CallFailed for all but a 2xx. What is not `repeatable` is repeated only where the
-        service has said that it did nothing."""
+        """Returns the body of the response. Raises CallFailed unless its status is 2xx.
+
+        Calls that are not `repeatable` are only retried after a 429: the service did nothing.
+        """
         request: dict[str, Any] = {"headers": headers, "params": parameters}
         if document is not None:
             body, json_headers = self._write_json(document), {"Content-Type": "application/json", **(headers or {})}
@@ -103,47 +108,47 @@ class Caller:
                 return self._try(method, self._url + path, request)
             except CallFailed as failure:
                 tries += 1
-                is_spent = self.retries is not None and tries > self.retries
-                if is_spent or not (failure.may_pass if repeatable else failure.status == 429):
+                is_last = self.retries is not None and tries > self.retries
+                if is_last or not (failure.may_pass if repeatable else failure.status == 429):
                     raise
                 backoff_seconds = 2 ** min(tries - 1, 10)
-                pause_seconds = min(max(backoff_seconds, failure.retry_after_seconds), _LONGEST_PAUSE_SECONDS)
+                pause_seconds = min(max(backoff_seconds, failure.retry_after_seconds), _MAX_PAUSE_SECONDS)
                 self.on_retry(failure, pause_seconds)
             sleep(pause_seconds)
 
-    def ask(self, method: str, path: str, form: type, document: Any = None, **details: Any) -> Any:
-        """The JSON document in the answer, which is of this form."""
+    def ask(self, method: str, path: str, expected: type, document: Any = None, **details: Any) -> Any:
+        """Returns the JSON document in the response, a list or a dict as `expected`. Raises CallFailed."""
         body = self.call(method, path, document, **details)
         try:
-            answer = self._read_json(body)
+            result = self._read_json(body)
         except ValueError:
-            answer = None
-        if not isinstance(answer, form):
-            raise CallFailed("What answered there is not a Polling Inbox.")
-        return answer
+            result = None
+        if not isinstance(result, expected):
+            raise CallFailed(f"The service at {self._url} is not a Polling Inbox.")
+        return result
 
     def _try(self, method: str, target: str, request: Mapping[str, Any]) -> bytes:
         try:
-            # A redirect that is followed may make a GET of a POST, and so a poll.
-            answer = self._session.request(method, target, timeout=_TIMEOUT_SECONDS, allow_redirects=False, **request)
+            # A redirect turns a POST into a GET, which may be a poll.
+            response = self._session.request(method, target, timeout=_TIMEOUT_SECONDS, allow_redirects=False, **request)
         except (requests.RequestException, UnicodeError) as error:
-            # What requests finds wrong in an address or a header is a ValueError too.
+            # Errors in the URL or a header are ValueErrors too.
             may_pass = not isinstance(error, ValueError)
-            raise CallFailed(f"{target} could not be called ({type(error).__name__}).", may_pass=may_pass) from None
-        if answer.status_code >= 300:
-            raise _refusal(answer)
-        return answer.content
+            raise CallFailed(f"The request to {target} failed ({type(error).__name__}).", may_pass=may_pass) from None
+        if response.status_code >= 300:
+            raise _refusal(response)
+        return response.content
 
     def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         request.headers["Authorization"] = f"Bearer {self._key}"
         return request
 
 
-def _refusal(answer: requests.Response) -> CallFailed:
-    status, problem = answer.status_code, _problem(answer)
-    retry_after = answer.headers.get("Retry-After", "")
+def _refusal(response: requests.Response) -> CallFailed:
+    status, problem = response.status_code, _problem(response)
+    retry_after = response.headers.get("Retry-After", "")
     return CallFailed(
-        f"{status} {_words(answer, problem)}",
+        f"{status} {_description(response, problem)}",
         status=status,
         problem=problem,
         retry_after_seconds=int(retry_after) if retry_after.isdecimal() else 0,
@@ -151,21 +156,21 @@ def _refusal(answer: requests.Response) -> CallFailed:
     )
 
 
-def _words(answer: requests.Response, problem: dict[str, Any]) -> str:
-    if "Location" in answer.headers:
-        return f"The service is not at this address, but at {answer.headers['Location']}"
+def _description(response: requests.Response, problem: dict[str, Any]) -> str:
+    if "Location" in response.headers:
+        return f"The service redirects to {response.headers['Location']}"
     if not problem:
-        return answer.reason
-    faults = "".join(f"\n  {fault['pointer']}: {fault['detail']}" for fault in problem.get("errors", []))
-    return f"{problem['title']}: {problem['detail']}{faults}"
+        return response.reason
+    errors = "".join(f"\n  {error['pointer']}: {error['detail']}" for error in problem.get("errors", []))
+    return f"{problem['title']}: {problem['detail']}{errors}"
 
 
-def _problem(answer: requests.Response) -> dict[str, Any]:
-    """Nothing, where it is not the service that refuses: a proxy may use the same form for words of its own."""
+def _problem(response: requests.Response) -> dict[str, Any]:
+    """Returns {} if the response is not from the service: proxies may send problem documents too."""
     try:
-        problem = answer.json()
+        problem = response.json()
         is_ours = (
-            problem["status"] == answer.status_code and {"type", "title", "detail", "request_id"} <= problem.keys()
+            problem["status"] == response.status_code and {"type", "title", "detail", "request_id"} <= problem.keys()
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -360,7 +360,7 @@ class Connection(asyncio.Protocol):
                 raise TimeoutError
 
     async def _linger(self) -> None:
-        """Half-closes and waits for the client: closing with unread data sends a RST, which may discard the response."""
+        """Half-closes and waits for the client: closing with unread data sends a RST, which may discard a response."""
         self._connections.update(self, State.IDLE)
         self._check_connected()
         self._transport.write_eof()
