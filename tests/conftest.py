@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from inbox.metrics.folder import create_metrics_folder
-from tests.deploy.recorded_calls import Recording
+from tests.deploy.recorded_calls import CallRecording
 from tests.engines import browser, cloud, container, dynamodb_local, moto_server, programs, small_disk, zapier
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import DynamoDBHarness
@@ -56,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Not in xdist's workers: they inherit what it sets.
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Recording())
+        config.pluginmanager.register(CallRecording())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

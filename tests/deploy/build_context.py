@@ -1,4 +1,4 @@
-"""What an engine would be sent to build from: the checkout without what .dockerignore leaves out."""
+"""Copies the build context: the checkout without the files that .dockerignore excludes."""
 
 import re
 import shutil
@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def copy_of(checkout: Path, context: Path) -> None:
-    """Files only: folders are there where a file is in them."""
     rules = _rules((checkout / ".dockerignore").read_text())
     for file in _files(checkout, checkout, rules):
         target = context / file.relative_to(checkout)
@@ -17,7 +16,7 @@ def copy_of(checkout: Path, context: Path) -> None:
 def _files(folder: Path, checkout: Path, rules: list[tuple[bool, re.Pattern[str]]]) -> list[Path]:
     found = []
     for entry in folder.iterdir():
-        # What is left out on the first level is not looked into: no rule here brings back what is further down.
+        # Excluded top-level folders are skipped: none of our rules includes a file inside one.
         if folder != checkout or not _is_left_out(entry.name, rules):
             if entry.is_dir():
                 found += _files(entry, checkout, rules)
@@ -27,7 +26,7 @@ def _files(folder: Path, checkout: Path, rules: list[tuple[bool, re.Pattern[str]
 
 
 def _is_left_out(path: str, rules: list[tuple[bool, re.Pattern[str]]]) -> bool:
-    """The last rule that fits the path or a folder above it decides."""
+    """The last rule that matches the path or a parent folder decides."""
     fitting = [leaves_out for leaves_out, pattern in rules if pattern.fullmatch(path)]
     return bool(fitting) and fitting[-1]
 

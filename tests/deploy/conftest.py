@@ -1,4 +1,4 @@
-"""Where everything is, and a tenant for each run of `deploy/smoke`."""
+"""The checkout, and a tenant for each run of `deploy/smoke`."""
 
 import uuid
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reads the part of the Dockerfile language that ours is written in; anything else is an error."""
+"""Parses the Dockerfile instructions that ours uses; raises ValueError for any other."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class Step:
 
     @property
     def command(self) -> list[str]:
-        """What runs: a JSON array as it is, anything else by a shell."""
+        """Returns the argument list: a JSON array as it is, other text as a shell command."""
         if self.rest.startswith("["):
             return [str(word) for word in json.loads(self.rest)]
         return ["/bin/sh", "-c", self.rest]
@@ -35,7 +35,7 @@ class Stage:
     steps: list[Step]
 
     def only(self, instruction: str) -> Step:
-        """The one step of that kind."""
+        """Returns the one step with this instruction."""
         (step,) = [step for step in self.steps if step.instruction == instruction]
         return step
 
@@ -53,7 +53,7 @@ def stages_of(text: str) -> list[Stage]:
 
 
 def variables(step: Step, before: dict[str, str]) -> dict[str, str]:
-    """What an ENV adds, with the variables in its values replaced by what they were before."""
+    """Returns the variables of an ENV, with references replaced by earlier values."""
     pairs = dict(word.split("=", 1) for word in step.words)
     return {name: re.sub(r"\$(\w+)", lambda found: before[found[1]], value) for name, value in pairs.items()}
 
@@ -67,7 +67,7 @@ def _lines(text: str) -> list[str]:
 def _step(line: str) -> Step:
     instruction, _, rest = line.partition(" ")
     if instruction not in _BUILDING | _RUNNING:
-        raise ValueError(f"an instruction that is not known here: {line}")
+        raise ValueError(f"unknown instruction: {line}")
     options = {}
     while option := re.match(r"--([a-z-]+)=(\S+)\s+", rest):
         options[option[1]] = option[2]

@@ -1,4 +1,4 @@
-"""Replays the steps of a Dockerfile, with this machine's system in place of its base images."""
+"""Runs the steps of a Dockerfile, with this machine's file system in place of its base images."""
 
 import os
 import posixpath
@@ -12,24 +12,24 @@ from tests.deploy.dockerfile import Stage, Step, stages_of, variables
 from tests.engines import container
 from tests.engines.container import Layer
 
-# The official images have theirs in /usr/local/bin. A link there would not do: it finds its library by its path.
+# Not /usr/local/bin, as in the official images: Python finds its library by the path of its executable.
 PYTHON = Path(sys.executable).resolve().with_name("python")
 _BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Of this machine's environment everything counts that tells pip where packages come from, and nothing of ours.
+# The build gets this machine's environment, which may configure pip, without these.
 _NOT_FOR_BUILDING = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
 
 
 @dataclass
 class Image:
-    """A stage, as far as it was built."""
+    """A stage while it is built."""
 
     layer: Layer
     environment: dict[str, str] = field(default_factory=lambda: {"PATH": _BASE_PATH})
     folder: str = "/"
 
 
-class Replay:
-    """The last stage of the checkout's Dockerfile as `image`, and what it says of running it as `stage`."""
+class ImageBuild:
+    """Builds the checkout's Dockerfile: `image` is the result, `stage` has the instructions for running it."""
 
     def __init__(self, checkout: Path, folder: Path) -> None:
         self._context = folder / "context"
@@ -62,7 +62,7 @@ class Replay:
                 found = self._context / source
             place = image.layer.path(inside)
             if found.is_dir():
-                # Links do: nothing writes to a file once it was copied.
+                # Hard links are enough: nothing writes to a copied file.
                 shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True, copy_function=os.link)
             else:
                 place = place / found.name if target.endswith("/") else place
@@ -71,8 +71,8 @@ class Replay:
 
 
 def base_in(folder: Path) -> Layer:
-    """This machine's system, where Python is called `python` too."""
-    # Folders that are there before they are mounted over belong to whoever runs the tests, and can be written to.
+    """Returns a layer over this machine's file system that has a `python`."""
+    # Folders that exist before the overlay is mounted belong to this user, so the build can write to them.
     link = folder / "upper" / PYTHON.relative_to("/")
     link.parent.mkdir(parents=True)
     link.symlink_to(Path(sys.executable).resolve())

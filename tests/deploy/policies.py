@@ -1,4 +1,4 @@
-"""What the policies allow, in the words of the recorded calls: `Action table`, or `Action table/index/name`."""
+"""The rights in the IAM policies, written as in calls.json: `Action table` or `Action table/index/name`."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ PROGRAMS = {
     "BacklogPolicy": ("backlog",),
     "authorizer.json": ("authorizer",),
 }
-"""Who has which policy."""
+"""Policy → the programs that have it."""
 
 _TEMPLATE = templates.read(templates.FOLDER / "policies.yaml")
 _OF_TEMPLATE = "arn:${AWS::Partition}:dynamodb:*:${AWS::AccountId}:table/${TablePrefix}"
@@ -21,7 +21,7 @@ _ANY_PREFIX = "arn:aws:dynamodb:*:*:table/*"
 
 
 def documents() -> dict[str, dict[str, Any]]:
-    """Each policy of the template by its logical id, and the Lambda's by the name of its file."""
+    """Returns the policies of the template by logical ID, and that of the Lambda by its file name."""
     of_template = {
         name: resource["Properties"]["PolicyDocument"]
         for name, resource in _TEMPLATE["Resources"].items()
@@ -31,19 +31,19 @@ def documents() -> dict[str, dict[str, Any]]:
     return of_template | {authorizer.name: json.loads(authorizer.read_text())}
 
 
-def faults(name: str, document: dict[str, Any]) -> list[str]:
-    """What is missing in the policy, and what it has too much of."""
+def differences(name: str, document: dict[str, Any]) -> list[str]:
+    """Returns a line for each right that the policy lacks, or has without need."""
     allowed = {right for statement in document["Statement"] for right in rights_in(statement)}
     known = known_calls()
     needed = {right for program in PROGRAMS[name] for right in known.get(program, ())}
     return [f"missing: {right}" for right in sorted(needed - allowed)] + [
-        f"spare: {right}" for right in sorted(allowed - needed)
+        f"superfluous: {right}" for right in sorted(allowed - needed)
     ]
 
 
 def rights_in(statement: dict[str, Any]) -> Iterator[str]:
-    """A wildcard stands for itself: no call needs it."""
-    assert statement.keys() == {"Sid", "Effect", "Action", "Resource"}, "this reader knows nothing else"
+    """Yields each right. A wildcard is a right that no call needs, so it counts as superfluous."""
+    assert statement.keys() == {"Sid", "Effect", "Action", "Resource"}
     assert statement["Effect"] == "Allow"
     for action in as_list(statement["Action"]):
         for resource in as_list(statement["Resource"]):
@@ -55,10 +55,10 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _name(resource: Any) -> str:
-    """Without the prefix of the table, which is a parameter."""
+    """Returns the table, and index, without prefix."""
     match resource:
         case {"Fn::Sub": str(arn)} if arn.startswith(_OF_TEMPLATE):
             return arn.removeprefix(_OF_TEMPLATE)
         case str(arn):
             return arn.removeprefix(_ANY_PREFIX)
-    raise ValueError(f"No resource that this reader knows: {resource}")
+    raise ValueError(f"Unknown resource: {resource}")

@@ -1,6 +1,7 @@
-"""What the product asked of DynamoDB during a test run, held against what is written down of it in `calls.json`.
+"""Compares the product's calls to DynamoDB during a test run with `calls.json`.
 
-So the policies, which a test holds against that file, have what every run needs, and nothing that a whole run does not.
+test_rights.py compares that file with the IAM policies. So a policy has every right that any test run uses, and no
+right that a whole run does not use.
 """
 
 import json
@@ -19,21 +20,21 @@ CALLS = Path(__file__).with_name("calls.json")
 
 _PLUGIN = Path(call_recorder.__file__).stem
 
-# In every process of pytest's, whatever its path; all that they start find it there.
+# For the processes of pytest, whose path is set already; those that they start find it on PYTHONPATH.
 sys.modules[_PLUGIN] = call_recorder
 
 _CHOSEN_BY = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "stepwise")
 _WHOLE = ("", "not slow")
-_WHAT_TO_DO = f"Add the test that is missing, or change {CALLS.name} and the policies that test_rights.py names then."
+_WHAT_TO_DO = f"Add the missing test, or change {CALLS.name} and then the policies that test_rights.py names."
 
 
 def known_calls() -> dict[str, set[str]]:
-    """The rights that each program needs."""
+    """Returns the rights that each program needs."""
     return {program: set(rights) for program, rights in json.loads(CALLS.read_text()).items()}
 
 
-class Recording:
-    """A plugin of pytest, in the process that all others are started from."""
+class CallRecording:
+    """A pytest plugin for the main process, from which all others start."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recorded-calls-")
@@ -60,17 +61,17 @@ class Recording:
 
 
 def differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
-    """What was asked and is not written down, and after a whole run what is written down and nobody asked."""
+    """Yields calls that `calls.json` does not have and, after a whole run, entries that no test has used."""
     known, seen = known_calls(), dict[str, set[str]]()
     lines = sorted({line for file in folder.iterdir() for line in file.read_text().splitlines()})
-    for program, right, asking in (line.split("\t") for line in lines):
+    for program, right, caller in (line.split("\t") for line in lines):
         if right not in known.get(program, set()) | seen.setdefault(program, set()):
-            yield f"NOT IN {CALLS.name}: {program} needs {right}, for {asking}"
+            yield f"NOT IN {CALLS.name}: {program} needs {right}, for {caller}"
         seen[program].add(right)
     if is_whole:
         for program, rights in known.items():
             for right in sorted(rights - seen.get(program, set())):
-                yield f"IN {CALLS.name}, AND NO TEST COMES TO IT: {program}, {right}"
+                yield f"NOT USED BY ANY TEST BUT IN {CALLS.name}: {program}, {right}"
 
 
 def _is_whole(config: pytest.Config) -> bool:

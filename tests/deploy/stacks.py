@@ -1,4 +1,4 @@
-"""A template with its parameters filled in, as CloudFormation would: what is left is what each environment gets."""
+"""Resolves parameters, conditions and references of a template, as CloudFormation does."""
 
 import json
 import re
@@ -16,8 +16,8 @@ ACCOUNT = "123456789012"
 _PSEUDO = {"AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::Partition": "aws"}
 _NOTHING = {"Ref": "AWS::NoValue"}
 
-# What no environment decides: it is known once something else is there.
-MADE_UP = {
+# Parameters that no environment file has, because their values exist only after other deployments.
+EXAMPLES = {
     "AccessLogBucket": "",
     "CertificateArn": f"arn:aws:acm:{REGION}:{ACCOUNT}:certificate/1",
     "CodeBucket": "code",
@@ -41,7 +41,7 @@ class Stack:
         return found
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
-        """By logical id, the properties of each."""
+        """Returns the properties of each resource of a type by logical ID."""
         return {name: each["Properties"] for name, each in self.resources.items() if each["Type"] == kind}
 
 
@@ -54,20 +54,20 @@ def path(name: str) -> Path:
 
 
 def environment(name: str) -> dict[str, str]:
-    """The parameters that this environment's file has."""
+    """Returns the parameters in an environment's file."""
     parameters: dict[str, str] = json.loads((_ENVIRONMENT_FILES / f"{name}.json").read_text())
     return parameters
 
 
 ANYTHING = (
-    MADE_UP
+    EXAMPLES
     | environment("prod")
     | {"AnomalyMonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/1", "PrometheusSecurityGroup": "sg-00000001"}
 )
 
 
 def parameters_of(name: str, **given: str) -> dict[str, str]:
-    """Of those that are given, whichever the template has, and its defaults for the others."""
+    """Returns a value for every parameter of the template: the given one, or its default."""
     declared = templates.read(path(name))["Parameters"]
     return {key: str(given[key] if key in given else each["Default"]) for key, each in declared.items()}
 
@@ -84,7 +84,7 @@ def filled_in(name: str, **given: str) -> Stack:
 
 
 def of_any(name: str) -> Stack:
-    """Where it does not matter which environment it is for; with all that is there under a condition."""
+    """Returns the stack with every conditional resource, for tests that hold in any environment."""
     return filled_in(name, **ANYTHING)
 
 

@@ -1,4 +1,4 @@
-"""CloudFormation templates as plain documents: `!Ref`, `!GetAtt`, `!Sub` and the like in their long forms."""
+"""Reads CloudFormation templates as plain dictionaries, with `!Ref` and the like in their long forms."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,6 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "cloudformation"
 
 
 def read(path: Path) -> dict[str, Any]:
-    # By way of JSON: cfn-lint's own dictionaries remember their lines, and are compared and copied by them.
+    # Through JSON: cfn-lint's dictionaries keep line numbers, which take part in comparisons.
     document: dict[str, Any] = json.loads(json.dumps(cfn_yaml.load(str(path))))
     return document

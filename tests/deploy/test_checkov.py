@@ -1,4 +1,4 @@
-"""checkov's findings, answered one by one: what is not mended has its reason beside it."""
+"""Every finding of checkov is fixed, or suppressed in the template with a reason."""
 
 import json
 import subprocess
@@ -23,13 +23,13 @@ def findings() -> dict[str, Any]:
     return found
 
 
-# checkov has no rule for anything in them.
+# Templates for which checkov has no rule.
 _WITHOUT_RULES = {"bill.yaml"}
 
 
-# One test for all of it: checkov takes its time.
+# One test: checkov takes seconds to start.
 @pytest.mark.usefixtures("cloud_tools")
-def test_nothing_is_left_unanswered_and_every_answer_has_its_reason() -> None:
+def test_every_finding_is_fixed_or_suppressed_with_a_reason() -> None:
     found = findings()
     results = found["results"]
     assert results["failed_checks"] == []
@@ -39,14 +39,14 @@ def test_nothing_is_left_unanswered_and_every_answer_has_its_reason() -> None:
         _file(each) for each in [*results["passed_checks"], *results["skipped_checks"]]
     } | _WITHOUT_RULES == files.keys()
 
-    answers = {
+    suppressions = {
         (name, logical_id, skip["id"])
         for name, resources in files.items()
         for logical_id, resource in resources.items()
         for skip in resource.get("Metadata", {}).get("checkov", {}).get("skip", [])
     }
-    # An answer to what checkov does not ask any more would stand there for nothing.
-    assert answers == {
+    # No suppression is left over.
+    assert suppressions == {
         (_file(each), each["resource"].rpartition(".")[2], each["check_id"]) for each in results["skipped_checks"]
     }
     assert all(len(each["check_result"]["suppress_comment"]) > 40 for each in results["skipped_checks"])

@@ -1,4 +1,4 @@
-"""The compose files say what the image and the service understand, and give away nothing that they need not."""
+"""The compose files match the image and the settings, and grant no more than the service needs."""
 
 import re
 import tomllib
@@ -29,7 +29,7 @@ EACH_OF_OURS = pytest.mark.parametrize("service", OURS.values(), ids=OURS)
 
 
 @EACH
-def test_nothing_is_open_to_the_network_and_nothing_may_become_root(service: dict[str, Any]) -> None:
+def test_ports_are_on_loopback_and_containers_have_no_privileges(service: dict[str, Any]) -> None:
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -37,12 +37,12 @@ def test_nothing_is_open_to_the_network_and_nothing_may_become_root(service: dic
 
 
 @EACH
-def test_what_is_not_built_here_is_pinned(service: dict[str, Any]) -> None:
+def test_foreign_images_are_pinned(service: dict[str, Any]) -> None:
     assert ("build" in service) != bool(re.fullmatch(r"\S+:\d+\.\d+\.\d+", service["image"]))
 
 
 @EACH_OF_OURS
-def test_our_file_system_is_read_only_but_for_tmp_and_the_volume(service: dict[str, Any]) -> None:
+def test_file_system_is_read_only_except_tmp_and_the_volume(service: dict[str, Any]) -> None:
     assert service["build"] == "."
     assert service["read_only"] is True
     assert service["tmpfs"] == ["/tmp"]  # noqa: S108
@@ -50,7 +50,7 @@ def test_our_file_system_is_read_only_but_for_tmp_and_the_volume(service: dict[s
 
 
 @EACH_OF_OURS
-def test_every_variable_is_a_setting_or_one_of_aws(service: dict[str, Any]) -> None:
+def test_every_variable_is_a_setting_or_belongs_to_aws(service: dict[str, Any]) -> None:
     environment = service.get("environment", {})
     settings = {variable_of(each.name) for each in fields(Settings)}
     assert set(environment) <= settings | set(aws_environment(""))
@@ -58,20 +58,20 @@ def test_every_variable_is_a_setting_or_one_of_aws(service: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("file", [EMBEDDED, DYNAMODB])
-def test_the_service_is_at_the_port_that_the_image_listens_on(file: str) -> None:
+def test_published_port_is_that_of_the_image(file: str) -> None:
     (port,) = services_of(file)["inbox"]["ports"]
     assert port.split(":")[-1] == FINAL.only("EXPOSE").rest
-    # The image's own health check and command are the ones that count.
+    # The compose file does not override the image's health check and command.
     assert {"healthcheck", "command", "entrypoint"}.isdisjoint(services_of(file)["inbox"])
 
 
-def test_the_embedded_store_is_in_a_volume_that_is_declared() -> None:
+def test_embedded_store_is_in_a_declared_volume() -> None:
     declared = yaml.safe_load((CHECKOUT / EMBEDDED).read_text())["volumes"]
     assert services_of(EMBEDDED)["inbox"]["volumes"] == ["data:/data"]
     assert set(declared) == {"data"}
 
 
-def test_the_tables_are_made_before_the_service_starts() -> None:
+def test_tables_are_created_before_the_service_starts() -> None:
     services = services_of(DYNAMODB)
     assert services["inbox"]["depends_on"] == {"tables": {"condition": "service_completed_successfully"}}
     assert services["tables"]["command"] == "inbox init"
@@ -80,7 +80,7 @@ def test_the_tables_are_made_before_the_service_starts() -> None:
     assert services["inbox"]["environment"]["AWS_ENDPOINT_URL_DYNAMODB"] == "http://dynamodb:8000"
 
 
-def test_both_stages_have_the_same_python_pinned_and_new_enough() -> None:
+def test_both_stages_pin_the_same_supported_python() -> None:
     bases = [stage.base for stage in stages_of((CHECKOUT / "Dockerfile").read_text())]
     versions = [re.fullmatch(r"python:(3\.\d+)(\.\d+)(?:-slim)?-bookworm", base) for base in bases]
     assert len({found and found[1] + found[2] for found in versions}) == 1

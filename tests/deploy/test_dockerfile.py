@@ -1,4 +1,4 @@
-"""What the Dockerfile says, held against what it is built from and runs as; nothing is built."""
+"""The Dockerfile's instructions, compared with the checkout; builds nothing."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.deploy.dockerfile import stages_of, variables
 BUILD, RUN = stages_of((CHECKOUT / "Dockerfile").read_text())
 
 
-def test_the_volume_belongs_to_the_user_and_root_owns_the_rest() -> None:
+def test_user_owns_the_volume_and_root_the_rest() -> None:
     user = RUN.only("USER").rest
     owners = {step.words[-1]: step.options.get("chown", "0:0") for step in RUN.steps if step.instruction == "COPY"}
     assert owners == {"/opt/inbox": "0:0", RUN.only("VOLUME").rest: user}
@@ -20,16 +20,16 @@ def test_the_volume_belongs_to_the_user_and_root_owns_the_rest() -> None:
     assert int(group) > 0
 
 
-def test_the_port_is_the_one_it_listens_on() -> None:
+def test_exposed_port_is_the_one_it_listens_on() -> None:
     assert RUN.only("EXPOSE").rest == variables(RUN.only("ENV"), {"PATH": ""})["INBOX_PORT"]
 
 
-def test_an_instruction_that_cannot_be_replayed_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not known here: ADD"):
+def test_unknown_instruction_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown instruction: ADD"):
         stages_of("FROM scratch\nADD https://example.com/file /\n")
 
 
-def test_what_is_built_from_is_what_is_copied_and_nothing_else(tmp_path: Path) -> None:
+def test_build_context_has_only_the_copied_files(tmp_path: Path) -> None:
     build_context.copy_of(CHECKOUT, tmp_path)
     copied = {word for step in BUILD.steps if step.instruction == "COPY" for word in step.words[:-1]}
     assert {entry.name for entry in tmp_path.iterdir()} == copied

@@ -1,4 +1,4 @@
-"""The templates on an emulator, and each resource asked for afterwards: a stack that completed proves little."""
+"""Deploys the templates on an AWS emulator, and asks the service of each resource for it."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ from tests.deploy.stacks import REGION
 from tests.engines import aws, cloud
 
 SECOND_REGION = stacks.environment("prod")["SecondRegion"]
-# What the emulator does not make. What the template says of it is held against AWS's schema by cfn-lint, and here.
-NOT_MADE = {
+# Resources for which the emulator has only placeholders. cfn-lint checks them against AWS's schema.
+PLACEHOLDERS = {
     "authorizer": set(),
     "backlog": set(),
     "bill": {"Budget", "CostAnomalies"},
@@ -38,7 +38,7 @@ def region_of(stack: str) -> str:
 
 
 class Account:
-    """An AWS account in which everything is deployed as in production."""
+    """An AWS account with every template deployed for production."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -58,7 +58,7 @@ class Account:
         formation.get_waiter("stack_create_complete").wait(StackName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
     def resources(self, name: str) -> dict[str, tuple[str, str]]:
-        """By logical id: what it is, and its name in the account."""
+        """Returns type and physical ID of each resource by its logical ID."""
         found = self.client("cloudformation", region_of(name)).describe_stack_resources(StackName=name)[
             "StackResources"
         ]
@@ -81,7 +81,7 @@ def account(cloud_tools: None) -> Iterator[Account]:  # noqa: ARG001 - without i
 
 
 def last(name: str) -> str:
-    """The emulator has the name of the API before that of a part."""
+    """Returns the ID without that of the API, which the emulator puts before it."""
     return name.rpartition("/")[2]
 
 
@@ -92,7 +92,7 @@ def policy_of_the_topic(account: Account) -> str:
 
 
 def ways_to_ask(account: Account, stack: str) -> dict[str, Ask]:
-    """For each kind of resource: how its own service is asked for it. An answer that is empty is none."""
+    """Returns, per resource type, a function that gets a resource from its service. An empty result means none."""
     ecs, elb, logs, gateway = (account.client(name) for name in ("ecs", "elbv2", "logs", "apigatewayv2"))
     alarms, iam, backup = (account.client(name, region_of(stack)) for name in ("cloudwatch", "iam", "backup"))
     cluster = f"inbox-prod{'-backlog' if stack == 'backlog' else ''}"
@@ -130,21 +130,21 @@ def ways_to_ask(account: Account, stack: str) -> dict[str, Ask]:
 
 
 @pytest.mark.parametrize("name", stacks.names())
-def test_every_resource_is_there(account: Account, name: str) -> None:
+def test_every_resource_is_created(account: Account, name: str) -> None:
     resources = account.resources(name)
     declared = stacks.of_any(name)
     assert {logical_id: kind for logical_id, (kind, _) in resources.items()} == {
         logical_id: each["Type"] for logical_id, each in declared.resources.items()
     }
     placeholders = {each for each, (_, physical) in resources.items() if physical.startswith("placeholder-")}
-    assert placeholders == NOT_MADE[name]
+    assert placeholders == PLACEHOLDERS[name]
     ask = ways_to_ask(account, name)
     for logical_id in resources.keys() - placeholders:
         kind, physical = resources[logical_id]
         assert ask[kind](physical), (logical_id, physical)
 
 
-def test_alarms_go_off_at_the_figures_of_the_template(account: Account) -> None:
+def test_alarms_have_the_thresholds_of_the_template(account: Account) -> None:
     names = {
         account.physical("monitoring", each): (threshold, period)
         for each, threshold, period in (
@@ -161,7 +161,7 @@ def test_alarms_go_off_at_the_figures_of_the_template(account: Account) -> None:
     assert all(each["AlarmActions"] == each["OKActions"] == [topic] for each in found)
 
 
-def test_deployments_go_back_by_themselves(account: Account) -> None:
+def test_failed_deployment_is_rolled_back(account: Account) -> None:
     name = account.physical("service-ecs", "Service")
     (service,) = account.client("ecs").describe_services(cluster="inbox-prod", services=[name])["services"]
     deployment = service["deploymentConfiguration"]
@@ -171,7 +171,7 @@ def test_deployments_go_back_by_themselves(account: Account) -> None:
     assert (deployment["minimumHealthyPercent"], deployment["maximumPercent"]) == (100, 200)
 
 
-def test_the_role_of_the_tasks_has_the_policy_of_the_service_and_no_other(account: Account) -> None:
+def test_role_of_the_tasks_has_one_policy_only(account: Account) -> None:
     for stack, role, policy in (
         ("service-ecs", "TaskRole", "inbox-prod-service"),
         ("service-apprunner", "InstanceRole", "inbox-prod-service"),
@@ -182,11 +182,10 @@ def test_the_role_of_the_tasks_has_the_policy_of_the_service_and_no_other(accoun
         attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
         assert [each["PolicyArn"].rpartition("/")[2] for each in attached] == [policy]
         assert iam.list_role_policies(RoleName=name)["PolicyNames"] == []
-        # It is the one that the policies' own stack has made.
         assert attached[0]["PolicyArn"] in [physical for _, physical in account.resources("policies").values()]
 
 
-def test_plan_makes_daily_and_hourly_backups_and_copies_them(account: Account) -> None:
+def test_backup_plan_is_daily_and_hourly_and_copies_to_the_second_region(account: Account) -> None:
     plan = account.client("backup").get_backup_plan(BackupPlanId=account.physical("data", "BackupPlan"))["BackupPlan"]
     schedules = [(rule["ScheduleExpression"], rule["TargetBackupVaultName"]) for rule in plan["Rules"]]
     assert schedules == [("cron(0 1 * * ? *)", "inbox-prod"), ("cron(0 * * * ? *)", "inbox-prod")]
@@ -196,7 +195,7 @@ def test_plan_makes_daily_and_hourly_backups_and_copies_them(account: Account) -
         assert copy["DestinationBackupVaultArn"].endswith(f":{SECOND_REGION}:000000000000:backup-vault:{vault}")
 
 
-def test_the_dashboard_shows_what_there_is(account: Account) -> None:
+def test_dashboard_shows_every_metric(account: Account) -> None:
     body = account.client("cloudwatch").get_dashboard(DashboardName=f"inbox-prod-{REGION}")["DashboardBody"]
     widgets = json.loads(body)["widgets"]
     shown = {metric[1] for widget in widgets for metric in widget["properties"]["metrics"] if len(metric) > 1}

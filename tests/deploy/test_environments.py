@@ -92,5 +92,5 @@ def test_bill_and_replication_have_alarms(environment: str) -> None:
     (alert,) = budget["NotificationsWithSubscribers"]
     assert (alert["Notification"]["NotificationType"], alert["Notification"]["Threshold"]) == ("ACTUAL", 80)
     assert alert["Subscribers"] == [{"SubscriptionType": "EMAIL", "Address": parameters["NotificationEmail"]}]
-    monitoring = stacks.filled_in("monitoring", **stacks.MADE_UP | parameters)
+    monitoring = stacks.filled_in("monitoring", **stacks.EXAMPLES | parameters)
     assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGION[environment])

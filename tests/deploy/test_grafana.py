@@ -1,4 +1,4 @@
-"""deploy/grafana: what it asks Prometheus for is there, and each panel says what it shows."""
+"""The Grafana dashboard: its queries use existing metrics and labels, and each panel is described."""
 
 import json
 import re
@@ -18,7 +18,7 @@ PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
 SHOWING = [panel for panel in PANELS if panel["type"] != "row"]
 
 VARIABLES = {"datasource", "job", "instance"}
-# Prometheus' own, for every series of a scrape.
+# Labels that Prometheus adds.
 OF_THE_SCRAPE = {"job", "instance", "le"}
 SUFFIXES = ("_bucket", "_count", "_sum")
 
@@ -28,7 +28,7 @@ def expressions(panel: dict[str, Any]) -> list[str]:
 
 
 def metric_of(name: str) -> str:
-    """What a series is a part of."""
+    """Returns the metric of a series."""
     metrics = every_metric()
     if name in metrics:
         return name
@@ -38,7 +38,7 @@ def metric_of(name: str) -> str:
 
 
 def check(expression: str) -> set[str]:
-    """The metrics in it. They are there, and so are the labels."""
+    """Returns the metrics of an expression, after checking that they and the labels exist."""
     names = set(re.findall(r"\binbox_\w+", expression))
     labels = {each for name in names for sample in every_metric()[metric_of(name)].samples for each in sample.labels}
     asked = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in group.split(", ")}
@@ -49,11 +49,11 @@ def check(expression: str) -> set[str]:
     return {metric_of(name) for name in names}
 
 
-def test_every_metric_that_it_asks_for_is_there_and_none_is_left_out() -> None:
+def test_dashboard_uses_every_metric_and_no_unknown_one() -> None:
     assert {name for panel in SHOWING for each in expressions(panel) for name in check(each)} == set(every_metric())
 
 
-def test_histograms_are_asked_by_their_buckets() -> None:
+def test_quantiles_are_computed_from_buckets() -> None:
     quantiles = [each for panel in SHOWING for each in expressions(panel) if "histogram_quantile" in each]
     assert len(quantiles) >= 5
     for each in quantiles:
@@ -62,7 +62,7 @@ def test_histograms_are_asked_by_their_buckets() -> None:
         )
 
 
-def test_every_panel_says_what_it_shows() -> None:
+def test_every_panel_has_title_description_and_unit() -> None:
     assert len({panel["title"] for panel in PANELS}) == len(PANELS)
     for panel in SHOWING:
         assert panel["title"]
@@ -73,7 +73,7 @@ def test_every_panel_says_what_it_shows() -> None:
         assert all(target["legendFormat"] for target in panel["targets"])
 
 
-def test_what_it_shows_is_what_was_chosen_at_the_top() -> None:
+def test_every_panel_uses_the_selected_source_and_job() -> None:
     assert {each["name"] for each in DASHBOARD["templating"]["list"]} == VARIABLES
     for panel in SHOWING:
         sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
@@ -82,11 +82,11 @@ def test_what_it_shows_is_what_was_chosen_at_the_top() -> None:
             selectors = re.findall(r"inbox_\w+\{([^}]*)\}", expression)
             assert len(selectors) == len(re.findall(r"\binbox_\w+", expression))
             assert all('job=~"$job", instance=~"$instance"' in each for each in selectors)
-            # Ranges as Grafana works them out from the scrape's interval.
+            # Grafana derives this range from the scrape interval.
             assert set(re.findall(r"\}\[([^]]+)\]", expression)) <= {"$__rate_interval"}
 
 
-def test_panels_are_apart_and_within_the_grid() -> None:
+def test_panels_do_not_overlap() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
     places = {panel["title"]: panel["gridPos"] for panel in PANELS}
     for title, place in places.items():
@@ -101,17 +101,17 @@ def test_panels_are_apart_and_within_the_grid() -> None:
 
 @pytest.fixture(scope="module")
 def documents() -> list[dict[str, Any]]:
-    """The YAML in the README."""
+    """The YAML blocks of the README."""
     return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)]
 
 
-def test_the_readme_has_a_job_for_prometheus(documents: list[dict[str, Any]]) -> None:
+def test_readme_has_a_scrape_job(documents: list[dict[str, Any]]) -> None:
     ((job,),) = [each["scrape_configs"] for each in documents if "scrape_configs" in each]
     assert job["metrics_path"] == "/metrics"
     assert job["static_configs"][0]["targets"] == ["127.0.0.1:8080"]
 
 
-def test_the_alarms_of_the_readme_ask_for_what_is_there(documents: list[dict[str, Any]]) -> None:
+def test_alert_rules_of_the_readme_use_existing_metrics(documents: list[dict[str, Any]]) -> None:
     ((group,),) = [each["groups"] for each in documents if "groups" in each]
     assert len(group["rules"]) >= 4
     for rule in group["rules"]:
@@ -120,7 +120,7 @@ def test_the_alarms_of_the_readme_ask_for_what_is_there(documents: list[dict[str
         assert rule["annotations"]["summary"].endswith(".")
 
 
-def test_the_queries_of_the_docs_ask_for_what_is_there() -> None:
+def test_queries_of_the_docs_use_existing_metrics() -> None:
     page = (FOLDER.parents[1] / "docs" / "how-to" / "monitor.md").read_text().partition("## What to look at")[2]
     queries = re.findall(r"^\| [^|]+ \| `([^`]+)`", page, re.MULTILINE)
     assert len(queries) >= 5

@@ -1,4 +1,4 @@
-"""deploy/README.md, followed as it is written: from an empty account to a polled event, and all that comes after."""
+"""Follows deploy/README.md command by command on an AWS emulator: from an empty account to a polled event."""
 
 import json
 import re
@@ -19,9 +19,9 @@ from tests.recipes import pages, session
 from tests.recipes.pages import Command, Page
 from tests.service import INBOX, Service, bearer
 
-# AWS's command line looks every 30 seconds whether a stack is done.
+# AWS's command line polls the state of a stack every 30 seconds.
 COMMAND_SECONDS = 120
-# What a clone has not, or what would be written to.
+# Not in a clone, or written to by the page's commands.
 _NOT_IN_A_CLONE = {".cache", "build", "data", "deploy", "dist"}
 _ITS_URL = "$ export INBOX_URL=https://inbox.example.com\n"
 _DOCKER = '#!/bin/sh\necho "$@" >>{log}\n[ "$1" != login ] || cat >/dev/null\n'
@@ -31,7 +31,7 @@ _DOCKER = '#!/bin/sh\necho "$@" >>{log}\n[ "$1" != login ] || cat >/dev/null\n'
 def clone(tmp_path: Path) -> Path:
     folder = tmp_path / "clone"
     folder.mkdir()
-    # Its own environments, which the page changes.
+    # A copy: the page changes the environments.
     shutil.copytree(CHECKOUT / "deploy", folder / "deploy")
     for each in CHECKOUT.iterdir():
         if each.name not in _NOT_IN_A_CLONE:
@@ -39,8 +39,8 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-def somebodys_machine(folder: Path, url: str) -> dict[str, str]:
-    """With AWS's command line, which has the rights of an administrator, and something that is called like Docker."""
+def reader_environment(folder: Path, url: str) -> dict[str, str]:
+    """Returns variables with AWS's command line on the path, and a `docker` that logs its arguments."""
     programs = folder / "bin"
     programs.mkdir()
     docker = programs / "docker"
@@ -60,7 +60,7 @@ def _rights(url: str) -> dict[str, str]:
 
 
 def run_the_task(service: Service, url: str, family: str) -> dict[str, Any]:
-    """The emulator runs none: the service gets the environment that its task definition has, and no other."""
+    """Sets the service's environment to that of the task definition: the emulator does not run tasks."""
     definition = client("ecs", url).describe_task_definition(taskDefinition=family)["taskDefinition"]
     (container,) = definition["containerDefinitions"]
     service.variables = {each["name"]: each["value"] for each in container["environment"]} | _rights(url)
@@ -69,7 +69,7 @@ def run_the_task(service: Service, url: str, family: str) -> dict[str, Any]:
 
 
 def read_page(service: Service) -> list[Page]:
-    """Up to the line that waits for the tasks, up to the one that removes everything, and that one."""
+    """Returns the page in three parts: until it waits for the tasks, until it deletes the stacks, and the rest."""
     text = (CHECKOUT / "deploy" / "README.md").read_text()
     assert text.count(_ITS_URL) == 1
     text = text.replace(_ITS_URL, f"$ export INBOX_URL={service.url}\n")
@@ -81,8 +81,8 @@ def read_page(service: Service) -> list[Page]:
     return [Page("deploy/README.md", (), steps[start:end]) for start, end in pairwise([*starts, len(steps)])]
 
 
-def takes(pattern: str, line: dict[str, Any]) -> bool:
-    """Whether a metric filter takes this line of a log: the part of the language of CloudWatch that is used here."""
+def matches(pattern: str, line: dict[str, Any]) -> bool:
+    """Returns True if a CloudWatch metric filter matches a log line. Knows only the syntax that we use."""
     (clauses,) = re.findall(r"\{ (.+) \}", pattern)
     for clause in clauses.split(" && "):
         name, operator, operand = re.fullmatch(r"\$\.(\w+) (=|>=) (\S+)", clause).groups()  # type: ignore[union-attr]
@@ -92,29 +92,31 @@ def takes(pattern: str, line: dict[str, Any]) -> bool:
     return True
 
 
-def hold_filters_against_logs(url: str, service: Service) -> None:
-    """What the metrics are made of is in the lines that are really written. The emulator takes any line."""
+def check_metric_filters(url: str, service: Service) -> None:
+    """The metric filters match the log lines that the service really writes."""
     patterns = {
         name: each["FilterPattern"]
         for template in ("monitoring", "backlog")
         for name, each in stacks.of_any(template).of_type("AWS::Logs::MetricFilter").items()
     }
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
-    assert sum(takes(patterns["RequestsFilter"], line) for line in lines) == sum("route" in line for line in lines) > 0
-    sent = [line for line in lines if takes(patterns["PostFilter"], line)]
+    assert (
+        sum(matches(patterns["RequestsFilter"], line) for line in lines) == sum("route" in line for line in lines) > 0
+    )
+    sent = [line for line in lines if matches(patterns["PostFilter"], line)]
     assert len(sent) > 0
     assert all((line["method"], line["route"]) == ("POST", "/events") and line["ms"] > 0 for line in sent)
-    assert not any(takes(patterns["ServerErrorsFilter"], line) for line in lines)
-    assert takes(patterns["ServerErrorsFilter"], sent[0] | {"status": 503})
+    assert not any(matches(patterns["ServerErrorsFilter"], line) for line in lines)
+    assert matches(patterns["ServerErrorsFilter"], sent[0] | {"status": 503})
 
     container = run_the_task(service, url, "inbox-dev-backlog")
     told = json.loads(service.run(*container["command"][1:]).stdout)
-    assert takes(patterns["MetricFilter"], told)
+    assert matches(patterns["MetricFilter"], told)
     assert told["oldest_undelivered_seconds"] == 0
 
 
-def ask_through_the_gateway(url: str, service: Service, key: str) -> None:
-    """The Lambda of the stack lets a key in and others not. The emulator calls the service, as it was told to."""
+def check_gateway(url: str, service: Service, key: str) -> None:
+    """The stack's Lambda accepts a valid key only. The emulator forwards requests to our service."""
     gateway = client("apigatewayv2", url)
     (api,) = gateway.get_apis()["Items"]
     for each in gateway.get_integrations(ApiId=api["ApiId"])["Items"]:
@@ -132,9 +134,9 @@ def ask_through_the_gateway(url: str, service: Service, key: str) -> None:
 
 
 @pytest.mark.usefixtures("cloud_tools")
-def test_the_page_works_as_it_is_written(clone: Path, tmp_path: Path, service: Service) -> None:
+def test_every_command_of_the_page_works(clone: Path, tmp_path: Path, service: Service) -> None:
     with cloud.running() as url:
-        machine = somebodys_machine(tmp_path, url)
+        machine = reader_environment(tmp_path, url)
         until_the_tasks, until_the_end, tearing_down = read_page(service)
         session.follow(until_the_tasks, clone, machine, COMMAND_SECONDS)
         container = run_the_task(service, url, "inbox-dev")
@@ -145,8 +147,8 @@ def test_the_page_works_as_it_is_written(clone: Path, tmp_path: Path, service: S
         service.start_process([INBOX, "serve"], service.folder)
         key = service.create_key("gateway")
         session.follow(until_the_end, clone, machine, COMMAND_SECONDS)
-        hold_filters_against_logs(url, service)
-        ask_through_the_gateway(url, service, key)
+        check_metric_filters(url, service)
+        check_gateway(url, service, key)
         session.follow(tearing_down, clone, machine, COMMAND_SECONDS)
         assert client("dynamodb", url).list_tables()["TableNames"] == [
             "back-Events",

@@ -1,4 +1,4 @@
-"""The tables of `data.yaml` are those that `inbox init` makes, attribute for attribute."""
+"""The tables of `data.yaml` equal those that `inbox init` creates."""
 
 import re
 import uuid
@@ -16,7 +16,6 @@ DECLARED = ("AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes", "Ke
 
 
 def tables(**given: str) -> dict[str, dict[str, Any]]:
-    """By their names, without the prefix."""
     parameters = stacks.environment("dev") | {"OwnTablePrefix": "", **given}
     return {
         table["TableName"]: table
@@ -24,13 +23,13 @@ def tables(**given: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_each_is_defined_as_init_defines_it() -> None:
+def test_table_definitions_equal_those_of_init() -> None:
     declared = {name: {key: table[key] for key in DECLARED if key in table} for name, table in tables().items()}
     assert declared == DEFINITIONS
 
 
 @pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
-def test_what_init_turns_on_is_on(environment: str) -> None:
+def test_expiry_and_recovery_are_on_as_after_init(environment: str) -> None:
     for table in tables(**stacks.environment(environment)).values():
         assert table["TimeToLiveSpecification"] == {"AttributeName": TTL_ATTRIBUTE, "Enabled": True}
         for replica in table["Replicas"]:
@@ -40,12 +39,12 @@ def test_what_init_turns_on_is_on(environment: str) -> None:
             }
 
 
-def test_a_prefix_that_the_service_takes_is_taken_here_too() -> None:
+def test_template_accepts_the_same_prefixes_as_the_service() -> None:
     pattern = templates.read(stacks.path("data"))["Parameters"]["OwnTablePrefix"]["AllowedPattern"]
     assert re.compile(pattern, re.ASCII) == _TABLE_PREFIX
 
 
-def test_the_service_runs_on_tables_made_of_the_template(dynamodb_local_url: str, service: Service) -> None:
+def test_service_runs_on_tables_of_the_template(dynamodb_local_url: str, service: Service) -> None:
     service.keep_in_dynamodb(dynamodb_local_url)
     client = dynamodb_client(dynamodb_local_url)
     prefix = service.variables["INBOX_TABLE_PREFIX"] = f"template-{uuid.uuid4().hex[:8]}-"
@@ -58,7 +57,7 @@ def test_the_service_runs_on_tables_made_of_the_template(dynamodb_local_url: str
         )
         client.update_time_to_live(TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"])
 
-    # It takes them for its own, and has nothing to add.
+    # `inbox init` accepts them and adds nothing.
     made = service.run("init")
     assert made.returncode == 0, made.stderr
     assert sorted(DEFINITIONS) == sorted(

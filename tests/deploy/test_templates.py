@@ -1,4 +1,4 @@
-"""What holds for every template, whatever environment it is for."""
+"""What holds for the templates in every environment."""
 
 import json
 import re
@@ -17,7 +17,7 @@ each_template = pytest.mark.parametrize("name", stacks.names())
 
 
 @each_template
-def test_no_account_region_or_owner_is_in_a_template(name: str) -> None:
+def test_template_names_no_account_region_or_owner(name: str) -> None:
     text = stacks.path(name).read_text()
     assert re.findall(r"\b\d{12}\b", text) == []
     assert re.findall(r"\b(?:af|ap|ca|cn|eu|il|me|mx|sa|us)-[a-z]+-\d\b", text) == []
@@ -25,14 +25,14 @@ def test_no_account_region_or_owner_is_in_a_template(name: str) -> None:
 
 
 @each_template
-def test_what_an_environment_decides_is_in_its_file(name: str) -> None:
+def test_environment_file_has_every_required_parameter(name: str) -> None:
     parameters = templates.read(stacks.path(name))["Parameters"]
     needed = {key for key, each in parameters.items() if "Default" not in each}
     for environment in stacks.ENVIRONMENTS:
-        assert needed <= stacks.MADE_UP.keys() | stacks.environment(environment).keys()
+        assert needed <= stacks.EXAMPLES.keys() | stacks.environment(environment).keys()
 
 
-def test_no_parameter_of_an_environment_is_idle() -> None:
+def test_every_parameter_of_an_environment_is_used() -> None:
     taken = {key for name in stacks.names() for key in templates.read(stacks.path(name))["Parameters"]}
     for environment in stacks.ENVIRONMENTS:
         assert stacks.environment(environment).keys() <= taken
@@ -41,7 +41,7 @@ def test_no_parameter_of_an_environment_is_idle() -> None:
 @pytest.mark.parametrize(
     ("name", "resource"), [("service-ecs", "TaskDefinition"), ("backlog", "Task"), ("service-apprunner", "Service")]
 )
-def test_containers_are_told_nothing_that_the_service_does_not_know(name: str, resource: str) -> None:
+def test_container_has_valid_settings_only(name: str, resource: str) -> None:
     properties = stacks.of_any(name).properties(resource)
     if name == "service-apprunner":
         image = properties["SourceConfiguration"]["ImageRepository"]["ImageConfiguration"]
@@ -55,13 +55,13 @@ def test_containers_are_told_nothing_that_the_service_does_not_know(name: str, r
     assert (settings.sqlite_path, settings.table_prefix, settings.log_format) == (None, "prod-", "json")
 
 
-def test_ecs_asks_for_health_as_the_image_does() -> None:
+def test_ecs_uses_the_health_check_of_the_image() -> None:
     (container,) = stacks.of_any("service-ecs").properties("TaskDefinition")["ContainerDefinitions"]
     command = stages_of((CHECKOUT / "Dockerfile").read_text())[-1].only("HEALTHCHECK").command
     assert container["HealthCheck"]["Command"] == ["CMD", *command]
 
 
-def test_the_lambda_has_the_policy_that_was_found_to_be_least() -> None:
+def test_lambda_has_the_least_policy() -> None:
     (policy,) = stacks.of_any("authorizer").properties("FunctionRole")["Policies"]
     tables, log = policy["PolicyDocument"]["Statement"]
     (of_file,) = documents()["authorizer.json"]["Statement"]
@@ -74,7 +74,7 @@ def test_the_lambda_has_the_policy_that_was_found_to_be_least() -> None:
     )
 
 
-def test_the_service_grows_with_its_cpu_and_its_requests() -> None:
+def test_service_scales_with_cpu_and_requests() -> None:
     stack = stacks.of_any("service-ecs")
     target = stack.properties("ScalableTarget")
     assert (target["MinCapacity"], target["MaxCapacity"]) == ("2", "10")
@@ -89,7 +89,7 @@ def test_the_service_grows_with_its_cpu_and_its_requests() -> None:
     assert [each["TargetValue"] for each in policies] == [60, "15000"]
 
 
-def test_metrics_are_not_for_the_public_and_prometheus_gets_in_where_there_is_one() -> None:
+def test_metrics_are_reachable_for_prometheus_only() -> None:
     for group in ("", "sg-00000002"):
         stack = stacks.filled_in("service-ecs", **stacks.ANYTHING | {"PrometheusSecurityGroup": group})
         rule = stack.properties("MetricsStayInside")
@@ -100,7 +100,8 @@ def test_metrics_are_not_for_the_public_and_prometheus_gets_in_where_there_is_on
         assert [each["SourceSecurityGroupId"] for each in ways_in] == [group] * bool(group)
 
 
-# Alarms over several metrics, which the emulator of test_emulator.py does not make: the figures of the capacity plan.
+# Alarms over several metrics, with threshold, period and a metric from the capacity plan. The AWS emulator of
+# test_emulator.py does not support them, moto does.
 OVER_SEVERAL_METRICS = {
     "ReadUnitsAlarm": (10_000, 60, "ConsumedReadCapacityUnits"),
     "WriteUnitsAlarm": (5_000, 60, "ConsumedWriteCapacityUnits"),
@@ -111,7 +112,7 @@ OVER_SEVERAL_METRICS = {
 
 
 @pytest.mark.parametrize("name", OVER_SEVERAL_METRICS)
-def test_alarms_on_the_tables_can_be_made_and_go_off_at_the_figures_of_the_plan(name: str, moto_url: str) -> None:
+def test_table_alarms_are_valid_and_have_the_thresholds_of_the_plan(name: str, moto_url: str) -> None:
     properties: dict[str, Any] = stacks.of_any("monitoring").properties(name)
     properties |= {"AlarmActions": [], "OKActions": [], "Threshold": float(properties["Threshold"])}
     cloudwatch = client("cloudwatch", moto_url)
@@ -125,13 +126,13 @@ def test_alarms_on_the_tables_can_be_made_and_go_off_at_the_figures_of_the_plan(
     tables = {each["Value"] for stat in stats for each in stat["Metric"]["Dimensions"] if each["Name"] == "TableName"}
     assert tables
     assert tables <= {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
-    # CloudWatch takes no more.
+    # The maximum of CloudWatch.
     assert len(stats) <= 10
     (judged,) = [each for each in alarm["Metrics"] if each.get("ReturnData", True)]
     assert judged["Id"] == "judged"
 
 
-def test_every_table_is_watched() -> None:
+def test_every_table_has_alarms() -> None:
     stack = stacks.of_any("monitoring")
     watched = {
         dimension["Value"]
@@ -143,6 +144,6 @@ def test_every_table_is_watched() -> None:
     assert watched == {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
 
 
-def test_the_dashboard_is_json() -> None:
+def test_dashboard_is_json() -> None:
     body = json.loads(stacks.of_any("monitoring").properties("Dashboard")["DashboardBody"])
     assert all(widget["properties"]["region"] == stacks.REGION for widget in body["widgets"])

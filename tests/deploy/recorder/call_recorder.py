@@ -1,6 +1,6 @@
-"""Writes down which rights the product's calls to DynamoDB need: a plugin of botocore, in every process of a test run.
+"""Records which rights the product's calls to DynamoDB need. A botocore plugin, loaded in every process of a test run.
 
-Alone in its folder, which is on the path of all of these processes and must bring nothing else along.
+It has its own folder because that folder is on the PYTHONPATH of all these processes.
 """
 
 import os
@@ -19,7 +19,7 @@ _STATEMENT = re.compile(
     r'\s*(?:(UPDATE)|(INSERT)\s+INTO|(DELETE)\s+FROM|(SELECT)\s.*?\sFROM)\s+"([^"]+)"(?:\."([^"]+)")?',
     re.IGNORECASE | re.DOTALL,
 )
-# A transaction has no action of its own.
+# IAM has no action for transactions.
 _IN_TRANSACTIONS = {
     "ConditionCheck": "ConditionCheckItem",
     "Delete": "DeleteItem",
@@ -27,16 +27,16 @@ _IN_TRANSACTIONS = {
     "Put": "PutItem",
     "Update": "UpdateItem",
 }
-_NAMED_AS_THEIR_ACTION = {
+_NAMED_LIKE_THE_ACTION = {
     *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
     *("CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "UpdateContinuousBackups"),
 }
 
 _PRODUCT = ("authorizer.", "inbox.")
 _NOT_THE_PRODUCT = ("bench.", "tests.")
-# Between a call and who asks for it.
-_ON_THE_WAY = (f"{__name__}.", "inbox.store.dynamodb.connection.")
-# What no request of a client comes to, where nothing but the function tells whose call it is.
+# Frames between a call and the code that makes it.
+_INTERMEDIATE = (f"{__name__}.", "inbox.store.dynamodb.connection.")
+# Only the operator's commands call these, so they identify the program in tests that run in one process.
 _MODULES_OF_COMMANDS = (
     "inbox.services.store_copy",
     "inbox.store.dynamodb.import_events",
@@ -48,13 +48,13 @@ _written: set[str] = set()
 
 
 def initialize_client_plugin(client: Any) -> None:
-    # Once for each call, however often it is repeated, and in the thread of who asks.
+    # Called once per call, not per attempt, and in the thread of the caller.
     client.meta.events.register("provide-client-params.dynamodb", _record)
 
 
 def needed_rights(operation: str, parameters: dict[str, Any]) -> Iterator[str]:
-    """Each as `Action table` or `Action table/index/name`, the table without its prefix."""
-    if operation in _NAMED_AS_THEIR_ACTION:
+    """Yields each right as `Action table` or `Action table/index/name`, without the table's prefix."""
+    if operation in _NAMED_LIKE_THE_ACTION:
         yield _right(operation, parameters["TableName"], parameters.get("IndexName"))
     elif operation in ("BatchGetItem", "BatchWriteItem"):
         yield from (_right(operation, table) for table in parameters["RequestItems"])
@@ -84,18 +84,18 @@ def _of_statement(statement: str) -> str:
 def _record(params: dict[str, Any], model: Any, **_: Any) -> None:
     frames = list(_frames())
     ours = [frame for frame in frames if _is_ours(frame.f_globals["__name__"])]
-    # Nobody is left where a thread of the store's own pool was told to make the call: then it counts too.
-    asking = next((frame for frame in ours if not _module(frame).startswith(_ON_THE_WAY)), frames[-1])
-    # AWS's own command line makes calls in a test run, too.
+    # A thread of the store's pool has no caller on its stack; its calls count too.
+    caller = next((frame for frame in ours if not _module(frame).startswith(_INTERMEDIATE)), frames[-1])
+    # AWS's command line also makes calls in a test run.
     is_product = any(_module(frame).startswith(_PRODUCT) for frame in ours)
-    if not is_product or _module(asking).startswith(_NOT_THE_PRODUCT):
+    if not is_product or _module(caller).startswith(_NOT_THE_PRODUCT):
         return
-    program = _program(ours, asking)
+    program = _program(ours, caller)
     for right in set(needed_rights(model.name, params)):
-        line = f"{program}\t{right}\t{_module(asking)}{asking.f_code.co_qualname}\n"
+        line = f"{program}\t{right}\t{_module(caller)}{caller.f_code.co_qualname}\n"
         if line not in _written:
             _written.add(line)
-            # At once: processes are killed. By the process: it may have been forked since.
+            # Written at once because processes are killed, and to a file per process because they fork.
             with (Path(os.environ[FOLDER]) / str(os.getpid())).open("a") as file:
                 file.write(line)
 
@@ -107,19 +107,19 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-# Asked of every frame of every call.
+# Called for every frame of every call.
 @cache
 def _is_ours(module: str) -> bool:
     return f"{module}.".startswith((*_PRODUCT, *_NOT_THE_PRODUCT))
 
 
 def _module(frame: FrameType) -> str:
-    """With a dot behind it, so that no other module's name begins with it."""
+    """Returns the module name and a dot, so that prefixes match whole names."""
     return f"{frame.f_globals['__name__']}."
 
 
-def _program(ours: list[FrameType], asking: FrameType) -> str:
-    if _module(asking) == "authorizer.lambda_handler.":
+def _program(ours: list[FrameType], caller: FrameType) -> str:
+    if _module(caller) == "authorizer.lambda_handler.":
         return "authorizer"
     command = sys.argv[1] if Path(sys.argv[0]).name == "inbox" else None
     if command in (None, "quickstart"):
