@@ -11,7 +11,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivals
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.unit.databases import LATER_S, NOW_MS, ask, make_older, plan_of
+from tests.unit.databases import LATER_S, NOW_MS, ask, plan_of
 
 ACME: InboxKey = ("acme", DEFAULT_INBOX)
 GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
@@ -207,19 +207,6 @@ def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteAr
         watch.check(ONLY_ACME, NOW_MS)
 
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
-
-
-def test_database_of_an_earlier_release_is_migrated(path: Path) -> None:
-    make_older(path, 8)
-    store = SQLiteStore(path, MAX_DELIVERIES)
-    put(store)
-    receipts = lease(store, NOW_MS + 60_000)
-    watch = store.watch_arrivals()
-    assert watch.check(ONLY_ACME, NOW_MS) == set()
-    store.events.release("acme", receipts, NOW_MS, NOW_MS)
-
-    assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
-    store.close()
 
 
 def test_only_releases_and_replays_leave_a_row(path: Path, store: SQLiteStore) -> None:

@@ -75,6 +75,13 @@ def test_restore_creates_a_missing_store_and_its_folders(file: Path, tmp_path: P
     assert list(new.parent.iterdir()) == [new]
 
 
+def test_store_created_during_a_restore_is_not_overwritten(file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    with pytest.raises(BackupFailed, match=r"new\.db already exists"):
+        restore(new, file, lambda _done, _total: SQLiteStore(new, 3).close())
+    assert ask(new, EVENTS) == 0
+
+
 def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-4_096])
 

@@ -68,18 +68,19 @@ def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
     only companions are left of the previous database.
     """
     path, file = real_path(path), real_path(file)
-    if path.exists() and path.samefile(file):
+    replaces = path.exists()
+    if replaces and path.samefile(file):
         raise BackupFailed(f"{file} is the store itself.")
     refuse_leftovers(path)
     try:
         with (
-            _locked(path) if path.exists() else nullcontext(),
+            _locked(path) if replaces else nullcontext(),
             _work_folder(next(each for each in path.parents if each.exists()), "partial-restore-") as folder,
         ):
             copy = folder / "copy.db"
             _copy_files(file, copy, on_progress)
             _finish(copy, upgrade=True)
-            if path.exists():
+            if replaces:
                 return _replace(path, copy)
             _create_folder(path.parent)
             _copy_owner(path.parent, copy)

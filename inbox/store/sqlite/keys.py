@@ -1,5 +1,6 @@
 """API keys in SQLite."""
 
+from dataclasses import asdict, fields
 from typing import Any
 
 import apsw
@@ -10,12 +11,10 @@ from inbox.errors import NotFound
 from inbox.store.sqlite import tenants
 from inbox.store.sqlite.database import Database, Row
 
-# In the order of the fields of ApiKey.
-_COLUMNS = """
-    key_id, key_hash, tenant_id, name, scopes, status, created_at_ms, expires_at_ms, lifetime_ms, hint,
-    last_used_at_ms"""
+_FIELDS = [field.name for field in fields(ApiKey)]
+_COLUMNS = ", ".join(_FIELDS)
 
-_INSERT = f"INSERT INTO api_keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT = f"INSERT INTO api_keys ({_COLUMNS}) VALUES ({', '.join(f':{name}' for name in _FIELDS)})"
 
 _GET = f"SELECT {_COLUMNS} FROM api_keys WHERE key_id = ?"
 
@@ -49,7 +48,7 @@ class SQLiteKeys:
         def transaction(connection: apsw.Connection) -> None:
             if not connection.execute("SELECT 1 FROM tenants WHERE tenant_id = ?", (key.tenant_id,)).fetchone():
                 raise NotFound(f"There is no tenant {key.tenant_id}.")
-            connection.execute(_INSERT, _row(key))
+            connection.execute(_INSERT, _parameters(key))
 
         self._database.write(transaction)
 
@@ -83,7 +82,7 @@ class SQLiteKeys:
         def transaction(connection: apsw.Connection) -> bool:
             expires = _expire(connection, key_id, expires_at_ms, successor.created_at_ms)
             if expires:
-                connection.execute(_INSERT, _row(successor))
+                connection.execute(_INSERT, _parameters(successor))
             return expires
 
         return self._database.write(transaction)
@@ -105,23 +104,11 @@ def _expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms
     return bool(connection.execute(_EXPIRE, expiry).fetchall())
 
 
-def _row(key: ApiKey) -> tuple[Any, ...]:
-    return (
-        key.key_id,
-        key.key_hash,
-        key.tenant_id,
-        key.name,
-        " ".join(sorted(key.scopes)),
-        key.status,
-        key.created_at_ms,
-        key.expires_at_ms,
-        key.lifetime_ms,
-        key.hint,
-        key.last_used_at_ms,
-    )
+def _parameters(key: ApiKey) -> dict[str, Any]:
+    return asdict(key) | {"scopes": " ".join(sorted(key.scopes))}
 
 
 def _key(row: Row) -> ApiKey:
     key_id, key_hash, tenant_id, name, scopes, status, *times_and_hint = row
-    known = frozenset(Scope(scope) for scope in scopes.split())
-    return ApiKey(key_id, key_hash, tenant_id, name, known, KeyStatus(status), *times_and_hint)
+    known_scopes = frozenset(Scope(scope) for scope in scopes.split())
+    return ApiKey(key_id, key_hash, tenant_id, name, known_scopes, KeyStatus(status), *times_and_hint)

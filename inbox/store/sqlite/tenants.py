@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import apsw
@@ -20,20 +20,7 @@ from inbox.domain.tenants import (
 from inbox.errors import EmailTaken, NotAllowed, TenantExists
 from inbox.store.sqlite.database import Database, Row
 
-COLUMNS = (
-    "tenant_id",
-    "organization_name",
-    "email",
-    "destination_email",
-    "rate_limit",
-    "status",
-    "status_before_suspension",
-    "active",
-    "created_at_ms",
-    "updated_at_ms",
-    "updated_by",
-    "version",
-)
+COLUMNS = [field.name for field in fields(Tenant)]
 
 _COLUMNS = ", ".join(COLUMNS)
 
