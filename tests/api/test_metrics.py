@@ -160,9 +160,7 @@ def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, met
     assert "inbox_store_errors" in {family.name for family in shown.families if family.samples}
 
 
-@pytest.mark.parametrize(
-    ("error", "status"), [(StoreUnavailable("It does not respond."), 503), (KeyError("bug"), 500)]
-)
+@pytest.mark.parametrize(("error", "status"), [(StoreUnavailable("It does not respond."), 503), (KeyError("bug"), 500)])
 def test_store_errors_are_counted(
     acme: ApiClient, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
 ) -> None:

@@ -77,7 +77,7 @@ class SQLiteArrivals:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # A connection of its own: `data_version` tells what others have written since its last read.
+        # Not pooled: `data_version` tells what others have written since this connection last read it.
         self._connection: apsw.Connection | None = None
         self._reset()
 

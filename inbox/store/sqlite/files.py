@@ -33,11 +33,11 @@ def refuse_empty(path: Path) -> None:
 
 def refuse_leftovers(path: Path) -> None:
     """Raises StoreUnavailable if only companions are left of a database: they may hold events."""
-    # Lists them before it looks for the file: another process that creates a database creates the file first.
+    # Companions first: another process that is creating a database creates the file before its journal.
     left = [beside(path, suffix).name for suffix in COMPANIONS if beside(path, suffix).exists()]
     is_being_created = left == [beside(path, JOURNAL).name]
     if left and not (path.exists() and (path.stat().st_size or is_being_created)):
         raise StoreUnavailable(
             f"{path} is missing or empty, and {' and '.join(left)} beside it may hold events. "
-            "Put the file back, or move what is left of it away to begin anew."
+            "Put the file back, or move these files away to start with an empty store."
         )

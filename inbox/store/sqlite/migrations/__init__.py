@@ -1,4 +1,4 @@
-"""Numbered SQL files, run once each and in order. A file that was released is never changed, only followed."""
+"""Numbered SQL files, each run once, in order. Never change a released file: add another one."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,7 +13,7 @@ from inbox.errors import StoreUnavailable
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Brings the database to this release's schema; safe to repeat, and to run in many processes at once."""
+    """Updates the database to this release's schema. Safe to repeat, and to run in several processes at once."""
     scripts = _scripts()
     if not scripts:
         raise StoreUnavailable("This installation lacks its migrations.")
@@ -33,7 +33,7 @@ def migrate(connection: apsw.Connection) -> None:
 
 
 def check_schema(connection: apsw.Connection) -> None:
-    """Raises StoreUnavailable unless the database has this release's schema: an empty one must not pass for ours."""
+    """Raises StoreUnavailable unless the database has this release's schema."""
     version = _version(connection)
     if version > len(_scripts()):
         raise _newer()
@@ -43,7 +43,7 @@ def check_schema(connection: apsw.Connection) -> None:
 
 
 def check_not_older(connection: apsw.Connection) -> None:
-    """Raises StoreUnavailable if an earlier release made the database. An empty one passes."""
+    """Raises StoreUnavailable if the database has the schema of an earlier release. An empty one passes."""
     if 0 < _version(connection) < len(_scripts()):
         raise StoreUnavailable(
             f"{connection.filename} has the schema of an earlier release. After a migration, that release cannot open "
@@ -52,19 +52,19 @@ def check_not_older(connection: apsw.Connection) -> None:
 
 
 def check_ours(connection: apsw.Connection) -> None:
-    """Raises StoreUnavailable unless the database was made by this release or an earlier one."""
+    """Raises StoreUnavailable unless this release or an earlier one created the database."""
     version = _version(connection)
     if version > len(_scripts()):
         raise _newer()
     with closing(apsw.Connection(":memory:")) as sample:
         _run(sample, _scripts()[:version])
-        # Another program may have put tables of its own beside them, as Litestream does.
+        # Other programs may add tables, as Litestream does.
         if version < 1 or not _names(sample) <= _names(connection):
             raise StoreUnavailable("It is not a database of Polling Inbox.")
 
 
 def _run(connection: apsw.Connection, scripts: Sequence[str]) -> None:
-    # SQLite's own lower() knows no letters but those of ASCII.
+    # SQLite's lower() only knows ASCII.
     connection.create_scalar_function("email_key", _email_key, 1, deterministic=True)
     for script in scripts:
         connection.execute(script)
@@ -79,7 +79,7 @@ def _init(connection: apsw.Connection) -> str:
 
 
 def _newer() -> StoreUnavailable:
-    return StoreUnavailable("The database was made by a newer release of Polling Inbox.")
+    return StoreUnavailable("A newer release of Polling Inbox created the database.")
 
 
 def _email_key(*emails: Any) -> str | None:
