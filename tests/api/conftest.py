@@ -215,12 +215,21 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     return time
 
 
+def problem(response: TestResponse) -> tuple[int, str]:
+    """Returns the status and the slug of a problem document."""
+    return response.status_code, response.get_json()["type"].removeprefix("/problems/")
+
+
 def pointers(response: TestResponse) -> list[str]:
     return [error["pointer"] for error in response.get_json()["errors"]]
 
 
 def numbers(events: Iterable[dict[str, Any]]) -> list[int]:
     return [event["payload"]["n"] for event in events]
+
+
+def payloads(events: Iterable[dict[str, Any]]) -> list[Any]:
+    return [event["payload"] for event in events]
 
 
 def ids(events: Iterable[dict[str, Any]]) -> list[str]:

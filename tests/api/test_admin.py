@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from inbox.domain.tenants import TenantStatus
-from tests.api.conftest import ApiClient, Clock, Tenancy
+from tests.api.conftest import ApiClient, Clock, Tenancy, problem
 
 OPS = "Ops@Acme.example"
 
@@ -69,7 +69,7 @@ def test_deleted_tenant_keeps_its_email(admin: ApiClient) -> None:
 def test_existing_tenant_id_is_a_conflict(admin: ApiClient) -> None:
     created(admin, tenant_id="acme")
     response = admin.post("/admin/tenants", json={"email": "other@acme.example", "tenant_id": "acme"})
-    assert (response.status_code, response.get_json()["type"]) == (409, "/problems/already-exists")
+    assert problem(response) == (409, "already-exists")
 
 
 def test_patch_changes_only_the_given_members(admin: ApiClient, clock: Clock) -> None:
@@ -97,7 +97,7 @@ def test_email_can_change_but_must_be_unique(admin: ApiClient) -> None:
     created(admin, "ops@globex.example", tenant_id="globex")
 
     response = admin.patch("/admin/tenants/globex", json={"email": OPS.upper()})
-    assert (response.status_code, response.get_json()["type"]) == (409, "/problems/email-taken")
+    assert problem(response) == (409, "email-taken")
     assert admin.patch("/admin/tenants/acme", json={"email": "new@acme.example"}).status_code == 200
     assert admin.patch("/admin/tenants/globex", json={"email": OPS.upper()}).get_json()["email"] == OPS.upper()
 
@@ -191,7 +191,7 @@ def test_tenant_system_cannot_be_deleted_or_suspended(admin: ApiClient) -> None:
         admin.delete("/admin/tenants/system"),
         admin.put("/admin/tenants/system/status", json={"status": "SUSPENDED", "force": True}),
     ):
-        assert (response.status_code, response.get_json()["type"]) == (409, "/problems/not-allowed")
+        assert problem(response) == (409, "not-allowed")
     assert admin.get("/me").status_code == 200
 
 
@@ -292,6 +292,6 @@ def test_admin_creates_the_first_key_of_a_tenant(admin: ApiClient, client: Flask
 def test_only_system_can_have_an_admin_key(admin: ApiClient, tenancy: Tenancy) -> None:
     created(admin, tenant_id="acme")
     response = admin.post("/admin/tenants/acme/keys", json={"scopes": ["admin"]})
-    assert (response.status_code, response.get_json()["type"]) == (409, "/problems/not-allowed")
+    assert problem(response) == (409, "not-allowed")
     assert admin.post("/admin/tenants/system/keys", json={"scopes": ["admin"]}).status_code == 201
     assert tenancy.key_ring.list("acme") == []

@@ -9,7 +9,7 @@ from flask import Flask
 from authorizer import apikey
 from inbox.domain.keys import Scope
 from inbox.domain.tenants import TenantStatus
-from tests.api.conftest import ApiClient, Tenancy, pointers
+from tests.api.conftest import ApiClient, Tenancy, pointers, problem
 from tests.api.routes import GUARDED, OWN_SCOPES, ROUTES, Sample, create_sample
 
 
@@ -75,7 +75,7 @@ def test_scope_opens_its_routes_only(sample: Sample, scope: Scope) -> None:
         if scope in ROUTES[route].scopes:
             assert response.status_code not in (401, 403), route
         else:
-            assert (response.status_code, response.get_json()["type"]) == (403, "/problems/missing-scope"), route
+            assert problem(response) == (403, "missing-scope"), route
         if scope in ROUTES[route].peek_scopes:
             assert sample.call(route, key, "?mode=peek").status_code not in (401, 403), route
 
@@ -86,7 +86,7 @@ def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -
     before = sample.state()
     for path in ("/inbox", "/inbox/crm", "/inbox/unknown"):
         refused = reader.get(path + query, headers={"Inbox-Attempt": "1"})
-        assert (refused.status_code, refused.get_json()["type"]) == (403, "/problems/missing-scope"), path
+        assert problem(refused) == (403, "missing-scope"), path
         assert refused.get_json()["detail"] == "This request needs a key with the scope inbox:read."
     assert sample.state() == before
 
@@ -145,7 +145,7 @@ def test_keys_of_a_suspended_or_deleted_tenant_open_nothing(sample: Sample) -> N
     for route in GUARDED:
         for key in (suspended, deleted):
             response = sample.call(route, key)
-            assert (response.status_code, response.get_json()["type"]) == (403, "/problems/tenant-inactive"), route
+            assert problem(response) == (403, "tenant-inactive"), route
 
 
 def test_public_routes_need_no_key(sample: Sample) -> None:

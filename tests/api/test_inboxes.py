@@ -8,7 +8,7 @@ from inbox.domain.inboxes import MAX_INBOXES
 from inbox.domain.timestamps import format_timestamp
 from inbox.errors import InboxClosing
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, numbers, pointers
+from tests.api.conftest import ApiClient, Clock, numbers, pointers, problem
 
 
 def test_created_inbox_is_shown_and_listed(acme: ApiClient, acme_manager: ApiClient, globex: ApiClient) -> None:
@@ -44,7 +44,7 @@ def test_if_none_match_only_creates(acme: ApiClient, acme_manager: ApiClient) ->
     assert created.status_code == 201
     for types in (["b"], ["a"], None):
         refused = acme_manager.put("/inboxes/crm", json={"event_types": types}, headers=only_create)
-        assert (refused.status_code, refused.get_json()["type"]) == (412, "/problems/precondition-failed")
+        assert problem(refused) == (412, "precondition-failed")
     assert acme.get("/inboxes").get_json() == [created.get_json()]
     assert acme_manager.put("/inboxes/crm", json={"event_types": ["b"]}).status_code == 200
     acme_manager.delete("/inboxes/crm")
@@ -123,8 +123,8 @@ def test_events_go_to_named_inboxes_only_while_default_is_off(acme: ApiClient, a
     assert numbers(acme.poll("/inbox/orders")) == [1]
     found = acme.get(f"/events/{kept['id']}").get_json()
     assert found == kept | {"payload": {"n": 2}}
-    assert [event["payload"]["n"] for event in acme.get("/events").get_json()] == [3, 2, 1]
-    assert [event["payload"]["n"] for event in acme.get("/events?status=delivered").get_json()] == [3, 2, 1]
+    assert numbers(acme.get("/events").get_json()) == [3, 2, 1]
+    assert numbers(acme.get("/events?status=delivered").get_json()) == [3, 2, 1]
 
     acme_manager.put("/inboxes/default", json={"enabled": True})
     assert acme.send({"n": 4})["status"] == "undelivered"
@@ -217,7 +217,7 @@ def test_number_of_inboxes_is_limited(acme_manager: ApiClient) -> None:
     for number in range(MAX_INBOXES):
         assert acme_manager.put(f"/inboxes/i{number}").status_code == 201
     refused = acme_manager.put("/inboxes/one-more")
-    assert (refused.status_code, refused.get_json()["type"]) == (409, "/problems/too-many-inboxes")
+    assert problem(refused) == (409, "too-many-inboxes")
     assert acme_manager.put("/inboxes/i0", json={"event_types": ["a"]}).status_code == 200
     acme_manager.delete("/inboxes/i1")
     assert acme_manager.put("/inboxes/one-more").status_code == 201

@@ -171,10 +171,10 @@ BODIES: dict[tuple[str, str], list[Any]] = {
     ("post", "/inbox/release"): [RECEIPTS | {"delay_seconds": seconds} for seconds in (43200, 43201, "1")],
     ("post", "/inbox/extend"): [RECEIPTS | {"lease_seconds": seconds} for seconds in (0, 1)],
     ("post", "/events/replay"): [
-        *({}, SELECTION, {"since": None}, {"since": 1.5}, {"status": "delivered"}, {"status": "leased"}),
+        *({}, SELECTION, {"since": None}, {"since": 1.5}, {"status": "delivered"}, {"status": "leased"})
     ],
     ("put", "/inboxes/{name}"): [
-        *({}, {"event_types": None}, {"event_types": []}, {"event_types": ["a?"]}, {"event_types": ["a*"] * 51}),
+        *({}, {"event_types": None}, {"event_types": []}, {"event_types": ["a?"]}, {"event_types": ["a*"] * 51})
     ],
 }
 

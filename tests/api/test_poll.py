@@ -7,7 +7,7 @@ import pytest
 from inbox.app import Shared, create_app
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, Tenancy, Time, numbers
+from tests.api.conftest import ApiClient, Clock, Tenancy, Time, numbers, problem
 
 
 def test_poll_returns_each_event_once(acme: ApiClient) -> None:
@@ -64,7 +64,7 @@ def test_head_does_not_poll(acme: ApiClient) -> None:
 def test_prefetch_does_not_poll(acme: ApiClient, header: str, value: str) -> None:
     acme.fill(1)
     response = acme.get("/inbox", headers={header: value})
-    assert (response.status_code, response.get_json()["type"]) == (403, "/problems/prefetch-refused")
+    assert problem(response) == (403, "prefetch-refused")
     assert numbers(acme.poll()) == [0]
 
 

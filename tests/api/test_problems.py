@@ -13,7 +13,7 @@ from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient
+from tests.api.conftest import ApiClient, problem
 
 
 def test_problem_has_the_members_of_rfc_9457(client: FlaskClient) -> None:
@@ -109,7 +109,7 @@ def test_bug_is_logged_without_request_data(app: Flask, acme: ApiClient, monkeyp
     with capture_logs() as log:
         response = acme.get("/inbox")
 
-    assert (response.status_code, response.get_json()["type"]) == (500, "/problems/internal-error")
+    assert problem(response) == (500, "internal-error")
     bug = next(entry for entry in log if entry["event"] == "bug")
     assert (bug["error"], bug["request_id"]) == ("ValueError", response.get_json()["request_id"])
     assert any(Path(__file__).name in frame for frame in bug["frames"])

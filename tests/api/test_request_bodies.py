@@ -15,7 +15,7 @@ from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
 from inbox.app import body_budget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
-from tests.api.conftest import ApiClient
+from tests.api.conftest import ApiClient, payloads, problem, receipts
 
 BODY = json.dumps({"payload": {"order": 1001}}).encode()
 BUDGET = 64 * 1024 * 1024
@@ -54,17 +54,9 @@ def post(
 
 
 def padded(packed: bytes, size: int) -> bytes:
-    """The same stream with a file name in its header, which makes it longer and changes nothing else."""
+    """Returns the same stream, longer because of a file name in its header."""
     name = b"n" * (size - len(packed) - 1) + b"\x00"
     return packed[:3] + b"\x08" + packed[4:10] + name + packed[10:]
-
-
-def is_bad_request(response: TestResponse) -> bool:
-    return (response.status_code, response.get_json()["type"]) == (400, "/problems/bad-request")
-
-
-def is_too_large(response: TestResponse) -> bool:
-    return (response.status_code, response.get_json()["type"]) == (413, "/problems/too-large")
 
 
 @pytest.fixture
@@ -76,7 +68,7 @@ def budget(app: Flask) -> ByteBudget:
 def test_compressed_event_is_stored_decompressed(acme: ApiClient) -> None:
     for coding in ("gzip", "GZIP", "x-gzip"):
         assert post(acme, PACKED, coding=coding).status_code == 201, coding
-    assert [event["payload"] for event in acme.waiting()] == [{"order": 1001}] * 3
+    assert payloads(acme.waiting()) == [{"order": 1001}] * 3
 
 
 def test_body_without_coding_is_accepted(acme: ApiClient) -> None:
@@ -86,17 +78,13 @@ def test_body_without_coding_is_accepted(acme: ApiClient) -> None:
 
 def test_every_endpoint_accepts_a_compressed_body(acme: ApiClient, acme_manager: ApiClient, admin: ApiClient) -> None:
     def compressed(document: Any) -> dict[str, Any]:
-        return {
-            "data": gzip.compress(json.dumps(document).encode()),
-            "headers": {"Content-Encoding": "gzip"},
-            "content_type": "application/json",
-        }
+        data = gzip.compress(json.dumps(document).encode())
+        return {"data": data, "headers": {"Content-Encoding": "gzip"}, "content_type": "application/json"}
 
     assert acme.post("/events/batch", **compressed([{"n": 1}, {"n": 2}])).status_code == 201
-    first, second = (event["receipt"] for event in acme.lease())
-    assert acme.post("/inbox/extend", **compressed({"receipts": [first]})).get_json()["lost"] == []
-    assert acme.post("/inbox/release", **compressed({"receipts": [second]})).get_json()["lost"] == []
-    assert acme.post("/inbox/ack", **compressed({"receipts": [first]})).get_json()["lost"] == []
+    first, second = receipts(acme.lease())
+    for verb, receipt in (("extend", first), ("release", second), ("ack", first)):
+        assert acme.post(f"/inbox/{verb}", **compressed({"receipts": [receipt]})).get_json()["lost"] == []
     assert acme.post("/events/replay", **compressed({})).get_json()["replayed"] == 1
     assert acme_manager.put("/inboxes/crm", **compressed({"event_types": ["a.*"]})).get_json()["event_types"] == ["a.*"]
     assert acme_manager.post("/keys", **compressed({"name": "zapier"})).get_json()["name"] == "zapier"
@@ -117,13 +105,13 @@ def test_other_coding_is_a_415_that_names_gzip(acme: ApiClient) -> None:
     lists = ("gzip, gzip", "gzip,identity", "identity, gzip")
     for coding in ("deflate", "br", "zstd", "compress", *lists, "gzip;q=1", "*", "nonsense"):
         response = post(acme, PACKED, coding=coding)
-        assert (response.status_code, response.get_json()["type"]) == (415, "/problems/unsupported-media-type"), coding
+        assert problem(response) == (415, "unsupported-media-type"), coding
         assert response.headers["Accept-Encoding"] == "gzip"
     assert acme.waiting() == []
 
 
 def test_415_for_the_media_type_names_no_coding(acme: ApiClient) -> None:
-    """RFC 9110, 12.5.3: otherwise the client would look for the fault in its coding."""
+    # RFC 9110, 12.5.3: the header would blame the coding.
     for content_type in ("text/plain", "application/json; charset=latin-1"):
         response = acme.post("/events", {"Content-Encoding": "gzip"}, data=PACKED, content_type=content_type)
         assert response.status_code == 415
@@ -132,26 +120,25 @@ def test_415_for_the_media_type_names_no_coding(acme: ApiClient) -> None:
 
 def test_broken_stream_is_a_400_and_stores_nothing(acme: ApiClient, budget: ByteBudget) -> None:
     for name, body in BROKEN.items():
-        assert is_bad_request(post(acme, body)), name
+        assert problem(post(acme, body)) == (400, "bad-request"), name
     assert acme.waiting() == []
-    # Nothing of them is still reserved.
     budget.reserve(BUDGET)
 
 
 def test_large_stream_is_read_to_its_end(acme: ApiClient) -> None:
-    """Larger than what is unpacked at once, before and after compression."""
+    # Larger than one step of decompression, before and after it.
     packed = gzip.compress(INCOMPRESSIBLE, 1)
     assert len(packed) > 65_536
     assert post(acme, packed).status_code == 201
-    assert [event["payload"] for event in acme.waiting()] == [json.loads(INCOMPRESSIBLE)["payload"]]
+    assert payloads(acme.waiting()) == [json.loads(INCOMPRESSIBLE)["payload"]]
     for broken in (packed[:65_536], packed[:-1], packed + b"x", padded(PACKED, 65_536) + b"x"):
-        assert is_bad_request(post(acme, broken))
+        assert problem(post(acme, broken)) == (400, "bad-request")
 
 
 def test_gzip_without_json_is_not_json(acme: ApiClient) -> None:
     for content in (b"", b"{", PACKED):
         response = post(acme, gzip.compress(content))
-        assert (response.status_code, response.get_json()["type"]) == (400, "/problems/not-json")
+        assert problem(response) == (400, "not-json")
 
 
 class TestLimits:
@@ -163,19 +150,19 @@ class TestLimits:
         for filler, fits in ((78, True), (79, False)):
             body = b'{"payload": {"a": "' + b"x" * filler + b'"}}'
             response = post(acme, gzip.compress(body))
-            assert response.status_code == 201 if fits else is_too_large(response)
+            assert response.status_code == (201 if fits else 413)
         assert len(acme.waiting()) == 1
 
     def test_compressed_size_counts_too(self, acme: ApiClient) -> None:
         assert post(acme, padded(PACKED, 100)).status_code == 201
-        assert is_too_large(post(acme, padded(PACKED, 101)))
+        assert problem(post(acme, padded(PACKED, 101))) == (413, "too-large")
 
     def test_batch_has_the_limit_of_a_batch(self, acme: ApiClient) -> None:
         limit = LARGEST_EVENTS_IN_A_BATCH * 100
         fitting = b"[" + b"{}, " * 100 + b"{}" + b" " * (limit - 404) + b"]"
         assert len(fitting) == limit
         assert post(acme, gzip.compress(fitting), "/events/batch").status_code == 201
-        assert is_too_large(post(acme, gzip.compress(fitting + b" "), "/events/batch"))
+        assert problem(post(acme, gzip.compress(fitting + b" "), "/events/batch")) == (413, "too-large")
 
 
 def test_bomb_is_decompressed_up_to_the_limit_only(acme: ApiClient, budget: ByteBudget) -> None:
@@ -192,7 +179,7 @@ def test_bomb_is_decompressed_up_to_the_limit_only(acme: ApiClient, budget: Byte
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert is_too_large(response)
+        assert problem(response) == (413, "too-large")
         assert limit < peak < 1.2 * limit + MEBIBYTE
     budget.reserve(BUDGET)
 
@@ -201,7 +188,7 @@ def test_decompressed_bytes_count_against_the_budget(acme: ApiClient, budget: By
     packed = gzip.compress(json.dumps({"payload": {"a": "x" * 200_000}}).encode())
     budget.reserve(BUDGET - 150_000)
     response = post(acme, packed)
-    assert (response.status_code, response.get_json()["type"]) == (503, "/problems/overloaded")
+    assert problem(response) == (503, "overloaded")
     assert acme.waiting() == []
 
     budget.release(100_000)
@@ -212,15 +199,12 @@ def test_decompressed_bytes_count_against_the_budget(acme: ApiClient, budget: By
         budget.reserve(1)
 
 
-def is_overloaded(response: TestResponse) -> bool:
-    named = (response.status_code, response.get_json().get("type"), response.headers.get("Retry-After"))
-    return named == (503, "/problems/overloaded", "1")
-
-
 def test_request_above_the_budget_gets_503_and_changes_nothing(acme: ApiClient, budget: ByteBudget) -> None:
     budget.reserve(BUDGET - 20)
     for path, body in (("/events", {"text": "x" * 20}), ("/events/batch", [{"text": "x" * 20}])):
-        assert is_overloaded(acme.post(path, json=body))
+        response = acme.post(path, json=body)
+        assert problem(response) == (503, "overloaded")
+        assert response.headers["Retry-After"] == "1"
     assert acme.waiting() == []
     assert acme.post("/events", json={"n": 1}).status_code == 201
 

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from inbox.domain.keys import Scope
-from tests.api.conftest import ApiClient, Tenancy
+from tests.api.conftest import ApiClient, Tenancy, payloads
 
 GZIP = {"Accept-Encoding": "gzip"}
 STYLE = "/console/css/base.css"
@@ -80,7 +80,7 @@ def test_poll_is_compressed(filled: ApiClient, path: str) -> None:
     assert is_compressed(response)
     assert response.headers["Vary"] == "Accept-Encoding"
     events = orjson.loads(gzip.decompress(response.data))
-    assert [event["payload"] for event in events] == [event["payload"] for event in waiting]
+    assert payloads(events) == payloads(waiting)
     assert len(response.data) < len(orjson.dumps(events)) / 3
 
 
