@@ -83,5 +83,5 @@ def _position_in(cursor: str, query: str) -> str:
     except ValueError:
         position = ""
     if not position or _cursor(position, query) != cursor:
-        raise InvalidRequest([FieldError("/cursor", "Not a cursor of this list with these parameters.")])
+        raise InvalidRequest([FieldError("/cursor", "`cursor` is not from this list with these parameters.")])
     return position

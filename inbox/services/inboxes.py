@@ -56,7 +56,7 @@ class InboxService:
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
             raise InvalidRequest(
-                [FieldError("/name", "Must be 1 to 63 of a-z, 0-9 and hyphens, and not begin with a hyphen.")]
+                [FieldError("/name", "`name` must be 1 to 63 of a-z, 0-9 and hyphens, and not begin with a hyphen.")]
             )
         if enabled is not None:
             raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be enabled or disabled.")])
@@ -91,7 +91,9 @@ class InboxService:
         if event_types is not None:
             raise InvalidRequest([FieldError("/event_types", "The inbox `default` takes every event.")])
         if enabled is None:
-            raise InvalidRequest([FieldError("/enabled", "Required for the inbox `default`: true or false.")])
+            raise InvalidRequest(
+                [FieldError("/enabled", "`enabled` is required for the inbox `default`: true or false.")]
+            )
         inbox = self._default(tenant_id, enabled)
         self.store.set_default_enabled(tenant_id, enabled)
         return inbox

@@ -42,7 +42,7 @@ class KeyService:
             raise NotAllowed(f"The name must have up to {MAX_NAME} printable characters.")
         lifetime_ms = None if expires_at_ms is None else expires_at_ms - self.now_ms()
         if lifetime_ms is not None and lifetime_ms <= 0:
-            raise InvalidRequest([FieldError("/expires_at", "Must be in the future.")])
+            raise InvalidRequest([FieldError("/expires_at", "`expires_at` must be in the future.")])
         self._make_room(tenant_id)
         new = self._mint(tenant_id, name, scopes, lifetime_ms)
         self.keys.create(new.metadata)

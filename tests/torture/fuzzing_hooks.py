@@ -22,7 +22,7 @@ _OWN: dict[str, list[str]] = _KNOWN["own"]
 _INSTEAD = {"key_id": "key_0123456789abcdef", "tenant_id": "nobody"}
 
 # Refusals of what the description allows. Each is of the contract, and none can be said in OpenAPI.
-_DEPENDS_ON_THE_CLOCK = ("/expires_at", "Must be in the future.")
+_DEPENDS_ON_THE_CLOCK = ("/expires_at", "`expires_at` must be in the future.")
 # To JSON Schema 1.0 is an integer; here a number with a fraction is none, whatever the fraction is.
 _NOT_WHOLE = ("must be a whole number.", "must be epoch milliseconds or ISO 8601.")
 # A pattern that every language reads the same knows the control characters, and not what else cannot be printed.

@@ -60,7 +60,7 @@ class History:
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
     ) -> Listing:
         if after is not None and not is_order_key(after):
-            raise InvalidRequest([FieldError("/cursor", "Not a cursor of this list.")])
+            raise InvalidRequest([FieldError("/cursor", "`cursor` is not from this list.")])
         found = self._find(tenant_id, selection, order, after, now_ms)
         events: list[Event] = []
         payload_bytes = entries = 0
