@@ -1,4 +1,4 @@
-"""Several consumers, and some that die: each inbox gets everything, and nothing is lost or handed out twice."""
+"""Several consumers at once, and one that is killed."""
 
 import threading
 import time
@@ -6,15 +6,15 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.consumers import ALL_SCOPES, Client, polling
+from tests.e2e.consumers import Client, polling
 from tests.service import Service
 
 CONSUMERS = 3
 
 
 def drain(client: Client, path: str, all_sent: threading.Event) -> list[str]:
-    """Leases and acknowledges until there is nothing more to come."""
-    taken: list[str] = []
+    """Leases and acknowledges until all events are sent and acknowledged. Returns the IDs."""
+    acknowledged_ids: list[str] = []
     while True:
         # Read before the poll: an event sent meanwhile is then left for the next one.
         last_round = all_sent.is_set()
@@ -22,13 +22,13 @@ def drain(client: Client, path: str, all_sent: threading.Event) -> list[str]:
         if events:
             acknowledged = client.acknowledge(events)
             assert acknowledged["lost"] == []
-            taken += acknowledged["acknowledged"]
+            acknowledged_ids += acknowledged["acknowledged"]
         elif last_round:
-            return taken
+            return acknowledged_ids
 
 
 def consume(client: Client, paths: list[str], events: int) -> tuple[list[str], list[list[str]]]:
-    """What was sent, and what each of the consumers got."""
+    """Returns the IDs of the sent events, and those that each consumer acknowledged."""
     all_sent = threading.Event()
     with ThreadPoolExecutor(len(paths)) as pool:
         consuming = [pool.submit(drain, client, path, all_sent) for path in paths]
@@ -37,29 +37,27 @@ def consume(client: Client, paths: list[str], events: int) -> tuple[list[str], l
         return sent, [each.result() for each in consuming]
 
 
-def test_consumers_with_an_inbox_each_all_get_every_event(service: Service) -> None:
-    client = Client(service, service.create_key("acme", *ALL_SCOPES))
-    service.start()
+def test_each_named_inbox_gets_every_event(tenant: Client) -> None:
+    client = tenant
     for consumer in range(CONSUMERS):
         assert client.call("PUT", f"/inboxes/consumer-{consumer}").status_code == 201
-    sent, taken = consume(client, [f"/inbox/consumer-{consumer}" for consumer in range(CONSUMERS)], 60)
-    assert taken == [sent] * CONSUMERS
+    sent, acknowledged_ids = consume(client, [f"/inbox/consumer-{consumer}" for consumer in range(CONSUMERS)], 60)
+    assert acknowledged_ids == [sent] * CONSUMERS
     assert [event["id"] for event in client.get("/inbox")] == sent
 
 
-def test_consumers_of_one_inbox_share_its_events(service: Service) -> None:
-    client = Client(service, service.create_key("acme"))
-    service.start()
-    sent, taken = consume(client, ["/inbox"] * CONSUMERS, 100)
-    assert Counter(event_id for each in taken for event_id in each) == Counter(sent)
+def test_consumers_of_one_inbox_share_its_events(tenant: Client) -> None:
+    client = tenant
+    sent, acknowledged_ids = consume(client, ["/inbox"] * CONSUMERS, 100)
+    assert Counter(event_id for each in acknowledged_ids for event_id in each) == Counter(sent)
     assert {event["status"] for event in client.get("/events?limit=500")} == {"delivered"}
 
 
-def test_a_consumer_killed_between_lease_and_acknowledgement_loses_nothing(service: Service) -> None:
+def test_events_of_a_killed_consumer_return_when_the_lease_expires(service: Service) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "1"
     client = Client(service, service.create_key("acme"))
     service.start()
-    # More than a pipe holds, so that it hangs with its leases in the middle of printing.
+    # More than fits into a pipe, so that it blocks while it prints, with all events leased.
     sent = [client.send({"n": number, "filler": "x" * 200_000}) for number in range(3)]
     with polling(client, "--follow") as consumer:
         while len(client.get("/events?status=leased")) < len(sent):

@@ -1,4 +1,4 @@
-"""GET /metrics of a real service: one answer for all of its processes, whatever becomes of them."""
+"""GET /metrics of a real service: the same sums from each process, also while processes are replaced."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.service import INBOX, Service, until
 
 @contextmanager
 def only(service: Service, worker: int) -> Iterator[None]:
-    """No other worker answers meanwhile."""
+    """Stops all other workers during the block."""
     others = [each for each in service.workers if each != worker]
     service.signal_workers(signal.SIGSTOP, others)
     try:
@@ -27,13 +27,13 @@ def only(service: Service, worker: int) -> Iterator[None]:
 
 
 def shown(service: Service) -> Exposition:
-    answer = requests.get(f"{service.url}/metrics", timeout=30)
-    assert answer.status_code == 200
-    return Exposition(answer.text)
+    response = requests.get(f"{service.url}/metrics", timeout=30)
+    assert response.status_code == 200
+    return Exposition(response.text)
 
 
 def sums(service: Service) -> list[float]:
-    """Of what only the test itself makes happen."""
+    """Returns metrics that only the test's own requests change."""
     found = shown(service)
     return [
         found.value("inbox_requests_total", route="/events", method="POST", status="201"),
@@ -53,7 +53,7 @@ def send_through_each(service: Service, key: str, *counts: int) -> None:
 
 
 def kill_worker(service: Service, worker: int) -> None:
-    """Returns when another one is in its place."""
+    """Returns when another worker replaces it."""
     before = set(service.workers)
     os.kill(worker, signal.SIGKILL)
     until(lambda: worker not in service.workers and len(service.workers) == len(before))
@@ -65,33 +65,31 @@ def folder_of(service: Service) -> Path:
     return folder
 
 
-def test_each_process_answers_with_the_sums_of_all(service: Service) -> None:
+def test_every_process_returns_the_sums_of_all_while_workers_are_replaced(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
     send_through_each(service, key, 7, 4)
     for worker in service.workers:
         with only(service, worker):
-            for _ in range(3):
-                assert sums(service) == [11] * 6
-
-
-def test_no_count_falls_or_doubles_when_a_worker_ends_and_is_replaced(service: Service) -> None:
-    key = service.create_key("acme")
-    service.start()
-    send_through_each(service, key, 7, 4)
-    asked: list[list[float]] = []
+            assert [sums(service) for _ in range(3)] == [[11] * 6] * 3
+    seen: list[list[float]] = []
     for worker, how in zip(service.workers, (signal.SIGKILL, signal.SIGTERM), strict=True):
         before = set(service.workers)
         os.kill(worker, how)
         while worker in service.workers or len(service.workers) < len(before):
-            asked.append(sums(service))
-    asked += [sums(service) for _ in range(4)]
-    assert [each for each in asked if each != [11] * 6] == []
+            seen.append(sums(service))
+    seen += [sums(service) for _ in range(4)]
+    assert [each for each in seen if each != [11] * 6] == []
     send_through_each(service, key, 1, 2)
     assert sums(service) == [14] * 6
 
+    folder = folder_of(service)
+    assert folder.is_dir()
+    service.stop()
+    assert not folder.exists()
 
-def test_polls_that_wait_are_seen_and_forgotten_with_their_worker(service: Service) -> None:
+
+def test_waiting_polls_are_counted_until_their_worker_ends(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
     first, second = service.workers
@@ -113,29 +111,20 @@ def test_polls_that_wait_are_seen_and_forgotten_with_their_worker(service: Servi
         assert waiting() == 0
 
 
-def test_a_service_leaves_no_files_behind(service: Service) -> None:
-    service.start()
-    folder = folder_of(service)
-    assert folder.is_dir()
-    service.stop()
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize("alone", ["parent", "all"])
-def test_what_a_killed_service_has_left_goes_when_the_next_one_starts(service: Service, alone: str) -> None:
+def test_start_removes_the_files_of_a_killed_service(service: Service, alone: str) -> None:
     service.start()
     folder = folder_of(service)
     if alone == "parent":
         service.kill_master()
     else:
         service.kill()
-    # It is still there, unless another service of this machine has just been started.
     service.start()
     assert not folder.exists()
     assert folder_of(service).exists()
 
 
-def test_started_by_gunicorn_each_process_counts_for_itself(service: Service) -> None:
+def test_processes_that_gunicorn_starts_count_for_themselves(service: Service) -> None:
     key = service.create_key("acme")
     gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
     gunicorn += ["--worker-class", "inbox.server.worker.InboxWorker", "--threads", "4", "wsgi:app"]
