@@ -4,7 +4,7 @@ No label has a value that a client can choose, so the number of series is limite
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from prometheus_client import (
     generate_latest,
     values,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
@@ -110,7 +110,7 @@ class Metrics:
             # systemd empties /dev/shm when the user of the service logs out; a new worker must still start.
             folder.mkdir(mode=0o700, exist_ok=True)
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
-            MultiProcessCollector(self._shown, str(folder))
+            self._shown.register(_Sums(folder))
             if has_room(folder):
                 values.ValueClass = MultiProcessValue()
             else:
@@ -189,6 +189,26 @@ class Metrics:
     def exposition(self) -> bytes:
         """Returns all metrics in the Prometheus text format."""
         return generate_latest(self._shown)
+
+
+class _Sums(Collector):
+    """The sums of all processes that count in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        # A process that starts creates its files empty, and prometheus_client cannot read an empty file.
+        files = [str(file) for file in self._folder.glob("*.db") if _is_written(file)]
+        sums: Iterable[Metric] = MultiProcessCollector.merge(files)
+        return sums
+
+
+def _is_written(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 class _Build(Collector):

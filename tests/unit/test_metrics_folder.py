@@ -48,6 +48,14 @@ def test_counts_of_all_processes_are_added_up(metrics_folder: Path, monkeypatch:
     assert shown(metrics_folder).value("inbox_request_duration_seconds_bucket", **bucket) == 4
 
 
+def test_file_that_a_starting_process_has_not_written_yet_is_skipped(
+    metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count_as(1, metrics_folder, monkeypatch, answers=3)
+    (metrics_folder / "counter_2.db").touch()
+    assert answers(metrics_folder)[0] == 3
+
+
 def test_ended_process_keeps_its_counters_but_not_its_gauges(
     metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
