@@ -59,7 +59,7 @@ def specification(running_service: Service) -> dict[str, Any]:
     return document
 
 
-def test_every_call_is_one_that_the_service_takes(
+def test_every_request_is_in_the_openapi_document(
     flow: NodeRedFlow | N8nWorkflow, specification: dict[str, Any]
 ) -> None:
     for method, url in flow.calls:
@@ -78,18 +78,18 @@ def test_events_are_leased_and_acknowledged(flow: NodeRedFlow | N8nWorkflow) -> 
     assert acknowledge.path == "/inbox/ack"
 
 
-def test_every_wire_leads_from_one_node_to_another_and_none_is_left_out(flow: NodeRedFlow | N8nWorkflow) -> None:
+def test_every_node_is_wired(flow: NodeRedFlow | N8nWorkflow) -> None:
     assert {end for wire in flow.wires for end in wire} <= flow.nodes
     assert {end for _, end in flow.wires} == flow.nodes - flow.starts
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
-def test_no_key_is_in_it(kind: type[NodeRedFlow | N8nWorkflow]) -> None:
+def test_file_contains_no_key(kind: type[NodeRedFlow | N8nWorkflow]) -> None:
     text = (RECIPES / kind.file).read_text()
     assert not re.search(r"ibx_|Bearer |[A-Za-z0-9]{40}", text)
 
 
-def test_n8n_asks_nodes_that_are_there_for_what_they_have() -> None:
+def test_n8n_expressions_name_existing_nodes() -> None:
     text = (RECIPES / "n8n.json").read_text()
     named = set(re.findall(r"\$\('([^']+)'\)", text))
     assert named == {"Address", "Poll"} <= {node["name"] for node in json.loads(text)["nodes"]}

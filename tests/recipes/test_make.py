@@ -78,7 +78,7 @@ def events(running_service: Service, connection: Json) -> list[str]:
     return [*(event["id"] for event in together), client.send({"order": 5}), client.send({"order": 6})]
 
 
-def test_a_connection_shows_whose_key_it_is(connection: Json) -> None:
+def test_connection_shows_the_tenant_of_the_key(connection: Json) -> None:
     request = definition("connection")
     answer = sent(request, {"parameters": connection})
     label = filled_in(request["response"]["metadata"], {"body": answer.json()})
@@ -87,14 +87,14 @@ def test_a_connection_shows_whose_key_it_is(connection: Json) -> None:
 
 
 @pytest.mark.parametrize("which", ["connection", "base"])
-def test_a_refused_key_is_told(connection: Json, which: str) -> None:
+def test_refused_key_is_reported(connection: Json, which: str) -> None:
     answer = sent(definition("connection"), {"parameters": connection | {"apiKey": "nonsense"}})
     message = definition(which)["response"]["error"]["message"]
     told = filled_in(message, {"statusCode": answer.status_code, "body": answer.json()})
     assert re.fullmatch(r"\[401\] \w.*\.", told)
 
 
-def test_the_trigger_reads_what_it_says(connection: Json, events: list[str]) -> None:
+def test_trigger_reads_new_events(connection: Json, events: list[str]) -> None:
     response, items = read_by("trigger", connection)
     trigger = response["trigger"]
     assert (trigger["type"], trigger["order"]) == ("date", "desc")
@@ -106,14 +106,14 @@ def test_the_trigger_reads_what_it_says(connection: Json, events: list[str]) -> 
     ]
 
 
-def test_where_to_start_can_be_chosen(connection: Json, events: list[str]) -> None:
+def test_first_event_can_be_chosen(connection: Json, events: list[str]) -> None:
     response, items = read_by("epoch", connection)
     choices = [filled_in(response["output"], {"item": item}) for item in items]
     assert [choice["label"].split()[1] for choice in choices] == events[::-1]
     assert all(set(choice) == {"label", "date"} and datetime.fromisoformat(choice["date"]) for choice in choices)
 
 
-def test_the_trigger_changes_nothing(running_service: Service, connection: Json, events: list[str]) -> None:
+def test_trigger_changes_nothing(running_service: Service, connection: Json, events: list[str]) -> None:
     for module in ("trigger", "epoch", "trigger"):
         read_by(module, connection)
     waiting = Client(running_service, connection["apiKey"]).get("/inbox?mode=peek")

@@ -67,7 +67,7 @@ def all_delivered(client: Client, count: int) -> None:
     until(lambda: len(client.get("/events?status=delivered&limit=500")) == count, 60)
 
 
-def test_each_event_reaches_the_own_nodes_once_and_is_acknowledged(
+def test_each_event_reaches_the_flow_once_and_is_acknowledged(
     service: Service, node: NodeRed, client: Client, tmp_path: Path
 ) -> None:
     service.start()
@@ -77,7 +77,7 @@ def test_each_event_reaches_the_own_nodes_once_and_is_acknowledged(
     assert ids_in(tmp_path / "taken") == sent
 
 
-def test_what_waits_is_fetched_without_waiting_for_the_next_tick(
+def test_waiting_events_are_fetched_before_the_next_tick(
     service: Service, node: NodeRed, client: Client, tmp_path: Path
 ) -> None:
     service.start()
@@ -87,7 +87,7 @@ def test_what_waits_is_fetched_without_waiting_for_the_next_tick(
     assert ids_in(tmp_path / "taken") == [event["id"] for event in sent]
 
 
-def test_events_of_a_node_red_killed_before_it_acknowledged_come_again(
+def test_events_of_a_killed_node_red_are_delivered_again(
     service: Service, node: NodeRed, client: Client, tmp_path: Path
 ) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "5"
@@ -102,7 +102,9 @@ def test_events_of_a_node_red_killed_before_it_acknowledged_come_again(
     assert [event["deliveries"] for event in client.get("/events")] == [2, 2, 2]
 
 
-def test_events_whose_acknowledgement_fails_come_again(service: Service, node: NodeRed, client: Client) -> None:
+def test_events_whose_acknowledgement_fails_are_delivered_again(
+    service: Service, node: NodeRed, client: Client
+) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "2"
     service.start()
     client.send({})
@@ -115,7 +117,7 @@ def test_events_whose_acknowledgement_fails_come_again(service: Service, node: N
     assert client.get("/events?status=delivered") == []
 
 
-def test_nothing_more_is_leased_while_events_are_in_hand(service: Service, node: NodeRed, client: Client) -> None:
+def test_no_more_events_are_leased_while_some_are_processed(service: Service, node: NodeRed, client: Client) -> None:
     service.start()
     client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(101)])
     node.start(flow_with(function("node.log('in hand');")))
@@ -123,7 +125,7 @@ def test_nothing_more_is_leased_while_events_are_in_hand(service: Service, node:
     assert len(client.get("/events?status=leased&limit=500")) == 100
 
 
-def test_an_event_that_the_own_nodes_fail_on_comes_again_and_holds_up_no_other(
+def test_event_on_which_the_flow_fails_is_delivered_again_and_blocks_no_other(
     service: Service, node: NodeRed, client: Client
 ) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "3"
@@ -138,7 +140,7 @@ def test_an_event_that_the_own_nodes_fail_on_comes_again_and_holds_up_no_other(
     assert "no luck" in node.log.read_text()
 
 
-def test_a_service_that_is_away_and_a_key_that_is_refused_are_shown_and_asked_again(
+def test_unreachable_service_and_refused_key_are_shown_and_retried(
     service: Service, node: NodeRed, client: Client
 ) -> None:
     node.start(flow_with(function("return msg;")))
@@ -152,7 +154,7 @@ def test_a_service_that_is_away_and_a_key_that_is_refused_are_shown_and_asked_ag
     all_delivered(client, 1)
 
 
-def test_a_pause_that_the_service_asks_for_is_kept(service: Service, node: NodeRed) -> None:
+def test_retry_after_is_respected(service: Service, node: NodeRed) -> None:
     service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "3"
     service.start()
     node.environment["INBOX_API_KEY"] = "nobody's"

@@ -11,7 +11,7 @@ from tests.service import Service
 
 @pytest.mark.usefixtures("recipe_programs")
 @pytest.mark.parametrize("name", pages.names())
-def test_a_recipe_works_as_it_is_written(
+def test_every_command_of_the_recipe_works(
     name: str, running_service: Service, new_key: Callable[[Sequence[str]], str], tmp_path: Path
 ) -> None:
     page = pages.read(name)
@@ -19,6 +19,6 @@ def test_a_recipe_works_as_it_is_written(
     session.follow(page, tmp_path, session.environment(running_service.url, key, tmp_path))
 
 
-def test_the_index_lists_every_recipe() -> None:
+def test_index_lists_every_recipe() -> None:
     index = pages.INDEX.read_text()
     assert [name for name in pages.names() if f"]({name})" not in index] == []

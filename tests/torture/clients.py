@@ -1,4 +1,4 @@
-"""Producers and consumers that write down what they did, whatever happens to the service meanwhile."""
+"""Producers and consumers that log their requests and go on whatever happens to the service."""
 
 import math
 import random
@@ -12,42 +12,42 @@ from typing import Any, NamedTuple
 import orjson
 
 from tests.service import Service, bearer
-from tests.torture.delivery_report import ConsumerBook, ProducerBook
+from tests.torture.delivery_report import ConsumerLog, ProducerLog
 
 _BATCHES = (1, 1, 1, 1, 20, 50)
 _ANSWER_SECONDS = 40
 PAUSE_SECONDS = 0.02
-# Nobody tries for longer than this: a service that is down for so long will not come back.
-PATIENCE_SECONDS = 120
+# A service that is down for longer will not come back.
+TIMEOUT_SECONDS = 120
 
 
 class Answer(NamedTuple):
     status: int
     body: Any
     more: bool
-    """Whether undelivered events remain."""
+    """True if undelivered events remain."""
 
 
 class NotSent(Exception):
-    """Nobody was there to take the request."""
+    """The connection was refused."""
 
 
-class NoAnswer(Exception):
-    """The request may have been carried out."""
+class NoResponse(Exception):
+    """The connection broke after the request was sent, so it may have been carried out."""
 
 
-class Line:
-    """One connection to any of the services that share a store; a new one wherever the old one broke."""
+class Link:
+    """One HTTP connection to any of the services that share a store; reconnects when it breaks."""
 
     def __init__(self, services: Sequence[Service], key: str, clock: Callable[[float], None]) -> None:
-        """`clock` is told how many seconds each answer took."""
+        """`clock` is called with the seconds that each response took."""
         self._services = services
         self._clock = clock
         self._turn = random.randrange(len(services))
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
         self.unanswered = 0
-        """Requests that were sent."""
+        """Requests that were sent and got no response."""
 
     def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
         body = None if document is None else orjson.dumps(document)
@@ -65,7 +65,7 @@ class Line:
             self._connection = None
             connection.close()
             self.unanswered += 1
-            raise NoAnswer from error
+            raise NoResponse from error
 
     def close(self) -> None:
         if self._connection is not None:
@@ -81,30 +81,30 @@ class Line:
         return connection
 
     def insist(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        """Repeats what is safe to repeat until it is answered."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        """Repeats an idempotent request until it gets a response other than 503."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
                 answer = self.call(method, path, document, headers)
-            except (NotSent, NoAnswer):
+            except (NotSent, NoResponse):
                 pass
             else:
                 if answer.status != 503:
                     return answer
             time.sleep(PAUSE_SECONDS)
-        raise AssertionError(f"{method} {path} got no answer in {PATIENCE_SECONDS} s")
+        raise AssertionError(f"{method} {path} got no response in {TIMEOUT_SECONDS} s")
 
 
 @dataclass
 class Producer:
-    line: Line
-    book: ProducerBook
+    link: Link
+    log: ProducerLog
     keyed: bool
-    """Sends again under the same idempotency keys until it is answered, as a careful producer does."""
+    """Retries with the same idempotency keys until it gets a response."""
     together: int
-    """So many events of a batch may become visible at the same moment, in no order between them."""
+    """How many events of a batch may become visible at once, in any order."""
     pace_seconds: float = 0
-    """It does not send more often than that."""
+    """The minimum time between two requests."""
     requests: int = 0
 
     def run(self, goes_on: Callable[[], bool]) -> None:
@@ -113,31 +113,31 @@ class Producer:
             next_at = max(next_at + self.pace_seconds, time.monotonic() - 1)
             time.sleep(max(0.0, next_at - time.monotonic()))
             self.requests += 1
-            first = self.book.tried
+            first = self.log.tried
             numbers = range(first, first + random.choice(_BATCHES))
-            self.book.tried = numbers.stop
+            self.log.tried = numbers.stop
             events = [self._event(number, rank=first + (number - first) // self.together) for number in numbers]
             path, document = ("/events", events[0]) if len(events) == 1 else ("/events/batch", events)
             if self.keyed:
-                self._enter(self.line.insist("POST", path, document), numbers)
+                self._enter(self.link.insist("POST", path, document), numbers)
             else:
                 self._try(path, document, numbers)
 
     def _event(self, number: int, rank: int) -> dict[str, Any]:
-        payload = {"tenant": self.book.tenant, "producer": self.book.producer, "number": number, "rank": rank}
+        payload = {"tenant": self.log.tenant, "producer": self.log.producer, "number": number, "rank": rank}
         event: dict[str, Any] = {"event_type": "torture", "payload": payload}
         if self.keyed:
-            event["idempotency_key"] = f"{self.book.producer}-{number}"
+            event["idempotency_key"] = f"{self.log.producer}-{number}"
         return event
 
     def _try(self, path: str, document: Any, numbers: range) -> None:
         try:
-            answer = self.line.call("POST", path, document)
-        except (NotSent, NoAnswer):
+            answer = self.link.call("POST", path, document)
+        except (NotSent, NoResponse):
             time.sleep(PAUSE_SECONDS)
             return
         if answer.status == 503:
-            self.book.unavailable += 1
+            self.log.unavailable += 1
             time.sleep(PAUSE_SECONDS)
         else:
             self._enter(answer, numbers)
@@ -147,33 +147,32 @@ class Producer:
         stored = answer.body if isinstance(answer.body, list) else [answer.body]
         accepted = dict(zip((each["id"] for each in stored), numbers, strict=True))
         assert len(accepted) == len(numbers), "two events have the same id"
-        assert self.book.accepted.keys().isdisjoint(accepted), "an event has the id of an earlier one"
-        self.book.accepted |= accepted
+        assert self.log.accepted.keys().isdisjoint(accepted), "an event has the id of an earlier one"
+        self.log.accepted |= accepted
 
 
 @dataclass
 class Consumer:
-    line: Line
-    book: ConsumerBook
+    link: Link
+    log: ConsumerLog
     limit: int
     lease_seconds: int | None = None
     repeatable: bool = False
-    """Polls with an Inbox-Attempt, and again with the same one where no answer came."""
+    """Polls with an Inbox-Attempt, and repeats it with the same one if there is no response."""
     pause_seconds: float = 0
-    """Between its polls."""
     may_lose_by_503: bool = False
-    """Whether such an answer leaves it open what was taken, as on DynamoDB."""
+    """True if a 503 leaves open which events were claimed, as on DynamoDB."""
     _leases_end: float = 0
-    """Until then events may be leased to it that it knows nothing of."""
+    """Until then the service may hold leases for it whose response was lost."""
 
     def run(self, goes_on: Callable[[], bool]) -> None:
-        """Until it is told to stop and the inbox is empty, or does not get so."""
+        """Polls until `goes_on` returns False and the inbox is empty, or until the timeout."""
         deadline = math.inf
         while time.monotonic() < deadline:
-            # Asked before the poll: an event that comes meanwhile is left for the next one.
+            # Asked before the poll: an event that arrives during the poll is for the next one.
             last_round = not goes_on()
             if last_round:
-                deadline = min(deadline, time.monotonic() + PATIENCE_SECONDS)
+                deadline = min(deadline, time.monotonic() + TIMEOUT_SECONDS)
             time.sleep(self.pause_seconds)
             answer = self._poll()
             if answer is None:
@@ -185,23 +184,23 @@ class Consumer:
                 return
 
     def _poll(self) -> Answer | None:
-        """None where no answer came."""
+        """Returns None if there is no response."""
         path = f"/inbox?limit={self.limit}"
         if self.lease_seconds is not None:
             path += f"&mode=lease&lease_seconds={self.lease_seconds}"
         try:
             if self.repeatable:
-                answer = self.line.insist("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
+                answer = self.link.insist("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
             else:
-                answer = self.line.call("GET", path)
+                answer = self.link.call("GET", path)
         except NotSent:
             return None
-        except NoAnswer:
-            self.book.unanswered += 1
+        except NoResponse:
+            self.log.unanswered += 1
             self._note_what_it_may_have()
             return None
         if answer.status == 503:
-            self.book.unavailable += 1
+            self.log.unavailable += 1
             if self.may_lose_by_503:
                 self._note_what_it_may_have()
             return None
@@ -210,18 +209,18 @@ class Consumer:
 
     def _note_what_it_may_have(self) -> None:
         if self.lease_seconds is None:
-            self.book.at_risk += self.limit
+            self.log.at_risk += self.limit
         else:
-            # It comes back by itself.
+            # The lease expires and the event is delivered again.
             self._leases_end = time.monotonic() + self.lease_seconds + 1
 
     def _keep(self, events: list[dict[str, Any]]) -> None:
         if self.lease_seconds is not None:
-            answer = self.line.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
+            answer = self.link.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
             assert answer.status == 200, answer
             ours, lost = set(answer.body["acknowledged"]), answer.body["lost"]
             assert len(ours) + len(lost) == len(events), answer
-            self.book.leases_lost += len(lost)
-            # Another tenant's is wrong, whether it could be acknowledged or not.
-            events = [event for event in events if event["id"] in ours or not self.book.is_own(event)]
-        self.book.enter(events)
+            self.log.leases_lost += len(lost)
+            # Events of another tenant are wrong, whether or not they could be acknowledged.
+            events = [event for event in events if event["id"] in ours or not self.log.is_own(event)]
+        self.log.enter(events)

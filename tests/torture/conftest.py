@@ -1,40 +1,40 @@
-"""Two tenants, and where accounts are handed in."""
+"""A workload of two tenants, and the check of its delivery report."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.service import Service
-from tests.torture.delivery_report import Account
-from tests.torture.summary import ACCOUNT, short
-from tests.torture.workload import Crowd
+from tests.torture.delivery_report import DeliveryReport
+from tests.torture.summary import DELIVERIES, short
+from tests.torture.workload import Workload
 
 TENANTS = ("acme", "globex")
 
 
 @pytest.fixture
-def crowd_of() -> Iterator[Callable[..., Crowd]]:
-    """Of services that share a store, with nobody in it yet."""
-    crowds: list[Crowd] = []
+def workload_of() -> Iterator[Callable[..., Workload]]:
+    """Returns a workload without clients for services that share a store."""
+    workloads: list[Workload] = []
 
-    def gather(*services: Service) -> Crowd:
-        crowds.append(Crowd(services, {tenant: services[0].create_key(tenant) for tenant in TENANTS}))
-        return crowds[-1]
+    def gather(*services: Service) -> Workload:
+        workloads.append(Workload(services, {tenant: services[0].create_key(tenant) for tenant in TENANTS}))
+        return workloads[-1]
 
     yield gather
-    for crowd in crowds:
-        crowd.leave()
+    for workload in workloads:
+        workload.leave()
 
 
 @pytest.fixture
-def hand_in(
+def report_deliveries(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> Callable[[Account], None]:
-    """Puts the account on record, and fails where anything in it is wrong."""
+) -> Callable[[DeliveryReport], None]:
+    """Records the figures, and fails if an event was lost, duplicated, foreign or out of order."""
 
-    def hand_in(account: Account) -> None:
-        figures = account.figures()
-        record_property(ACCOUNT, (short(request.node.nodeid), figures))
-        assert account.wrong == {}, figures
+    def report_deliveries(report: DeliveryReport) -> None:
+        figures = report.figures()
+        record_property(DELIVERIES, (short(request.node.nodeid), figures))
+        assert report.wrong == {}, figures
 
-    return hand_in
+    return report_deliveries

@@ -1,4 +1,4 @@
-"""Whether what was counted is what there is."""
+"""Compares the counters of `GET /stats` with the stored events."""
 
 import requests
 
@@ -6,7 +6,7 @@ from tests.service import Service, bearer
 
 
 def miscounted(service: Service) -> int:
-    """How many counts the events contradict. The service is stopped first, so that all has been written down."""
+    """Returns the number of wrong counters. Stops the service first, so that it has written all of them."""
     service.stop()
     found, again = (service.run("recount") for _ in range(2))
     assert (found.returncode, again.stdout) == (0, "0\n"), found.stderr

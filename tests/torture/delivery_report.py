@@ -1,7 +1,6 @@
-"""Who sent what, who got what, and what became of each event in between.
+"""Compares what producers sent with what consumers received, and puts each event into exactly one class.
 
-Every producer and consumer keeps a book of its own; at the end the accountant lays them side by side, and each event is
-in exactly one class.
+Every producer and consumer keeps a log of its own requests.
 """
 
 from collections import Counter, defaultdict
@@ -19,32 +18,32 @@ class Class(StrEnum):
     LOST = "lost"
     FOREIGN = "foreign"
     OUT_OF_ORDER = "out of order"
-    UNREAD = "claimed in an answer never read"
+    UNREAD = "claimed in a lost response"
 
 
 WRONG = (Class.LOST, Class.DUPLICATED, Class.FOREIGN, Class.OUT_OF_ORDER)
 
 
 class Origin(NamedTuple):
-    """What an event says of itself in its payload."""
+    """Where an event comes from, as its payload says."""
 
     tenant: str
     producer: int
     number: int
     rank: int
-    """Events of one rank were sent together, and may come in any order between them."""
+    """Events of the same rank were sent together and may arrive in any order."""
 
 
 @dataclass
-class ProducerBook:
+class ProducerLog:
     tenant: str
     producer: int
     tried: int = 0
-    """The numbers below it were sent, whatever came back."""
+    """The numbers below it were sent, whatever the response."""
     accepted: dict[str, int] = field(default_factory=dict)
-    """The number behind each id that came with a 2xx."""
+    """Event ID → number, for events that got a 2xx."""
     unavailable: int = 0
-    """Answers that said 503."""
+    """Responses with status 503."""
 
 
 class Received(NamedTuple):
@@ -54,24 +53,24 @@ class Received(NamedTuple):
 
 
 Source = tuple[str, int, int]
-"""Tenant, producer, and the number that it gave the event."""
+"""Tenant, producer and number of an event."""
 
 
 @dataclass
-class ConsumerBook:
+class ConsumerLog:
     tenant: str
     received: list[Received] = field(default_factory=list)
-    """In the order in which they were read; where events are leased, those whose acknowledgement was confirmed."""
+    """In the order of the responses. Of leased events, those whose acknowledgement was confirmed."""
     unanswered: int = 0
-    """Polls whose answer never came."""
+    """Polls without a response."""
     unavailable: int = 0
-    """Polls that were answered with 503."""
+    """Polls that got a 503."""
     at_risk: int = 0
-    """So many events at most were in the answers that it may have lost."""
+    """The maximum number of events in the responses that it did not get."""
     leases_lost: int = 0
-    """Events that somebody else had by the time that they were to be acknowledged."""
+    """Events whose lease had expired when they were acknowledged."""
     in_order: bool = True
-    """Whether it is promised that: where claims fail, one of several consumers may get later what another went for."""
+    """False if order is not promised: after a failed claim another consumer may get the event later."""
 
     def is_own(self, event: dict[str, Any]) -> bool:
         return bool(event["payload"]["tenant"] == self.tenant)
@@ -84,22 +83,22 @@ class ConsumerBook:
 
 
 @dataclass
-class Account:
-    """Which events are in each class."""
+class DeliveryReport:
+    """The events in each class, and totals."""
 
     accepted: int = 0
     answers_lost: int = 0
     unavailable: int = 0
     leases_lost: int = 0
     came_again: int = 0
-    """Received, and not at the first try to hand them out."""
+    """Events received at a second or later delivery."""
     unconfirmed: int = 0
-    """Received, although their producer never got an answer. They are in their classes as well."""
+    """Events received although their producer got no response. They are in their classes as well."""
     classes: dict[Class, list[str]] = field(default_factory=lambda: {each: [] for each in Class})
 
     @property
     def wrong(self) -> dict[str, list[str]]:
-        """Some of those that should not be there; nothing, if all is well."""
+        """Returns examples of lost, duplicated, foreign and out-of-order events; empty if there are none."""
         return {str(each): self.classes[each][:_EXAMPLES] for each in WRONG if self.classes[each]}
 
     def figures(self) -> dict[str, int]:
@@ -114,79 +113,77 @@ class Account:
         }
 
 
-def close(
-    producers: Iterable[ProducerBook],
-    consumers: Iterable[ConsumerBook],
+def compare(
+    producers: Iterable[ProducerLog],
+    consumers: Iterable[ConsumerLog],
     status_of: Callable[[str, str], str | None],
-) -> Account:
-    """`status_of` says, of a tenant's event that nobody received, what the service thinks of it now."""
+) -> DeliveryReport:
+    """`status_of` returns the current status of an event that no consumer received, by tenant and event ID."""
     producers, consumers = list(producers), list(consumers)
-    account = Account(
-        answers_lost=sum(book.unanswered for book in consumers),
-        unavailable=sum(book.unavailable for book in producers) + sum(book.unavailable for book in consumers),
-        leases_lost=sum(book.leases_lost for book in consumers),
-        came_again=sum(received.deliveries > 1 for book in consumers for received in book.received),
+    report = DeliveryReport(
+        answers_lost=sum(log.unanswered for log in consumers),
+        unavailable=sum(log.unavailable for log in producers) + sum(log.unavailable for log in consumers),
+        leases_lost=sum(log.leases_lost for log in consumers),
+        came_again=sum(received.deliveries > 1 for log in consumers for received in log.received),
     )
-    tried = {(book.tenant, book.producer): book.tried for book in producers}
+    tried = {(log.tenant, log.producer): log.tried for log in producers}
     owners: dict[str, Source] = {
-        event_id: (book.tenant, book.producer, number)
-        for book in producers
-        for event_id, number in book.accepted.items()
+        event_id: (log.tenant, log.producer, number) for log in producers for event_id, number in log.accepted.items()
     }
-    account.accepted = sum(len(book.accepted) for book in producers)
+    report.accepted = sum(len(log.accepted) for log in producers)
 
-    readings: dict[str, list[tuple[ConsumerBook, Origin]]] = defaultdict(list)
+    readings: dict[str, list[tuple[ConsumerLog, Origin]]] = defaultdict(list)
     ids: dict[Origin, set[str]] = defaultdict(set)
-    for book in consumers:
-        for received in book.received:
-            readings[received.event_id].append((book, received.origin))
+    for log in consumers:
+        for received in log.received:
+            readings[received.event_id].append((log, received.origin))
             ids[received.origin].add(received.event_id)
-    # Each is sent once, or under a key that stands for one event.
+    # A producer sends an event once, or under an idempotency key.
     stored_twice = {event_id for several in ids.values() if len(several) > 1 for event_id in several}
-    # Whoever got no answer and went on has sent both at the same time: only accepted events have a place in the order.
-    late = owners.keys() & {event_id for book in consumers if book.in_order for event_id in _out_of_order(book)}
+    # A producer that got no response went on without waiting, so order is promised for accepted events only.
+    late = owners.keys() & {event_id for log in consumers if log.in_order for event_id in _out_of_order(log)}
 
     for event_id, read in readings.items():
-        account.unconfirmed += event_id not in owners
+        report.unconfirmed += event_id not in owners
         kind = _class_of_received(event_id, read, owners, tried, late)
         is_copy = event_id in stored_twice and kind is not Class.FOREIGN
-        account.classes[Class.DUPLICATED if is_copy else kind].append(event_id)
+        report.classes[Class.DUPLICATED if is_copy else kind].append(event_id)
     at_risk: Counter[str] = Counter()
-    for book in consumers:
-        at_risk[book.tenant] += book.at_risk
+    for log in consumers:
+        at_risk[log.tenant] += log.at_risk
     for event_id in owners.keys() - readings.keys():
         tenant, _, _ = owners[event_id]
-        # Without an answer that got lost nobody can have it: whatever the service thinks, it is gone.
+        # Only a lost response explains an event that is delivered and that no consumer has.
         claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
         at_risk[tenant] -= claimed
-        account.classes[Class.UNREAD if claimed else Class.LOST].append(event_id)
-    return account
+        report.classes[Class.UNREAD if claimed else Class.LOST].append(event_id)
+    return report
 
 
 def _class_of_received(
     event_id: str,
-    read: list[tuple[ConsumerBook, Origin]],
+    read: list[tuple[ConsumerLog, Origin]],
     owners: dict[str, Source],
     tried: dict[tuple[str, int], int],
     late: set[str],
 ) -> Class:
-    for book, origin in read:
+    for log, origin in read:
         never_sent = origin.number >= tried.get((origin.tenant, origin.producer), 0)
         source = origin.tenant, origin.producer, origin.number
-        if never_sent or book.tenant != origin.tenant or owners.get(event_id, source) != source:
+        if never_sent or log.tenant != origin.tenant or owners.get(event_id, source) != source:
             return Class.FOREIGN
     if len(read) > 1:
         return Class.DUPLICATED
     return Class.OUT_OF_ORDER if event_id in late else Class.DELIVERED_ONCE
 
 
-def _out_of_order(book: ConsumerBook) -> Iterator[str]:
-    """Those that came to a consumer after a later one of the same producer.
+def _out_of_order(log: ConsumerLog) -> Iterator[str]:
+    """Yields events that a consumer received after a later event of the same producer.
 
-    One that comes back from a lost lease stands at its old place again, and others have gone ahead of it meanwhile.
+    An event whose lease expired keeps its position, so later events may have been delivered before it.
     """
     newest: dict[tuple[str, int], int] = {}
-    for event_id, origin, deliveries in book.received:
+    for event_id, origin, deliveries in log.received:
         if deliveries > 1:
             continue
         source = (origin.tenant, origin.producer)

@@ -1,7 +1,6 @@
-"""A disk that forgets what was not synced: the files as they would be found after a power cut at any moment.
+"""A SQLite VFS that separates synced from unsynced writes, and shows the files as a power cut would leave them.
 
-A process that is killed loses nothing that it wrote, since the system still has it; only a machine that stops shows
-whether an fsync is missing. So this stands between SQLite and its files, and keeps what is safe apart from what is not.
+Killing a process does not show a missing fsync, because the operating system still has what the process wrote.
 """
 
 import random
@@ -30,7 +29,7 @@ class _OnDisk:
         self.unsynced.clear()
 
     def after_a_cut(self) -> bytes:
-        """What was not synced may be there or not, each piece of it."""
+        """Returns the content with each unsynced write either done or not."""
         found = bytearray(self.safe)
         for change in self.unsynced:
             if random.random() < 0.5:
@@ -48,7 +47,7 @@ def _apply(content: bytearray, change: _Write | _Truncation) -> None:
 
 
 class ForgetfulDisk(apsw.VFS):
-    """Every database that is opened while it is in force lives on it."""
+    """The default VFS for every database opened while it is registered."""
 
     def __init__(self) -> None:
         self.name = "forgetful"
@@ -68,7 +67,7 @@ class ForgetfulDisk(apsw.VFS):
             self.files.pop(filename, None)
 
     def cut(self, folder: Path) -> None:
-        """Leaves in the folder what would be found there had the power gone this moment."""
+        """Writes the files to the folder as a power cut at this moment would leave them."""
         with self.mutex:
             found = {path: on_disk.after_a_cut() for path, on_disk in self.files.items()}
         for path, content in found.items():

@@ -1,4 +1,4 @@
-"""How a running service is doing: what it holds, and how fast it answers."""
+"""Memory, files, threads and response times of a running service."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tests.service import Service
 
 
-class Vitals(NamedTuple):
+class ProcessMetrics(NamedTuple):
     memory_mb: float
     file_descriptors: float
     threads: float
@@ -19,14 +19,14 @@ class Vitals(NamedTuple):
 
 # How far the last quarter may lie above the second one, in which everything has warmed up. What takes time is measured
 # on a machine that others may use.
-_MAX = Vitals(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
+_MAX = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
 
 
-def vitals(service: Service, seconds: Sequence[float]) -> Vitals:
-    """Of all its processes together; `seconds` is what answers took lately."""
+def process_metrics(service: Service, seconds: Sequence[float]) -> ProcessMetrics:
+    """Returns the sums over all its processes; `seconds` are recent response times."""
     processes = [Path(f"/proc/{pid}") for pid in service.processes]
     centiles = quantiles(seconds, n=100)
-    return Vitals(
+    return ProcessMetrics(
         memory_mb=sum(_number(process, "VmRSS:") for process in processes) / 1024,
         file_descriptors=sum(len(list((process / "fd").iterdir())) for process in processes),
         threads=sum(_number(process, "Threads:") for process in processes),
@@ -36,13 +36,13 @@ def vitals(service: Service, seconds: Sequence[float]) -> Vitals:
     )
 
 
-def grown(seen: Sequence[Vitals]) -> dict[str, tuple[float, float]]:
-    """What is higher in the last quarter than in the second, by more than it may be."""
+def grown(seen: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]]:
+    """Returns the metrics whose median in the last quarter exceeds that of the second by more than allowed."""
     quarter = len(seen) // 4
     second, last = seen[quarter : 2 * quarter], seen[-quarter:]
     medians = {
         name: (median(getattr(each, name) for each in second), median(getattr(each, name) for each in last))
-        for name in Vitals._fields
+        for name in ProcessMetrics._fields
     }
     return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MAX, name)}
 

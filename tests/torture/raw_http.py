@@ -1,4 +1,4 @@
-"""HTTP by hand, for what no client library would send."""
+"""HTTP over a plain socket, for requests that no client library sends."""
 
 import json
 import socket
@@ -37,7 +37,7 @@ class Connection:
         self.socket.sendall(data)
 
     def try_to_send(self, data: bytes) -> bool:
-        """False where the service does not listen any more."""
+        """Returns False if the service has closed the connection."""
         try:
             self.send(data)
         except (BrokenPipeError, ConnectionResetError):
@@ -45,7 +45,7 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """Says that nothing more will be sent, and goes on listening."""
+        """Half-closes the connection."""
         self.socket.shutdown(socket.SHUT_WR)
 
     def answer(self) -> Answer:
@@ -54,7 +54,7 @@ class Connection:
         return answer
 
     def answers(self) -> list[Answer]:
-        """All until the service closes the connection."""
+        """Returns all responses until the service closes the connection."""
         return list(iter(self._next, None))
 
     def _next(self) -> Answer | None:
@@ -79,18 +79,18 @@ def many(service: Service, count: int) -> Iterator[list[Connection]]:
 
 
 def head(method: str, path: str, key: str, *lines: str) -> bytes:
-    """Ends where the body begins."""
+    """Returns a request head including its empty line."""
     all_lines = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", *lines)
     return "".join(f"{line}\r\n" for line in (*all_lines, "")).encode("latin-1")
 
 
 def post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
-    """An event, of the length that it says it has."""
+    """Returns a POST /events whose Content-Length may differ from the body's."""
     length = len(body) if length is None else length
     return head("POST", "/events", key, "Content-Type: application/json", f"Content-Length: {length}", *lines) + body
 
 
 def chunked(key: str, *pieces: bytes) -> bytes:
-    """An event in chunks, without their end."""
+    """Returns a chunked POST /events without the last chunk."""
     beginning = head("POST", "/events", key, "Content-Type: application/json", "Transfer-Encoding: chunked")
     return beginning + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)

@@ -1,4 +1,4 @@
-"""Clients that take whatever they are answered, and write it down."""
+"""Producers and pollers that accept every response and count them."""
 
 import threading
 import time
@@ -15,9 +15,7 @@ PROBLEM = "application/problem+json"
 LIMIT = 5
 
 
-class Witnesses:
-    """Producers and pollers, who write down what they were answered."""
-
+class RecordingClients:
     def __init__(self, service: Service, key: str) -> None:
         self._service, self._headers = service, bearer(key)
         self._over = threading.Event()
@@ -41,9 +39,9 @@ class Witnesses:
                 thread.join()
 
     def wait_for(self, method: str, status: int) -> None:
-        """Until a request that begins from now on is answered so."""
+        """Waits until a request that starts from now on gets this status."""
         before = self.answers[method, status]
-        # Those under way at this moment may get one too.
+        # Requests that have already started may get it too.
         until(lambda: self.answers[method, status] > before + 3)
 
     def send(self) -> requests.Response | None:
@@ -58,7 +56,7 @@ class Witnesses:
             self.taken.update(event["id"] for event in answer.json())
         return answer
 
-    def take_the_rest(self) -> None:
+    def poll_the_rest(self) -> None:
         while (answer := self.poll()) is not None and answer.json():
             assert answer.status_code == 200
 
@@ -69,7 +67,7 @@ class Witnesses:
 
     def _call(self, method: str, path: str, **content: Any) -> requests.Response | None:
         try:
-            # A connection each, so that the workers take turns.
+            # A new connection per request, so that every worker gets some.
             answer = requests.request(
                 method, f"{self._service.url}{path}", headers=self._headers, timeout=30, **content
             )

@@ -54,13 +54,13 @@ def stored(service: Service, key: str) -> list[object]:
     return [event["payload"] for event in Client(service, key).get("/events?order=oldest")]
 
 
-def test_a_client_that_has_sent_everything_may_say_so_and_still_gets_its_answer(service: Service, key: str) -> None:
+def test_half_closed_connection_gets_its_response(service: Service, key: str) -> None:
     assert statuses(exchange(service, post(key, EVENT))) == [201]
     (polled,) = exchange(service, head("GET", "/inbox?wait=5", key))
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
 
-def test_a_body_that_breaks_off_is_a_400_however_long_it_was_to_be(service: Service, key: str) -> None:
+def test_incomplete_body_is_a_400(service: Service, key: str) -> None:
     for request in (
         post(key, EVENT, length=50),
         post(key, EVENT, length=200_000),
@@ -73,7 +73,7 @@ def test_a_body_that_breaks_off_is_a_400_however_long_it_was_to_be(service: Serv
     assert stored(service, key) == []
 
 
-def test_trailers_and_extensions_larger_than_any_head_are_a_400(service: Service, key: str) -> None:
+def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Service, key: str) -> None:
     start = head("POST", "/events", key, *IN_CHUNKS)
     for request in (
         b"8;" + b"x" * 70_000 + b"\r\n" + EVENT + b"\r\n0\r\n\r\n",
@@ -84,13 +84,13 @@ def test_trailers_and_extensions_larger_than_any_head_are_a_400(service: Service
     assert stored(service, key) == []
 
 
-def test_chunks_above_the_limit_are_a_413_and_what_follows_is_no_request(service: Service, key: str) -> None:
+def test_chunks_above_the_limit_are_a_413_and_close_the_connection(service: Service, key: str) -> None:
     (answer,) = exchange(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10))
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     assert stored(service, key) == []
 
 
-def test_chunks_without_end_are_cut(service: Service, key: str) -> None:
+def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
     with Connection(service) as connection:
         connection.send(chunked(key, b'{"a": "'))
         piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
@@ -99,7 +99,7 @@ def test_chunks_without_end_are_cut(service: Service, key: str) -> None:
     assert stored(service, key) == []
 
 
-def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Service, key: str) -> None:
+def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Service, key: str) -> None:
     for length in (LIMIT + 1, 10**12, 2**64 - 1):
         with Connection(service) as connection:
             connection.send(post(key, EVENT, length=length) + HEALTH)
@@ -108,7 +108,7 @@ def test_a_length_above_the_limit_is_a_413_that_says_that_it_closes(service: Ser
     assert stored(service, key) == []
 
 
-def test_what_goes_beyond_the_length_is_another_request_and_has_to_be_one(service: Service, key: str) -> None:
+def test_bytes_after_the_body_are_the_next_request(service: Service, key: str) -> None:
     assert statuses(exchange(service, post(key, EVENT, length=4))) == [400, 400]
     # A whole event, and then something that would do something if it came with a key.
     followed = exchange(service, post(key, EVENT) + b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -117,14 +117,14 @@ def test_what_goes_beyond_the_length_is_another_request_and_has_to_be_one(servic
     assert stored(service, key) == [{"a": 1}, {"a": 1}]
 
 
-def test_a_refusal_closes_where_its_body_has_not_come(service: Service) -> None:
+def test_refusal_closes_the_connection_if_its_body_is_incomplete(service: Service) -> None:
     with Connection(service) as connection:
         connection.send(post("", b"x" * 70_000, length=200_000))
         (answer,) = connection.answers()
     assert (answer.status, answer.headers["connection"]) == (401, "close")
 
 
-def test_who_asks_before_sending_a_body_is_told_to_go_on(service: Service, key: str) -> None:
+def test_expect_100_continue_gets_100(service: Service, key: str) -> None:
     with Connection(service) as connection:
         connection.send(post(key, b"", "Expect: 100-continue", length=len(EVENT)))
         assert connection.answer().status == 100
@@ -137,7 +137,7 @@ CONTINUE = "Expect: 100-continue"
 AS_JSON = "Content-Type: application/json"
 
 
-def test_request_doomed_by_its_head_is_answered_without_continue_and_closes(service: Service, key: str) -> None:
+def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, key: str) -> None:
     reader = service.create_key(f"t-{uuid.uuid4().hex}", "--scope", "inbox:read")
     length = f"Content-Length: {len(EVENT)}"
     for status, doomed in (
@@ -157,7 +157,7 @@ def test_request_doomed_by_its_head_is_answered_without_continue_and_closes(serv
     assert stored(service, key) == []
 
 
-def test_rate_limited_request_is_answered_without_continue_and_closes(service: Service) -> None:
+def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
     tenant = f"t-{uuid.uuid4().hex}"
     key = service.create_key(tenant)
     service.run("tenants", "update", tenant, "--rate-limit", "1")
@@ -211,7 +211,7 @@ BROKEN_BODIES = {
 }
 
 
-def test_broken_body_is_a_400_before_anything_happens(service: Service) -> None:
+def test_broken_body_is_a_400_and_changes_nothing(service: Service) -> None:
     tenant = f"t-{uuid.uuid4().hex}"
     key, admin = service.create_key(tenant, *ALL_SCOPES), service.create_key("system", "--scope", "admin")
     client = Client(service, key)
@@ -240,7 +240,7 @@ def test_broken_body_is_a_400_before_anything_happens(service: Service) -> None:
     assert [each["status"] for each in client.get("/keys")] == ["active"]
 
 
-def test_well_formed_body_is_ignored_where_none_is_taken(service: Service, key: str) -> None:
+def test_well_formed_body_is_ignored_if_the_route_takes_none(service: Service, key: str) -> None:
     client = Client(service, key)
     client.send({"n": 1})
     (event,) = client.get("/inbox")
@@ -252,7 +252,7 @@ def test_well_formed_body_is_ignored_where_none_is_taken(service: Service, key: 
     assert statuses(exchange(service, too_large)) == [413]
 
 
-def test_requests_that_come_at_once_are_answered_one_after_the_other(service: Service, key: str) -> None:
+def test_pipelined_requests_are_answered_in_order(service: Service, key: str) -> None:
     events = [{"n": number} for number in range(20)]
     requests = [post(key, json.dumps(event).encode()) for event in events]
     with Connection(service) as connection:

@@ -10,44 +10,47 @@ import apsw
 
 from tests.service import Service
 from tests.torture.counter_checks import miscounted, totals
-from tests.torture.delivery_report import Account, Class
-from tests.torture.workload import Crowd
+from tests.torture.delivery_report import Class, DeliveryReport
+from tests.torture.workload import Workload
 
 LEASE_SECONDS = 5
 
 
-def test_no_crash_loses_or_doubles_what_was_accepted(
-    on_each_engine: Service, torture: bool, hand_in: Callable[[Account], None], crowd_of: Callable[..., Crowd]
+def test_crashes_lose_and_duplicate_no_accepted_event(
+    on_each_engine: Service,
+    torture: bool,
+    report_deliveries: Callable[[DeliveryReport], None],
+    workload_of: Callable[..., Workload],
 ) -> None:
     service = on_each_engine
     cycles, events = _length(service, torture)
-    crowd = crowd_of(service)
+    workload = workload_of(service)
     service.start()
-    crowd.add_producers(8)
-    crowd.add_consumers(4)
-    crowd.add_consumers(4, LEASE_SECONDS)
-    for consumer in crowd.consumers:
+    workload.add_producers(8)
+    workload.add_consumers(4)
+    workload.add_consumers(4, LEASE_SECONDS)
+    for consumer in workload.consumers:
         # A claim on DynamoDB is many small acts: what a worker had yet to claim when it died comes to somebody else,
         # who may have had later ones by then.
-        consumer.book.in_order = not service.is_on_dynamodb
+        consumer.log.in_order = not service.is_on_dynamodb
 
     def crash() -> None:
         kinds = (_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_everybody)
         # In any order, and each as often as the others.
         turns = [kind for _ in range(0, cycles, len(kinds)) for kind in random.sample(kinds, len(kinds))]
         for kill in turns[:cycles]:
-            crowd.wait_for(events // cycles)
+            workload.wait_for(events // cycles)
             time.sleep(random.uniform(0, 0.5))
             kill(service)
             if not service.is_on_dynamodb:
                 _check_integrity(service.folder / "inbox.db")
 
-    account = crowd.work(during=crash)
+    report = workload.work(during=crash)
 
-    hand_in(account)
-    assert account.accepted >= events
-    _check_counters(crowd, service)
-    _recover(crowd, account)
+    report_deliveries(report)
+    assert report.accepted >= events
+    _check_counters(workload, service)
+    _recover(workload, report)
 
 
 def _length(service: Service, torture: bool) -> tuple[int, int]:
@@ -84,22 +87,22 @@ def _check_integrity(file: Path) -> None:
         connection.close()
 
 
-def _check_counters(crowd: Crowd, service: Service) -> None:
+def _check_counters(workload: Workload, service: Service) -> None:
     if not service.is_on_dynamodb:
         assert miscounted(service) == 0
         return
     # What the killed ones had not written down is missing, and nothing is there twice.
     service.stop()
     service.start()
-    counted = {tenant: totals(service, key) for tenant, key in crowd.keys.items()}
+    counted = {tenant: totals(service, key) for tenant, key in workload.keys.items()}
     miscounted(service)
-    for tenant, key in crowd.keys.items():
+    for tenant, key in workload.keys.items():
         there = totals(service, key)
         for name in ("received", "delivered", "bytes"):
             assert 0 < counted[tenant][name] <= there[name]
 
 
-def _recover(crowd: Crowd, account: Account) -> None:
+def _recover(workload: Workload, report: DeliveryReport) -> None:
     """What was claimed for a client that never got the answer is one replay away."""
-    unread = account.classes[Class.UNREAD]
-    assert sorted(crowd.recover(unread)) == sorted(unread)
+    unread = report.classes[Class.UNREAD]
+    assert sorted(workload.recover(unread)) == sorted(unread)

@@ -17,7 +17,7 @@ from inbox.domain.events import NewEvent
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.small_disk import SmallDisk
 from tests.service import INBOX, Service, bearer, until
-from tests.torture.recording_clients import LIMIT, Witnesses
+from tests.torture.recording_clients import LIMIT, RecordingClients
 
 
 def status_of(service: Service, path: str) -> int:
@@ -79,34 +79,34 @@ def stored_in(file: Path, copies: Path) -> set[str]:
 
 def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, torture: bool) -> None:
     key = start_on(disk, service)
-    witnesses = Witnesses(service, key)
-    with witnesses.at_work():
+    clients = RecordingClients(service, key)
+    with clients.at_work():
         for cycle in range(20 if torture else 1):
-            witnesses.wait_for("POST", 201)
+            clients.wait_for("POST", 201)
             disk.fill()
-            witnesses.wait_for("POST", 503)
+            clients.wait_for("POST", 503)
             # A checkpoint may have made space in the log meanwhile.
             disk.fill()
             until(lambda: status_of(service, "/readyz") == 503)
             assert status_of(service, "/healthz") == 200
             if cycle % 2:
                 kill_workers(service)
-                witnesses.wait_for("POST", 503)
+                clients.wait_for("POST", 503)
             disk.make_room()
-            witnesses.wait_for("POST", 201)
-            witnesses.wait_for("GET", 200)
+            clients.wait_for("POST", 201)
+            clients.wait_for("GET", 200)
             until(lambda: status_of(service, "/readyz") == 200)
-    witnesses.take_the_rest()
+    clients.poll_the_rest()
     service.stop()
 
-    assert witnesses.wrong == []
-    assert [event_id for event_id, times in witnesses.taken.items() if times > 1] == []
+    assert clients.wrong == []
+    assert [event_id for event_id, times in clients.taken.items() if times > 1] == []
     stored = stored_in(disk.seen / "inbox.db", service.folder / "copies")
-    assert witnesses.accepted <= stored
-    assert torture or not witnesses.cut_off
+    assert clients.accepted <= stored
+    assert torture or not clients.cut_off
     # A killed worker may have claimed or stored events without a response.
-    assert len(stored - set(witnesses.taken)) <= witnesses.cut_off * LIMIT
-    assert len(stored - witnesses.accepted) <= witnesses.cut_off
+    assert len(stored - set(clients.taken)) <= clients.cut_off * LIMIT
+    assert len(stored - clients.accepted) <= clients.cut_off
 
 
 def is_ready(service: Service) -> bool | None:
@@ -173,113 +173,111 @@ def test_expired_events_are_purged_with_little_space(service: Service, disk: Sma
 
 
 def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk) -> None:
-    witnesses = Witnesses(service, start_on(disk, service))
-    witnesses.send()
+    clients = RecordingClients(service, start_on(disk, service))
+    clients.send()
     with no_workers(service):
         # The new workers need this file, and have no space for a new one.
         (disk.seen / "inbox.db-shm").unlink()
         disk.fill()
     assert status_of(service, "/healthz") == 200
     assert status_of(service, "/readyz") == 503
-    witnesses.send()
+    clients.send()
     disk.make_room()
-    witnesses.send()
-    witnesses.take_the_rest()
+    clients.send()
+    clients.poll_the_rest()
     # Now without any write but the readiness check.
     disk.fill()
     until(lambda: status_of(service, "/readyz") == 503)
     disk.make_room()
     until(lambda: status_of(service, "/readyz") == 200)
-    assert witnesses.wrong == []
-    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.cut_off) == (2, 1, 0)
-    assert set(witnesses.taken) == witnesses.accepted
+    assert clients.wrong == []
+    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.cut_off) == (2, 1, 0)
+    assert set(clients.taken) == clients.accepted
 
 
 def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDisk) -> None:
     # With one worker it is known which files are open.
     service.variables["INBOX_WORKERS"] = "1"
-    witnesses = Witnesses(service, start_on(disk, service))
-    witnesses.send()
+    clients = RecordingClients(service, start_on(disk, service))
+    clients.send()
     disk.lock()
     # Files that are open stay writable.
-    witnesses.send()
+    clients.send()
     kill_workers(service)
     for _ in range(4):
-        witnesses.send()
-        witnesses.poll()
+        clients.send()
+        clients.poll()
         assert status_of(service, "/readyz") == 503
         assert status_of(service, "/healthz") == 200
     disk.unlock()
     for _ in range(4):
-        witnesses.send()
-    witnesses.take_the_rest()
-    assert witnesses.wrong == []
-    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.answers["GET", 503]) == (6, 4, 4)
-    assert set(witnesses.taken) == witnesses.accepted
+        clients.send()
+    clients.poll_the_rest()
+    assert clients.wrong == []
+    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.answers["GET", 503]) == (6, 4, 4)
+    assert set(clients.taken) == clients.accepted
 
 
 def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
-    witnesses = Witnesses(service, service.create_key("acme"))
+    clients = RecordingClients(service, service.create_key("acme"))
     service.start()
-    with witnesses.at_work():
-        witnesses.wait_for("POST", 201)
+    with clients.at_work():
+        clients.wait_for("POST", 201)
         _, max_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
         for pid in service.workers:
             # Every write to any file fails, open or not.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, max_bytes))
-        witnesses.wait_for("POST", 503)
+        clients.wait_for("POST", 503)
         until(lambda: status_of(service, "/readyz") == 503)
         assert status_of(service, "/healthz") == 200
         for pid in service.workers:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
-        witnesses.wait_for("POST", 201)
-        witnesses.wait_for("GET", 200)
-    witnesses.take_the_rest()
+        clients.wait_for("POST", 201)
+        clients.wait_for("GET", 200)
+    clients.poll_the_rest()
     service.stop()
-    assert witnesses.wrong == []
-    assert (
-        set(witnesses.taken) == witnesses.accepted == stored_in(service.folder / "inbox.db", service.folder / "copies")
-    )
-    assert max(witnesses.taken.values()) == 1
+    assert clients.wrong == []
+    assert set(clients.taken) == clients.accepted == stored_in(service.folder / "inbox.db", service.folder / "copies")
+    assert max(clients.taken.values()) == 1
 
 
 def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> None:
-    witnesses = Witnesses(service, service.create_key("acme"))
+    clients = RecordingClients(service, service.create_key("acme"))
     service.start()
-    witnesses.send()
+    clients.send()
     file, elsewhere = service.folder / "inbox.db", service.folder / "elsewhere.db"
     file.rename(elsewhere)
     for _ in range(4):  # to reach both workers
-        witnesses.send()
-        witnesses.poll()
+        clients.send()
+        clients.poll()
     kill_workers(service)
     assert status_of(service, "/readyz") == 503
     assert not file.exists()
     # An empty file is not used either.
     file.touch()
-    witnesses.send()
-    witnesses.poll()
+    clients.send()
+    clients.poll()
     assert file.stat().st_size == 0
     elsewhere.rename(file)
-    witnesses.send()
-    witnesses.take_the_rest()
-    assert witnesses.wrong == []
-    assert (witnesses.answers["POST", 201], witnesses.answers["POST", 503], witnesses.answers["GET", 503]) == (2, 5, 5)
-    assert witnesses.accepted <= set(witnesses.taken)
+    clients.send()
+    clients.poll_the_rest()
+    assert clients.wrong == []
+    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.answers["GET", 503]) == (2, 5, 5)
+    assert clients.accepted <= set(clients.taken)
 
 
 def test_full_disk_of_the_log_delays_no_request(service: Service, disk: SmallDisk) -> None:
-    witnesses = Witnesses(service, service.create_key("acme"))
+    clients = RecordingClients(service, service.create_key("acme"))
     service.log = disk.seen / "log"
     disk.fill()
     service.start()
-    witnesses.send()
+    clients.send()
     kill_workers(service)
-    witnesses.send()
-    witnesses.take_the_rest()
-    assert witnesses.wrong == []
-    assert set(witnesses.taken) == witnesses.accepted
-    assert len(witnesses.accepted) == 2
+    clients.send()
+    clients.poll_the_rest()
+    assert clients.wrong == []
+    assert set(clients.taken) == clients.accepted
+    assert len(clients.accepted) == 2
     service.stop()
     assert service.log.stat().st_size == 0
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.service import Service
 from tests.torture.conftest import TENANTS
-from tests.torture.delivery_report import Account, Class
+from tests.torture.delivery_report import Class, DeliveryReport
 from tests.torture.fault_proxy import Fault, FaultProxy, Odds
-from tests.torture.workload import Crowd
+from tests.torture.workload import Workload
 
 LEASE_SECONDS = 3
 # Each stops whoever made the call for seconds, so there are fewer of them.
@@ -43,57 +43,63 @@ def behind_the_proxy(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def crowd_behind(behind_the_proxy: Service, proxy: FaultProxy) -> Iterator[Callable[..., Crowd]]:
-    crowds: list[Crowd] = []
+def workload_behind(behind_the_proxy: Service, proxy: FaultProxy) -> Iterator[Callable[..., Workload]]:
+    workloads: list[Workload] = []
 
-    def gather(*tenants: str) -> Crowd:
+    def gather(*tenants: str) -> Workload:
         keys = {tenant: behind_the_proxy.create_key(tenant) for tenant in tenants}
-        crowds.append(Crowd([behind_the_proxy], keys))
-        return crowds[-1]
+        workloads.append(Workload([behind_the_proxy], keys))
+        return workloads[-1]
 
     # Shown where the test fails.
     _log.warning("the seed of the faults is %d", proxy.seed)
     yield gather
     proxy.odds = QUIET
-    for crowd in crowds:
-        crowd.leave()
+    for workload in workloads:
+        workload.leave()
 
 
-def test_no_fault_on_the_way_loses_or_doubles_what_was_accepted(
-    proxy: FaultProxy, torture: bool, hand_in: Callable[[Account], None], crowd_behind: Callable[..., Crowd]
+def test_faults_lose_and_duplicate_no_accepted_event(
+    proxy: FaultProxy,
+    torture: bool,
+    report_deliveries: Callable[[DeliveryReport], None],
+    workload_behind: Callable[..., Workload],
 ) -> None:
-    crowd = crowd_behind(*TENANTS)
-    crowd.add_producers(8)
-    crowd.add_consumers(8)
-    crowd.add_consumers(4, LEASE_SECONDS)
-    for consumer in crowd.consumers:
-        consumer.book.in_order = False
+    workload = workload_behind(*TENANTS)
+    workload.add_producers(8)
+    workload.add_consumers(8)
+    workload.add_consumers(4, LEASE_SECONDS)
+    for consumer in workload.consumers:
+        consumer.log.in_order = False
 
-    during = crowd.work(during=lambda: suffer(proxy, 180 if torture else 4))
+    during = workload.work(during=lambda: suffer(proxy, 180 if torture else 4))
     # It is well again without anybody's help.
-    account = crowd.work(during=lambda: crowd.wait_for(50))
+    report = workload.work(during=lambda: workload.wait_for(50))
 
-    hand_in(account)
-    assert (account.answers_lost, account.unavailable) == (during.answers_lost, during.unavailable)
+    report_deliveries(report)
+    assert (report.answers_lost, report.unavailable) == (during.answers_lost, during.unavailable)
     assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
-    unread = account.classes[Class.UNREAD]
-    assert sorted(crowd.recover(unread)) == sorted(unread)
+    unread = report.classes[Class.UNREAD]
+    assert sorted(workload.recover(unread)) == sorted(unread)
 
 
-def test_a_lone_consumer_that_repeats_its_polls_gets_every_event_once_and_in_order(
-    proxy: FaultProxy, torture: bool, hand_in: Callable[[Account], None], crowd_behind: Callable[..., Crowd]
+def test_consumer_that_repeats_polls_gets_each_event_once_and_in_order(
+    proxy: FaultProxy,
+    torture: bool,
+    report_deliveries: Callable[[DeliveryReport], None],
+    workload_behind: Callable[..., Workload],
 ) -> None:
-    crowd = crowd_behind("initech")
-    crowd.add_producers(4)
-    crowd.add_consumers(1)
-    crowd.consumers[0].repeatable = True
-    crowd.consumers[0].limit = 30
+    workload = workload_behind("initech")
+    workload.add_producers(4)
+    workload.add_consumers(1)
+    workload.consumers[0].repeatable = True
+    workload.consumers[0].limit = 30
 
-    account = crowd.work(during=lambda: suffer(proxy, 60 if torture else 2))
+    report = workload.work(during=lambda: suffer(proxy, 60 if torture else 2))
 
-    hand_in(account)
-    assert account.accepted
-    assert account.classes[Class.UNREAD] == []
+    report_deliveries(report)
+    assert report.accepted
+    assert report.classes[Class.UNREAD] == []
 
 
 def suffer(proxy: FaultProxy, seconds: float) -> None:

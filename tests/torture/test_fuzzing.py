@@ -86,7 +86,7 @@ def count(report: Path, cases: Counter[str], answers: Counter[int]) -> None:
 
 
 @pytest.mark.parametrize("tags", HALVES, ids="-".join)
-def test_nothing_that_is_made_up_gets_an_answer_that_the_description_does_not_have(
+def test_generated_requests_get_documented_responses_only(
     new_service: Callable[[], Service],
     tags: tuple[str, ...],
     torture: bool,

@@ -20,7 +20,7 @@ from tests.torture.power_cut import PLAIN_DISK, forgetful_disk
 CUTS = 10
 
 
-def test_a_power_cut_takes_nothing_back(tmp_path: Path, torture: bool) -> None:
+def test_power_cut_reverts_nothing_that_was_confirmed(tmp_path: Path, torture: bool) -> None:
     # What is looked through after each cut grows all the time, so there is a new store every now and then.
     for life in range(20 if torture else 1):
         folder = tmp_path / str(life)

@@ -6,41 +6,41 @@ import time
 from collections.abc import Callable
 
 from tests.service import Service, until
-from tests.torture.delivery_report import Account, Class
-from tests.torture.workload import Crowd
+from tests.torture.delivery_report import Class, DeliveryReport
+from tests.torture.workload import Workload
 
 
-def test_a_rolling_restart_loses_and_doubles_nothing(
+def test_rolling_restart_loses_and_duplicates_nothing(
     on_each_engine: Service,
     new_service: Callable[[], Service],
     torture: bool,
-    hand_in: Callable[[Account], None],
-    crowd_of: Callable[..., Crowd],
+    report_deliveries: Callable[[DeliveryReport], None],
+    workload_of: Callable[..., Workload],
 ) -> None:
     one, other = on_each_engine, new_service()
     other.variables = one.variables | {"INBOX_STORE": one.environment["INBOX_STORE"]}
-    crowd = crowd_of(one, other)
+    workload = workload_of(one, other)
     one.start()
     other.start()
-    crowd.add_producers(4)
-    crowd.add_consumers(4)
-    crowd.add_consumers(4, lease_seconds=10)
+    workload.add_producers(4)
+    workload.add_consumers(4)
+    workload.add_consumers(4, lease_seconds=10)
     turns = [(service, how) for how in (_stop_and_start, _renew_workers) for service in (one, other)]
     turns = turns * 10 if torture else [(one, _stop_and_start), (other, _renew_workers)]
 
     def restart_in_turn() -> None:
         for service, restart in turns:
-            crowd.wait_for(20)
+            workload.wait_for(20)
             time.sleep(random.uniform(0, 0.5))
             restart(service)
 
-    account = crowd.work(during=restart_in_turn)
+    report = workload.work(during=restart_in_turn)
 
-    hand_in(account)
+    report_deliveries(report)
     # A request that got no answer was never taken up, unless DynamoDB Local was too slow for it.
-    if not (one.is_on_dynamodb and account.unavailable):
-        assert (account.unavailable, account.unconfirmed, account.classes[Class.UNREAD]) == (0, 0, [])
-    assert account.accepted >= 20 * len(turns)
+    if not (one.is_on_dynamodb and report.unavailable):
+        assert (report.unavailable, report.unconfirmed, report.classes[Class.UNREAD]) == (0, 0, [])
+    assert report.accepted >= 20 * len(turns)
 
 
 def _stop_and_start(service: Service) -> None:

@@ -69,7 +69,7 @@ def _body(document: Document) -> str:
     return document.text if document.alone else f'{{"payload":{document.text}}}'
 
 
-def test_what_comes_out_is_what_went_in(
+def test_payloads_come_back_exactly_as_sent(
     on_each_engine: Service,
     torture: bool,
     record_property: Callable[[str, object], None],

@@ -69,7 +69,7 @@ def is_quiet(service: Service) -> bool:
     return "Traceback" not in service.log.read_text()
 
 
-def test_slow_heads_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+def test_slow_heads_block_no_other_client(service: Service, key: str, torture: bool) -> None:
     service.start()
     with many(service, 3000 if torture else 100) as slow:
         for connection in slow:
@@ -79,7 +79,7 @@ def test_slow_heads_keep_nobody_out(service: Service, key: str, torture: bool) -
     assert is_quiet(service)
 
 
-def test_slow_bodies_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+def test_slow_bodies_block_no_other_client(service: Service, key: str, torture: bool) -> None:
     slow_key = service.create_key("globex")
     service.start()
     beginnings = (
@@ -97,7 +97,7 @@ def test_slow_bodies_keep_nobody_out(service: Service, key: str, torture: bool) 
     assert is_quiet(service)
 
 
-def test_clients_that_read_no_answers_keep_nobody_out(service: Service, key: str, torture: bool) -> None:
+def test_clients_that_read_no_responses_block_no_other_client(service: Service, key: str, torture: bool) -> None:
     deaf_key = service.create_key("globex")
     service.start()
     for _ in range(20):
@@ -111,7 +111,7 @@ def test_clients_that_read_no_answers_keep_nobody_out(service: Service, key: str
     assert is_quiet(service)
 
 
-def test_client_that_reads_at_64_kib_a_second_is_never_cut(service: Service, key: str, torture: bool) -> None:
+def test_client_that_reads_64_kib_a_second_never_times_out(service: Service, key: str, torture: bool) -> None:
     """Longer than a pause may take, with the little that the system buffers out of the way."""
     service.start()
     for _ in range(40):
@@ -131,7 +131,7 @@ def test_client_that_reads_at_64_kib_a_second_is_never_cut(service: Service, key
     assert is_quiet(service)
 
 
-def test_who_closes_its_connection_late_keeps_nobody_out(service: Service, key: str, torture: bool) -> None:
+def test_connections_that_close_late_block_no_other_client(service: Service, key: str, torture: bool) -> None:
     service.start()
     with many(service, 500 if torture else 40) as lingering:
         for connection in lingering:
@@ -140,7 +140,7 @@ def test_who_closes_its_connection_late_keeps_nobody_out(service: Service, key: 
         assert {connection.answer().status for connection in lingering} == {200}
 
 
-def test_idle_connections_keep_nobody_out_and_may_be_used_later(service: Service, key: str, torture: bool) -> None:
+def test_idle_connections_block_no_other_client_and_stay_usable(service: Service, key: str, torture: bool) -> None:
     count = 10_000 if torture else 500
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -154,7 +154,7 @@ def test_idle_connections_keep_nobody_out_and_may_be_used_later(service: Service
     assert is_quiet(service)
 
 
-def test_where_files_run_short_the_longest_idle_connections_are_closed(service: Service, key: str) -> None:
+def test_longest_idle_connections_close_if_file_descriptors_run_short(service: Service, key: str) -> None:
     service.start_process(["sh", "-c", f"ulimit -n 256; exec {INBOX} serve"], service.folder)
     with many(service, 600) as idle:
         send_and_poll(Client(service, key), 10)
@@ -165,7 +165,7 @@ def test_where_files_run_short_the_longest_idle_connections_are_closed(service: 
     assert is_quiet(service)
 
 
-def test_all_kinds_of_slow_clients_together_keep_nobody_out(service: Service, torture: bool) -> None:
+def test_all_slow_clients_together_block_no_other_client(service: Service, torture: bool) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     key, deaf_key = service.create_key("acme"), service.create_key("globex")
@@ -204,7 +204,7 @@ def start_in_haste(service: Service, torture: bool) -> None:
         service.start_process([sys.executable, "-c", IN_HASTE, "serve"], service.folder)
 
 
-def test_a_head_that_does_not_come_in_time_is_hung_up_on(service: Service, torture: bool) -> None:
+def test_slow_head_times_out(service: Service, torture: bool) -> None:
     start_in_haste(service, torture)
     with Connection(service) as silent, Connection(service) as slow:
         silent.send(b"GET /inbox HTTP/1.1\r\nHost")
@@ -215,7 +215,7 @@ def test_a_head_that_does_not_come_in_time_is_hung_up_on(service: Service, tortu
     assert is_quiet(service)
 
 
-def test_a_body_that_does_not_come_in_time_is_a_400(service: Service, key: str, torture: bool) -> None:
+def test_slow_body_times_out_with_a_400(service: Service, key: str, torture: bool) -> None:
     start_in_haste(service, torture)
     with many(service, 4) as (pausing, pausing_large, dribbler, large_dribbler):
         # What has come is JSON already.
@@ -235,7 +235,7 @@ def test_a_body_that_does_not_come_in_time_is_a_400(service: Service, key: str, 
     assert is_quiet(service)
 
 
-def test_an_answer_that_nobody_reads_is_broken_off(service: Service, key: str, torture: bool) -> None:
+def test_unread_response_times_out(service: Service, key: str, torture: bool) -> None:
     start_in_haste(service, torture)
     # More than what the system buffers between the two ends.
     events = [{"a": "x" * 1_000_000}] * 16

@@ -43,7 +43,7 @@ def payloads_in(service: Service) -> list[str]:
     [[signal.SIGTERM, signal.SIGTERM], [signal.SIGINT], [signal.SIGQUIT]],
     ids=["TERM twice", "INT", "QUIT"],
 )
-def test_what_has_begun_is_finished(service: Service, signals: list[signal.Signals]) -> None:
+def test_stop_finishes_requests_that_have_begun(service: Service, signals: list[signal.Signals]) -> None:
     key = service.create_key("acme")
     service.start()
     with many(service, 3) as (idle, slow, waiting):
@@ -64,9 +64,7 @@ def test_what_has_begun_is_finished(service: Service, signals: list[signal.Signa
     assert payloads_in(service) == ['{"n":1}']
 
 
-def test_stop_under_load_answers_every_waiting_poll_and_keeps_every_accepted_event(
-    service: Service, torture: bool
-) -> None:
+def test_stop_under_load_answers_waiting_polls_and_keeps_accepted_events(service: Service, torture: bool) -> None:
     waiting_key, key = service.create_key("globex"), service.create_key("acme")
     service.start()
     accepted: list[str] = []
@@ -100,7 +98,7 @@ def test_stop_under_load_answers_every_waiting_poll_and_keeps_every_accepted_eve
 
 
 @pytest.mark.parametrize("how", ["reload", "a worker alone"])
-def test_a_worker_that_is_replaced_finishes_what_it_has(service: Service, how: str) -> None:
+def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> None:
     key = service.create_key("acme")
     service.start()
     old = service.workers
@@ -122,7 +120,7 @@ def test_a_worker_that_is_replaced_finishes_what_it_has(service: Service, how: s
     assert [event["payload"] for event in answer.json()] == [{"n": 1}] * len(slow)
 
 
-def test_a_write_that_waits_for_a_lock_is_answered(service: Service) -> None:
+def test_write_that_waits_for_a_lock_is_finished(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
     requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
@@ -140,7 +138,7 @@ def test_a_write_that_waits_for_a_lock_is_answered(service: Service) -> None:
     assert payloads_in(service) == ['{"n":1}']
 
 
-def test_what_hangs_is_cut_off(new_service: Callable[[], Service], moto_url: str) -> None:
+def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], moto_url: str) -> None:
     on_file, on_dynamodb = new_service(), new_service()
     key = on_file.create_key("acme")
     on_file.start()

@@ -1,4 +1,4 @@
-"""One service, and what has to hold whatever is sent to it."""
+"""One service for all hostile requests, and what has to hold after each of them."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture
 def target(running: Target) -> Iterator[Target]:
-    """Neither a key nor a payload is in the log, nothing is answered with 5xx, and the service goes on."""
+    """Checks that the log has no key or payload, no response was a 5xx, and the service is ready."""
     read = len(running.service.log.read_bytes())
     running.keys.clear()
     yield running

@@ -1,4 +1,4 @@
-"""A service to be attacked over a plain socket, and tenants who have something to lose."""
+"""A service that tests attack over a plain socket, and its tenants."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tests.service import Service, bearer
 from tests.torture.raw_http import Answer, Connection
 
 SECRET = "my-payload"
-"""Stands in every payload, and never in a log."""
+"""In every payload, and never in a log."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Tenant:
         return event_id
 
     def events(self) -> list[tuple[str, str, int]]:
-        """Everything it has, and what has become of it."""
+        """Returns ID, status and deliveries of all its events."""
         found = requests.get(f"{self.url}/events?order=oldest&limit=500", headers=bearer(self.key), timeout=30).json()
         return [(event["id"], event["status"], event["deliveries"]) for event in found]
 
@@ -45,7 +45,7 @@ class Tenant:
 class Target:
     def __init__(self, folder: Path) -> None:
         self.service = Service(folder)
-        # One address makes many mistakes here.
+        # Many requests of one address fail here.
         self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
         self.service.start()
         self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
@@ -54,7 +54,7 @@ class Target:
         self.keys: list[str] = []
 
     def tenant(self, *scopes: Scope, tenant_id: str = "") -> Tenant:
-        """A new one, with a key of these scopes, or one that may send and poll."""
+        """Creates a tenant with a key of these scopes, by default to send and poll."""
         tenant_id = tenant_id or f"t-{uuid4().hex[:12]}"
         if self._store.tenants.get(tenant_id) is None:
             self._registry.create("test", tenant_id, status=TenantStatus.REGISTERED)
@@ -62,9 +62,9 @@ class Target:
         return Tenant(self.service.url, tenant_id, self.keys[-1])
 
     def tell(self, request: str | bytes, *, hang_up: bool = True) -> list[Answer]:
-        """All answers up to the end of the connection, which is the service's to make where we do not hang up."""
+        """Returns all responses until the connection ends. Without `hang_up`, the service has to close it."""
         with Connection(self.service) as connection:
-            # Whoever is answered in the middle of a flood may find the way closed; the answer is there all the same.
+            # The service may respond and close while a flood is still being sent.
             connection.try_to_send(request if isinstance(request, bytes) else request.encode("latin-1"))
             if hang_up:
                 with suppress(OSError):
@@ -72,7 +72,7 @@ class Target:
             return connection.answers()
 
     def ask(self, method: str, path: str, *headers: str, body: str = "") -> Answer:
-        """The one answer to a request with these headers."""
+        """Returns the one response to a request with these headers."""
         lines = [f"{method} {path} HTTP/1.1", "Host: x", "Connection: close", *headers]
         if body:
             lines.append(f"Content-Length: {len(body)}")
@@ -85,7 +85,7 @@ class Target:
 
 
 def is_problem(answer: Answer, status: int, slug: str) -> bool:
-    """A refusal as the service words it, which can be found again in its log."""
+    """Returns True for a problem document with this status and slug, whose request ID is that of the header."""
     problem = answer.json()
     named = (problem["status"], problem["type"], problem["request_id"])
     return (

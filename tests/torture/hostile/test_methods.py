@@ -33,7 +33,7 @@ def test_no_header_chooses_the_method(target: Target, victim: Tenant, header: st
 
 
 @pytest.mark.parametrize("path", POLLS)
-def test_a_poll_with_a_body_takes_nothing(target: Target, victim: Tenant, path: str) -> None:
+def test_poll_with_a_body_is_a_400_and_delivers_nothing(target: Target, victim: Tenant, path: str) -> None:
     event = victim.send()
     for body in ("{}", '{"mode": "peek"}', "x" * 10_000):
         answer = target.ask("GET", path, "Content-Type: application/json", victim.authorization, body=body)

@@ -61,7 +61,7 @@ def admin(target: Target) -> Tenant:
     return target.tenant(Scope.ADMIN, tenant_id="system")
 
 
-def test_the_registry_is_found_under_one_path_only(target: Target, admin: Tenant) -> None:
+def test_admin_api_has_one_path_only(target: Target, admin: Tenant) -> None:
     assert target.ask("GET", "/admin/tenants", admin.authorization).status == 200
     for path in ADMIN:
         assert is_problem(target.ask("GET", path, admin.authorization), 404, "not-found"), path
@@ -92,13 +92,13 @@ def test_the_registry_is_found_under_one_path_only(target: Target, admin: Tenant
         "/inbox/Default",
     ],
 )
-def test_no_other_spelling_of_a_poll_takes_an_event(target: Target, victim: Tenant, path: str) -> None:
+def test_other_spellings_of_a_poll_are_a_404(target: Target, victim: Tenant, path: str) -> None:
     event = victim.send()
     assert is_problem(target.ask("GET", path, victim.authorization), 404, "not-found")
     assert victim.events() == [(event, "undelivered", 0)]
 
 
-def test_what_is_no_path_at_all_is_refused(target: Target, victim: Tenant) -> None:
+def test_invalid_request_target_is_refused(target: Target, victim: Tenant) -> None:
     event = victim.send()
     for line, status, slug in (
         ("GET inbox HTTP/1.1", 400, "bad-request"),
@@ -141,7 +141,7 @@ def test_no_header_chooses_the_path(target: Target, admin: Tenant, victim: Tenan
     assert victim.events() == [(event, "undelivered", 0)]
 
 
-def test_names_and_ids_with_tricks_in_them_find_nothing(target: Target, victim: Tenant, attacker: Tenant) -> None:
+def test_names_and_ids_with_encoded_separators_are_a_404(target: Target, victim: Tenant, attacker: Tenant) -> None:
     event = victim.send()
     for trick in (
         "%2e%2e",

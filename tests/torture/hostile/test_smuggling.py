@@ -90,7 +90,7 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize("kind", AMBIGUOUS)
-def test_an_ambiguous_request_ends_the_connection_and_nothing_in_it_acts(
+def test_ambiguous_request_is_a_400_and_ends_the_connection(
     target: Target, victim: Tenant, attacker: Tenant, kind: str
 ) -> None:
     event = victim.send()
@@ -101,9 +101,7 @@ def test_an_ambiguous_request_ends_the_connection_and_nothing_in_it_acts(
 
 
 @pytest.mark.parametrize("length", [2**31, 2**63, 2**64, 10**100])
-def test_a_length_beyond_all_numbers_does_not_become_a_small_one(
-    target: Target, victim: Tenant, attacker: Tenant, length: int
-) -> None:
+def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker: Tenant, length: int) -> None:
     event = victim.send()
     # What is above the limit for an event is read no further.
     too_much = " " * 263_000
@@ -131,7 +129,7 @@ def test_a_length_beyond_all_numbers_does_not_become_a_small_one(
         "PRI * HTTP/2.0",
     ],
 )
-def test_a_request_line_of_another_form_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
+def test_malformed_request_line_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
     event = victim.send()
     answers = target.tell(f"{first_line}\r\nHost: x\r\n\r\n" + hidden(victim), hang_up=False)
     assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
@@ -142,7 +140,7 @@ def test_a_request_line_of_another_form_ends_the_connection(target: Target, vict
     ("method", "path", "status"),
     [("POST", "/events", 401), ("POST", "/nowhere", 404), ("GET", "/healthz", 200), ("DELETE", "/events", 405)],
 )
-def test_a_body_that_nobody_reads_is_not_the_next_request(
+def test_unread_body_is_not_the_next_request(
     target: Target, victim: Tenant, method: str, path: str, status: int
 ) -> None:
     event = victim.send()
@@ -158,7 +156,7 @@ def test_a_body_that_nobody_reads_is_not_the_next_request(
     assert victim.events() == [(event, "undelivered", 0)]
 
 
-def test_what_a_trailer_says_counts_for_nothing(target: Target, victim: Tenant, attacker: Tenant) -> None:
+def test_trailers_are_ignored(target: Target, victim: Tenant, attacker: Tenant) -> None:
     trailers = f"X-API-Key: {victim.key}\r\nIdempotency-Key: k\r\nX-Inbox-Principal: x\r\nContent-Type: text/plain\r\n"
     body = f'{len(EVENT):x};ext="a;b"\r\n{EVENT}\r\n0;ext\r\n{trailers}\r\n'
     without_key = sending(attacker, CHUNKED).replace(f"{attacker.authorization}\r\n", "")
@@ -171,7 +169,7 @@ def test_what_a_trailer_says_counts_for_nothing(target: Target, victim: Tenant, 
     assert (victim.events(), len(attacker.events())) == ([], 2)
 
 
-def test_requests_that_follow_each_other_plainly_are_answered_one_by_one(target: Target, victim: Tenant) -> None:
+def test_valid_pipelined_requests_are_answered_in_order(target: Target, victim: Tenant) -> None:
     event = victim.send()
     chunked = sending(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
     answers = target.tell(f"\r\n{hidden(victim)}{chunked}\r\n{hidden(victim)}")
