@@ -57,7 +57,7 @@ class NewEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A consumer's hold on an event. Every claim has its own ID."""
+    """A consumer's hold on an event. No two leases of one event have the same `claim_id`."""
 
     claim_id: str
     expires_at_ms: int

@@ -9,9 +9,6 @@ from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
 from tests.engines.harnesses import DynamoDBHarness, Harness, LaggingHarness, SQLiteHarness
 
-# So that it says what differed.
-pytest.register_assert_rewrite("tests.contract.lives")
-
 # The name of an engine → the fixture that starts it, and how a store is opened on it.
 ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "sqlite": (None, SQLiteHarness),

@@ -1,4 +1,4 @@
-"""What somebody does with one inbox of a tenant, in few words. Lets a lagging index catch up before it looks there."""
+"""Shortens calls of a store for one inbox of a tenant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,34 +24,35 @@ from tests.engines.harnesses import Harness
 
 @dataclass(frozen=True)
 class Consumer:
+    """Waits for lagging indexes before it reads from them, unless `waits` is False."""
+
     harness: Harness
     tenant_id: str = "acme"
     inbox: str = DEFAULT_INBOX
     waits: bool = True
     process: Store | None = None
 
-    def of(self, tenant_id: str) -> "Consumer":
+    def in_tenant(self, tenant_id: str) -> "Consumer":
         return replace(self, tenant_id=tenant_id)
 
-    def at(self, inbox: str) -> "Consumer":
+    def in_inbox(self, inbox: str) -> "Consumer":
         return replace(self, inbox=inbox)
 
     def in_another_process(self) -> "Consumer":
         return replace(self, process=self.harness.another())
 
-    def in_a_hurry(self) -> "Consumer":
-        """Takes the index as it is."""
+    def without_settling(self) -> "Consumer":
         return replace(self, waits=False)
 
-    def make(self, *event_types: str) -> bool:
-        """The inbox, for events of these types or, without any, for all."""
+    def create_inbox(self, *event_types: str) -> bool:
+        """Creates the inbox for events of these types, or for all."""
         return self._store.inboxes.save(self.tenant_id, Inbox(self.inbox, event_types or None, NOW))
 
-    def put(self, events: Sequence[NewEvent], at: int = NOW, until_s: int = LATER) -> list[PutResult]:
-        return self._store.events.put(self.tenant_id, events, at, until_s)
+    def put(self, events: Sequence[NewEvent], at: int = NOW, expires_at_s: int = LATER) -> list[PutResult]:
+        return self._store.events.put(self.tenant_id, events, at, expires_at_s)
 
-    def send(self, *events: NewEvent, at: int = NOW, until_s: int = LATER) -> list[NewEvent]:
-        self.put(events, at, until_s)
+    def send(self, *events: NewEvent, at: int = NOW, expires_at_s: int = LATER) -> list[NewEvent]:
+        self.put(events, at, expires_at_s)
         return list(events)
 
     def send_some(self, count: int, at: int = NOW) -> list[NewEvent]:
@@ -60,16 +61,16 @@ class Consumer:
     def get(self, event_id: str, at: int = NOW) -> Event | None:
         return self._store.events.get(self.tenant_id, self.inbox, event_id, at)
 
-    def peek(self, most: int = 9, at: int = NOW, order: Order = Order.OLDEST) -> Page:
-        return self._indexed.events.peek(self.tenant_id, self.inbox, order, page_of(most), at)
+    def peek(self, limit: int = 9, at: int = NOW, order: Order = Order.OLDEST) -> Page:
+        return self._indexed.events.peek(self.tenant_id, self.inbox, order, page_of(limit), at)
 
-    def consume(self, most: int = 9, at: int = NOW, attempt: str | None = None) -> Page:
-        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(most), at, attempt=attempt)
+    def consume(self, limit: int = 9, at: int = NOW, attempt: str | None = None) -> Page:
+        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(limit), at, attempt=attempt)
 
-    def lease(self, most: int = 9, at: int = NOW, until: int | None = None, attempt: str | None = None) -> Page:
-        """For a minute where nothing else is said."""
+    def lease(self, limit: int = 9, at: int = NOW, until: int | None = None, attempt: str | None = None) -> Page:
+        """Leases for a minute unless `until` is given."""
         end = at + MINUTE if until is None else until
-        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(most), at, end, attempt)
+        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(limit), at, end, attempt)
 
     def acknowledge(self, receipts: Sequence[Receipt], at: int = NOW) -> list[bool]:
         return self._store.events.acknowledge(self.tenant_id, receipts, at)
@@ -85,8 +86,8 @@ class Consumer:
     def replay(self, event_id: str, at: int = NOW) -> Event | None:
         return self._store.events.replay(self.tenant_id, self.inbox, event_id, at)
 
-    def replay_all(self, selection: Selection | None = None, most: int = 9, at: int = NOW) -> ReplayResult:
-        return self._indexed.events.replay_all(self.tenant_id, selection or Selection(self.inbox), most, at)
+    def replay_all(self, selection: Selection | None = None, limit: int = 9, at: int = NOW) -> ReplayResult:
+        return self._indexed.events.replay_all(self.tenant_id, selection or Selection(self.inbox), limit, at)
 
     def erase(self, event_id: str, at: int = NOW) -> bool:
         return self._store.events.erase(self.tenant_id, event_id, at)
@@ -95,26 +96,26 @@ class Consumer:
         self,
         selection: Selection | None = None,
         order: Order = Order.OLDEST,
-        most: int = 9,
+        limit: int = 9,
         after: str | None = None,
         at: int = NOW,
     ) -> Listing:
         chosen = selection or Selection(self.inbox)
-        return self._indexed.events.page(self.tenant_id, chosen, order, page_of(most), after, at)
+        return self._indexed.events.page(self.tenant_id, chosen, order, page_of(limit), after, at)
 
     def history(
-        self, selection: Selection | None = None, order: Order = Order.OLDEST, most: int = 9, at: int = NOW
+        self, selection: Selection | None = None, order: Order = Order.OLDEST, limit: int = 9, at: int = NOW
     ) -> list[Event]:
-        """Every page of it, one after the other."""
-        listing = self.page(selection, order, most, None, at)
+        """Returns the events of all pages."""
+        listing = self.page(selection, order, limit, None, at)
         events = listing.events
         while listing.position is not None:
-            listing = self.page(selection, order, most, listing.position, at)
+            listing = self.page(selection, order, limit, listing.position, at)
             events = events + listing.events
         return events
 
     def counted(self, span: Span = Span.DAY, since: int = 0) -> dict[tuple[int, str | None], Counts]:
-        """By when the span began and by type, of what was counted in this process and written down by others."""
+        """Returns the counts by start and event type, after flushing those of this process."""
         self._store.counters.flush()
         counted = self._store.counters.list_counts(self.tenant_id, self.inbox, span, since)
         assert len({each[:2] for each in counted}) == len(counted)

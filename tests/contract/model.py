@@ -1,7 +1,4 @@
-"""A tenant's inboxes in memory, as plainly as they can be written down: what every engine is compared with.
-
-Its clock decides first of all: each call begins by carrying out what time has brought.
-"""
+"""A simple in-memory model of a tenant's inboxes, to compare engines with."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,7 +25,7 @@ from inbox.errors import EventLeased
 
 @dataclass(eq=False)
 class Copy:
-    """An event in one inbox. Whose hands it is or was in last is known by the number of the claim."""
+    """An event in one inbox. `claim` is the number of its last claim."""
 
     event: Event
     expires_at_s: int
@@ -155,12 +152,12 @@ class Model:
             copy.claim, copy.lost_leases, copy.available_at_ms = "", 0, 0
         return copy.event
 
-    def replay_all(self, selection: Selection, most: int) -> ReplayResult:
+    def replay_all(self, selection: Selection, limit: int) -> ReplayResult:
         over = [copy for copy in self.of(selection.inbox) if copy.event.status in (Status.DELIVERED, Status.DEAD)]
         chosen = [copy for copy in over if copy.is_selected(selection)]
-        for copy in chosen[:most]:
+        for copy in chosen[:limit]:
             self.replay(selection.inbox, copy.event.event_id)
-        return ReplayResult(len(chosen[:most]), len(chosen) > most)
+        return ReplayResult(len(chosen[:limit]), len(chosen) > limit)
 
     def erase(self, event_id: str) -> bool:
         before = len(self.copies)
@@ -168,7 +165,7 @@ class Model:
         return len(self.copies) < before
 
     def _each(self, receipts: Sequence[Receipt], done: set[Status], act: Callable[[Copy], None]) -> list[bool]:
-        """Acts on events leased under the receipts. Also True if that was done before, and nothing since."""
+        """Acts on events leased under the receipts. Also True if the same was done before, and nothing since."""
         outcomes = []
         for receipt in receipts:
             copy = self.get(receipt.inbox, receipt.event_id)

@@ -1,4 +1,4 @@
-"""Events and tenants for the suite, the receipts of events that are leased, and several callers at once."""
+"""Sample events, receipts and tenants, and running functions concurrently."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from inbox.domain.events import Event, NewEvent, Order, PageSize, Receipt
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
 from inbox.store.interface import Store
 
-# Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
+# In the future: DynamoDB Local deletes expired items by its own clock.
 NOW = 4_102_444_800_123
 LATER = NOW // 1000 + 3600
 MINUTE = 60_000
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 def new_event(payload: bytes = b'{"n":1}', event_type: str | None = "order.created") -> NewEvent:
@@ -54,51 +54,50 @@ def receipts(events: Sequence[Event]) -> list[Receipt]:
     return [receipt(event) for event in events]
 
 
-def at_the_same_time(workers: int, act: Callable[[int], Answer]) -> list[Answer]:
-    """What each of them got. They begin when all are there."""
+def run_concurrently(workers: int, act: Callable[[int], Result]) -> list[Result]:
+    """Calls `act` with the numbers of the workers, all at the same time. Returns the results."""
     start = Barrier(workers)
 
-    def act_with_the_others(worker: int) -> Answer:
+    def act_together(worker: int) -> Result:
         start.wait()
         return act(worker)
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(act_with_the_others, range(workers)))
+        return list(pool.map(act_together, range(workers)))
 
 
 def tenant(tenant_id: str = "acme", at_ms: int = NOW, **members: Any) -> Tenant:
-    """One that has just been created."""
-    at_first: dict[str, Any] = {
+    """A tenant that has just been created."""
+    initial: dict[str, Any] = {
         "status": TenantStatus.REGISTERED,
         "created_at_ms": at_ms,
         "updated_at_ms": at_ms,
         "updated_by": "key_admin",
     }
-    return Tenant(tenant_id=tenant_id, **at_first | members)
+    return Tenant(tenant_id=tenant_id, **initial | members)
 
 
-def created(tenant: Tenant) -> list[AuditEntry]:
-    """Its trail, when it has just been created."""
+def creation_entries(tenant: Tenant) -> list[AuditEntry]:
+    """The audit log of a new tenant."""
     return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.CREATED, {})]
 
 
-def changed(tenant: Tenant, **members: Any) -> Tenant:
-    """Its next version."""
+def next_version(tenant: Tenant, **members: Any) -> Tenant:
     return replace(tenant, updated_at_ms=tenant.updated_at_ms + 1, version=tenant.version + 1, **members)
 
 
-def updated(tenant: Tenant) -> list[AuditEntry]:
-    """The trail that goes with such a version."""
+def update_entries(tenant: Tenant) -> list[AuditEntry]:
+    """The audit entry of an update."""
     return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.UPDATED, {})]
 
 
-def keep(store: Store, *tenants: Tenant) -> None:
+def create_tenants(store: Store, *tenants: Tenant) -> None:
     for each in tenants:
-        store.tenants.create(each, created(each))
+        store.tenants.create(each, creation_entries(each))
 
 
-def change(store: Store, tenant: Tenant, **members: Any) -> Tenant:
-    """What it is from now on."""
-    after = changed(tenant, **members)
-    assert store.tenants.update(after, tenant.version, updated(after))
+def update_tenant(store: Store, tenant: Tenant, **members: Any) -> Tenant:
+    """Stores and returns the next version of the tenant."""
+    after = next_version(tenant, **members)
+    assert store.tenants.update(after, tenant.version, update_entries(after))
     return after

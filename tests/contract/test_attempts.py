@@ -1,4 +1,4 @@
-"""What a store promises about a claim that is repeated under its attempt: `inbox.store.port.EventStore.claim`."""
+"""Claims repeated with the same attempt."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.events import ATTEMPT_MS, Event, Page, Status
 from tests.contract.consumer import Consumer
-from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
+from tests.contract.samples import MINUTE, NOW, ids, new_event, receipt, receipts, run_concurrently
 from tests.engines.harnesses import MAX_DELIVERIES
 
 Claim = Callable[..., Page]
@@ -14,7 +14,7 @@ MODES = pytest.mark.parametrize("claim", [Consumer.consume, Consumer.lease], ids
 
 
 @MODES
-def test_a_repeated_attempt_gets_the_same_events_as_they_are(acme: Consumer, claim: Claim) -> None:
+def test_repeated_attempt_returns_the_same_events(acme: Consumer, claim: Claim) -> None:
     acme.send_some(5)
     first = claim(acme, 3, attempt="a")
 
@@ -26,22 +26,22 @@ def test_a_repeated_attempt_gets_the_same_events_as_they_are(acme: Consumer, cla
 
 
 @MODES
-def test_an_attempt_in_a_hurry_gets_the_same_events_too(acme: Consumer, claim: Claim) -> None:
+def test_repeated_attempt_does_not_depend_on_the_index(acme: Consumer, claim: Claim) -> None:
     acme.send_some(5)
     first = claim(acme, 3, attempt="a")
 
-    assert claim(acme.in_a_hurry(), 3, attempt="a").events == first.events
-    assert claim(acme.in_another_process().in_a_hurry(), 3, attempt="a").events == first.events
+    assert claim(acme.without_settling(), 3, attempt="a").events == first.events
+    assert claim(acme.in_another_process().without_settling(), 3, attempt="a").events == first.events
 
 
-def test_the_receipts_of_a_repeated_attempt_hold(acme: Consumer) -> None:
+def test_receipts_of_a_repeated_attempt_are_valid(acme: Consumer) -> None:
     acme.send_some(2)
     acme.lease(attempt="a")
 
     assert acme.acknowledge(receipts(acme.lease(attempt="a").events)) == [True, True]
 
 
-def test_a_repeated_attempt_says_whether_undelivered_events_remain(acme: Consumer) -> None:
+def test_repeated_attempt_reports_whether_more_events_remain(acme: Consumer) -> None:
     acme.send_some(3)
     acme.lease(2, attempt="a")
 
@@ -51,7 +51,7 @@ def test_a_repeated_attempt_says_whether_undelivered_events_remain(acme: Consume
 
 
 @MODES
-def test_an_attempt_gets_no_more_than_the_first_time(acme: Consumer, claim: Claim) -> None:
+def test_repeated_attempt_adds_no_events(acme: Consumer, claim: Claim) -> None:
     first, second = acme.send_some(2)
     claim(acme, 1, attempt="a")
 
@@ -62,7 +62,7 @@ def test_an_attempt_gets_no_more_than_the_first_time(acme: Consumer, claim: Clai
 
 
 @pytest.mark.parametrize(("after", "known"), [(ATTEMPT_MS - 1, True), (ATTEMPT_MS, False)])
-def test_an_attempt_is_known_for_its_time_however_often_repeated(acme: Consumer, after: int, known: bool) -> None:
+def test_attempt_expires_after_its_first_use(acme: Consumer, after: int, known: bool) -> None:
     events = acme.send_some(2)
     acme.consume(1, attempt="a")
     acme.consume(1, NOW + 5, attempt="a")
@@ -72,14 +72,14 @@ def test_an_attempt_is_known_for_its_time_however_often_repeated(acme: Consumer,
     assert ids(acme.consume(1, NOW + after, attempt="a").events) == ids(events[:1] if known else events[1:])
 
 
-def test_an_attempt_that_is_forgotten_may_be_made_anew(acme: Consumer) -> None:
+def test_expired_attempt_starts_again(acme: Consumer) -> None:
     events = acme.send_some(3)
     for time in range(3):
         for at in (NOW + time * ATTEMPT_MS, NOW + time * ATTEMPT_MS + 5):
             assert ids(acme.consume(1, at, attempt="a").events) == [events[time].event_id]
 
 
-def test_an_attempt_that_found_nothing_leaves_no_trace(acme: Consumer) -> None:
+def test_empty_attempt_is_not_stored(acme: Consumer) -> None:
     acme.send_some(1)
     for time in range(MAX_DELIVERIES):
         acme.lease(at=NOW + time, until=NOW + time + 1)
@@ -90,9 +90,9 @@ def test_an_attempt_that_found_nothing_leaves_no_trace(acme: Consumer) -> None:
     assert ids(acme.consume(at=at, attempt="a").events) == [event.event_id]
 
 
-def test_attempts_belong_to_one_tenant_and_one_inbox(acme: Consumer) -> None:
-    shipping, globex = acme.at("shipping"), acme.of("globex")
-    shipping.make()
+def test_attempts_are_separate_for_each_tenant_and_inbox(acme: Consumer) -> None:
+    shipping, globex = acme.in_inbox("shipping"), acme.in_tenant("globex")
+    shipping.create_inbox()
     globex.send_some(2)
     events = acme.send_some(2)
     acme.consume(1, attempt="a")
@@ -102,7 +102,7 @@ def test_attempts_belong_to_one_tenant_and_one_inbox(acme: Consumer) -> None:
     assert ids(acme.consume(2, attempt="a").events) == ids(events[:1])
 
 
-def test_an_attempt_may_be_any_text(acme: Consumer) -> None:
+def test_attempt_can_be_any_text(acme: Consumer) -> None:
     acme.send_some(3)
     texts = ["é" * 128, "default#1 /%'\"\\", "default"]
     first = [acme.lease(1, attempt=text).events for text in texts]
@@ -111,7 +111,7 @@ def test_an_attempt_may_be_any_text(acme: Consumer) -> None:
     assert [acme.lease(1, attempt=text).events for text in texts] == first
 
 
-def test_what_came_back_since_is_claimed_anew(acme: Consumer) -> None:
+def test_repeated_attempt_claims_undelivered_events_again(acme: Consumer) -> None:
     acme.send_some(4)
     first = acme.lease(4, until=NOW + 10, attempt="a").events
     acme.extend(receipts(first[3:]), NOW + MINUTE)
@@ -129,7 +129,7 @@ def test_what_came_back_since_is_claimed_anew(acme: Consumer) -> None:
     assert acme.acknowledge(receipts(again), NOW + 20) == [True] * 4
 
 
-def test_what_was_consumed_and_replayed_is_consumed_anew(acme: Consumer) -> None:
+def test_repeated_attempt_consumes_replayed_events_again(acme: Consumer) -> None:
     events = acme.send_some(2)
     acme.consume(attempt="a")
     acme.replay(events[1].event_id, NOW + 5)
@@ -140,7 +140,7 @@ def test_what_was_consumed_and_replayed_is_consumed_anew(acme: Consumer) -> None
 
 
 @pytest.mark.parametrize("take", [Consumer.consume, Consumer.lease], ids=["consume", "lease"])
-def test_what_somebody_else_has_taken_since_is_left_out(acme: Consumer, take: Claim) -> None:
+def test_repeated_attempt_omits_events_of_another_claim(acme: Consumer, take: Claim) -> None:
     events = acme.send_some(3)
     first = acme.lease(2, attempt="a").events
     acme.release([receipt(first[0])])
@@ -155,7 +155,7 @@ def test_what_somebody_else_has_taken_since_is_left_out(acme: Consumer, take: Cl
     assert ids(acme.consume(at=NOW + 6).events) == ids(events[2:])
 
 
-def test_what_was_acknowledged_since_is_delivered(acme: Consumer) -> None:
+def test_repeated_attempt_returns_acknowledged_events_as_delivered(acme: Consumer) -> None:
     acme.send_some(2)
     first = acme.lease(attempt="a").events
     acme.acknowledge([receipt(first[0])], NOW + 5)
@@ -164,7 +164,7 @@ def test_what_was_acknowledged_since_is_delivered(acme: Consumer) -> None:
     assert acme.lease(at=NOW + 6, attempt="a").events == [delivered, first[1]]
 
 
-def test_what_waits_out_a_delay_dies_or_is_erased_is_left_out(acme: Consumer) -> None:
+def test_repeated_attempt_omits_delayed_dead_and_erased_events(acme: Consumer) -> None:
     waiting, dying, erased, kept = acme.send_some(4)
     for time in range(MAX_DELIVERIES - 1):
         acme.lease(4, NOW + time, until=NOW + time + 1)
@@ -179,24 +179,24 @@ def test_what_waits_out_a_delay_dies_or_is_erased_is_left_out(acme: Consumer) ->
 
 
 @MODES
-def test_attempts_at_the_same_time_get_the_same_events(acme: Consumer, claim: Claim) -> None:
+def test_concurrent_attempts_return_the_same_events(acme: Consumer, claim: Claim) -> None:
     events = acme.send_some(30)
 
-    for answer in repeated_at_the_same_time(acme, claim, NOW):
+    for answer in claim_concurrently(acme, claim, NOW):
         assert ids(answer) == ids(events[:10])
 
 
-def test_attempts_at_the_same_time_claim_anew_once(acme: Consumer) -> None:
+def test_concurrent_attempts_claim_expired_leases_once(acme: Consumer) -> None:
     events = acme.send_some(30)
     acme.lease(10, attempt="a")
 
-    first, *others = repeated_at_the_same_time(acme, Consumer.lease, NOW + MINUTE)
+    first, *others = claim_concurrently(acme, Consumer.lease, NOW + MINUTE)
     assert ids(first) == ids(events[:10])
     assert {event.deliveries for event in first} == {2}
     assert others == [first] * len(others)
 
 
-def repeated_at_the_same_time(acme: Consumer, claim: Claim, at: int) -> list[list[Event]]:
+def claim_concurrently(acme: Consumer, claim: Claim, at: int) -> list[list[Event]]:
     acme.harness.settle()
-    processes = [acme.in_a_hurry(), acme.in_another_process().in_a_hurry()]
-    return at_the_same_time(6, lambda worker: claim(processes[worker % 2], 10, at, attempt="a").events)
+    processes = [acme.without_settling(), acme.in_another_process().without_settling()]
+    return run_concurrently(6, lambda worker: claim(processes[worker % 2], 10, at, attempt="a").events)

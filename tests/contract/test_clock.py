@@ -5,7 +5,7 @@ import time
 from tests.engines.harnesses import Harness
 
 
-def test_processes_of_a_machine_have_the_time_of_its_wall_clock(harness: Harness) -> None:
+def test_processes_agree_with_the_wall_clock(harness: Harness) -> None:
     before_ms = time.time_ns() // 1_000_000
     times = [store.now_ms() for store in (harness.store, harness.another(), harness.another())]
     after_ms = time.time_ns() // 1_000_000
@@ -13,7 +13,7 @@ def test_processes_of_a_machine_have_the_time_of_its_wall_clock(harness: Harness
     assert max(times) <= after_ms + 100
 
 
-def test_time_goes_on_and_never_falls(harness: Harness) -> None:
+def test_time_advances_and_never_falls(harness: Harness) -> None:
     times = [harness.store.now_ms()]
     begun = time.monotonic()
     while times[-1] < times[0] + 50:

@@ -1,4 +1,4 @@
-"""What a store promises about an event's copies: one in each named inbox that takes it, with a life of its own."""
+"""Copies of events in named inboxes, each with its own status."""
 
 import uuid
 
@@ -9,9 +9,9 @@ from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, keyed_event, new_event, numbered, receipt, receipts
 
 
-def test_a_copy_is_the_event_in_another_inbox(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
+def test_copy_is_the_event_in_another_inbox(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
     (event,) = acme.send(new_event())
 
     copy = Event(event.event_id, "order.created", NOW, Status.UNDELIVERED, 0, None, event.payload, "shipping")
@@ -21,10 +21,10 @@ def test_a_copy_is_the_event_in_another_inbox(acme: Consumer) -> None:
     assert [each.inbox for each in acme.peek().events] == ["default"]
 
 
-def test_an_event_and_its_copies_have_each_a_life_of_their_own(acme: Consumer) -> None:
-    shipping, billing = acme.at("shipping"), acme.at("billing")
-    shipping.make()
-    billing.make()
+def test_copies_have_separate_statuses(acme: Consumer) -> None:
+    shipping, billing = acme.in_inbox("shipping"), acme.in_inbox("billing")
+    shipping.create_inbox()
+    billing.create_inbox()
     (event,) = acme.send(new_event())
     leased = shipping.lease().events
     billing.consume(at=NOW + 5)
@@ -41,9 +41,9 @@ def test_an_event_and_its_copies_have_each_a_life_of_their_own(acme: Consumer) -
     assert [each.status for each in found if each] == [Status.UNDELIVERED, Status.DELIVERED, Status.UNDELIVERED]
 
 
-def test_receipts_of_several_inboxes_go_together(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
+def test_receipts_of_several_inboxes_can_be_mixed(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
     acme.send_some(2)
     mixed = [
         receipt(event) for pair in zip(acme.lease().events, shipping.lease().events, strict=True) for event in pair
@@ -68,9 +68,9 @@ def test_receipts_of_several_inboxes_go_together(acme: Consumer) -> None:
         (("order",), []),
     ],
 )
-def test_an_inbox_takes_events_of_its_types(acme: Consumer, patterns: tuple[str, ...], taken: list[str | None]) -> None:
-    chosen = acme.at("chosen")
-    chosen.make(*patterns)
+def test_inbox_takes_events_of_its_types(acme: Consumer, patterns: tuple[str, ...], taken: list[str | None]) -> None:
+    chosen = acme.in_inbox("chosen")
+    chosen.create_inbox(*patterns)
     types = ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e", None]
     acme.send(*[new_event(event_type=each) for each in types])
 
@@ -78,30 +78,30 @@ def test_an_inbox_takes_events_of_its_types(acme: Consumer, patterns: tuple[str,
     assert len(acme.consume().events) == len(types)
 
 
-def test_copies_come_from_the_creation_of_their_inbox_on(acme: Consumer) -> None:
-    shipping, elsewhere = acme.at("shipping"), acme.in_another_process()
+def test_only_events_after_the_inbox_are_copied(acme: Consumer) -> None:
+    shipping, elsewhere = acme.in_inbox("shipping"), acme.in_another_process()
     before = [acme.send(new_event())[0], elsewhere.send(new_event())[0]]
-    shipping.make()
-    # Both have put before, so whatever they know of the tenant's inboxes is old.
+    shipping.create_inbox()
+    # Both have cached the tenant's inboxes in their first put.
     after = [elsewhere.send(new_event())[0], acme.send(new_event())[0]]
 
     assert [shipping.get(event.event_id) for event in before] == [None, None]
     assert ids(shipping.consume().events) == ids(after)
 
 
-def test_other_types_count_at_once_in_every_process(acme: Consumer) -> None:
-    chosen, elsewhere = acme.at("chosen"), acme.in_another_process()
-    chosen.make("a")
+def test_changed_event_types_apply_at_once_in_every_process(acme: Consumer) -> None:
+    chosen, elsewhere = acme.in_inbox("chosen"), acme.in_another_process()
+    chosen.create_inbox("a")
     elsewhere.send(new_event(event_type="a"))
-    chosen.make("b")
+    chosen.create_inbox("b")
     elsewhere.send(new_event(event_type="a"), new_event(event_type="b"))
 
     assert [event.event_type for event in chosen.consume().events] == ["a", "b"]
 
 
-def test_no_event_gets_a_copy_once_its_inbox_is_closed(acme: Consumer) -> None:
-    shipping, elsewhere = acme.at("shipping"), acme.in_another_process()
-    shipping.make()
+def test_closed_inbox_gets_no_copies(acme: Consumer) -> None:
+    shipping, elsewhere = acme.in_inbox("shipping"), acme.in_another_process()
+    shipping.create_inbox()
     elsewhere.send(new_event())
     acme.harness.store.inboxes.close("acme", "shipping")
     (event,) = elsewhere.send(new_event())
@@ -111,9 +111,9 @@ def test_no_event_gets_a_copy_once_its_inbox_is_closed(acme: Consumer) -> None:
     assert acme.harness.store.inboxes.delete_copies("acme", "shipping", 9) == 1
 
 
-def test_an_inbox_may_have_a_number_for_its_name(acme: Consumer) -> None:
-    third = acme.at("3")
-    third.make()
+def test_inbox_name_can_be_a_number(acme: Consumer) -> None:
+    third = acme.in_inbox("3")
+    third.create_inbox()
     events = acme.send_some(3)
 
     assert ids(acme.consume(2).events) == ids(events[:2])
@@ -123,10 +123,10 @@ def test_an_inbox_may_have_a_number_for_its_name(acme: Consumer) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 30])
-def test_keyed_events_get_their_copies_once(acme: Consumer, batch: int) -> None:
-    shipping, typed = acme.at("shipping"), acme.at("typed")
-    shipping.make()
-    typed.make("order.*")
+def test_repeated_event_is_copied_once(acme: Consumer, batch: int) -> None:
+    shipping, typed = acme.in_inbox("shipping"), acme.in_inbox("typed")
+    shipping.create_inbox()
+    typed.create_inbox("order.*")
     events = [keyed_event(str(uuid.uuid4())) for _ in range(batch)]
     acme.put(events)
     shipping.consume(100)
@@ -137,18 +137,18 @@ def test_keyed_events_get_their_copies_once(acme: Consumer, batch: int) -> None:
     assert typed.history() == []
 
 
-def test_a_keyed_event_gets_no_copy_in_an_inbox_made_after_it(acme: Consumer) -> None:
+def test_repeated_event_is_not_copied_to_a_newer_inbox(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
     acme.put([event])
-    acme.at("shipping").make()
+    acme.in_inbox("shipping").create_inbox()
     acme.put([event])
 
-    assert acme.at("shipping").get(event.event_id) is None
+    assert acme.in_inbox("shipping").get(event.event_id) is None
 
 
-def test_a_batch_gets_its_copies_in_its_order(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make("a")
+def test_copies_keep_the_order_of_a_batch(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox("a")
     events: list[NewEvent] = [event for _ in range(20) for event in (*numbered(1, "a"), *numbered(1, "b"))]
     acme.send(*events)
 
@@ -157,9 +157,9 @@ def test_a_batch_gets_its_copies_in_its_order(acme: Consumer) -> None:
 
 
 def test_erasing_an_event_erases_its_copies(acme: Consumer) -> None:
-    shipping, billing = acme.at("shipping"), acme.at("billing")
-    shipping.make()
-    billing.make()
+    shipping, billing = acme.in_inbox("shipping"), acme.in_inbox("billing")
+    shipping.create_inbox()
+    billing.create_inbox()
     erased, kept = acme.send_some(2)
     leased = receipt(shipping.lease(1).events[0])
     billing.consume(1)
@@ -167,14 +167,14 @@ def test_erasing_an_event_erases_its_copies(acme: Consumer) -> None:
     assert acme.erase(erased.event_id) is True
     for consumer in (acme, shipping, billing):
         assert consumer.get(erased.event_id) is None
-        assert ids(consumer.in_a_hurry().consume().events) == [kept.event_id]
+        assert ids(consumer.without_settling().consume().events) == [kept.event_id]
     assert acme.acknowledge([leased]) == [False]
     assert acme.erase(erased.event_id) is False
 
 
-def test_a_copy_survives_a_restart(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
+def test_copies_survive_a_restart(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
     events = acme.send_some(2)
     leased = shipping.lease(1).events
     acme.harness.reopen()

@@ -1,4 +1,4 @@
-"""What a store promises about counting what becomes of events."""
+"""Counting events."""
 
 import uuid
 
@@ -9,12 +9,12 @@ from tests.contract.consumer import Consumer
 from tests.contract.samples import (
     MINUTE,
     NOW,
-    at_the_same_time,
     keyed_event,
     new_event,
     numbered,
     receipt,
     receipts,
+    run_concurrently,
 )
 from tests.engines.harnesses import MAX_DELIVERIES
 
@@ -24,7 +24,7 @@ ORDER = "order.created"
 TOMORROW = NOW // 1000 + 86_400
 
 
-def test_what_comes_is_counted_by_hour_day_and_type(acme: Consumer) -> None:
+def test_received_events_are_counted_by_hour_day_and_type(acme: Consumer) -> None:
     acme.send(new_event(b"{}"), new_event(b'{"n":1}'), new_event(b"{}", "invoice"))
     acme.send(new_event(b"{}", None), at=NOW + HOUR)
     expected = {"invoice": Counts(received=1, bytes=2), ORDER: Counts(received=2, bytes=9)}
@@ -36,8 +36,8 @@ def test_what_comes_is_counted_by_hour_day_and_type(acme: Consumer) -> None:
     assert acme.counted(Span.DAY) == days | {(TODAY, None): Counts(received=1, bytes=2)}
 
 
-def test_what_goes_out_is_counted_when_it_does(acme: Consumer) -> None:
-    acme.send(*numbered(5), until_s=TOMORROW)
+def test_claims_are_counted_when_they_happen(acme: Consumer) -> None:
+    acme.send(*numbered(5), expires_at_s=TOMORROW)
     acme.consume(2)
     acme.lease(3, at=NOW + HOUR, until=NOW + HOUR + MINUTE)
 
@@ -47,8 +47,8 @@ def test_what_goes_out_is_counted_when_it_does(acme: Consumer) -> None:
     }
 
 
-def test_acknowledging_delivers_once_and_giving_back_does_not(acme: Consumer) -> None:
-    acme.send(*numbered(3), until_s=TOMORROW)
+def test_acknowledge_counts_once_and_release_does_not_count(acme: Consumer) -> None:
+    acme.send(*numbered(3), expires_at_s=TOMORROW)
     one, another, last = receipts(acme.lease().events)
     acme.extend([one], NOW + 2 * MINUTE)
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_acknowledging_delivers_once_and_giving_back_does_not(acme: Consumer) ->
     assert acme.totals().leased == 4
 
 
-def test_an_event_that_is_there_already_is_not_received_again(acme: Consumer) -> None:
+def test_repeated_event_is_not_counted_again(acme: Consumer) -> None:
     event = keyed_event(str(uuid.uuid4()))
     acme.put([event])
     acme.put([event])
@@ -70,20 +70,20 @@ def test_an_event_that_is_there_already_is_not_received_again(acme: Consumer) ->
     assert acme.totals() == Counts(received=2, bytes=4)
 
 
-def test_a_poll_that_is_repeated_takes_nothing_twice(acme: Consumer) -> None:
-    acme.send(*numbered(2), until_s=TOMORROW)
+def test_repeated_attempt_is_not_counted_again(acme: Consumer) -> None:
+    acme.send(*numbered(2), expires_at_s=TOMORROW)
     for _ in range(3):
         acme.consume(attempt="a")
 
     assert acme.totals().delivered == 2
 
 
-def test_who_has_lost_its_last_lease_is_dead_and_may_be_replayed(acme: Consumer) -> None:
-    events = acme.send(*numbered(2), until_s=TOMORROW)
+def test_deaths_and_replays_are_counted(acme: Consumer) -> None:
+    events = acme.send(*numbered(2), expires_at_s=TOMORROW)
     for lease in range(MAX_DELIVERIES):
         acme.lease(at=NOW + lease * MINUTE, until=NOW + (lease + 1) * MINUTE)
     after = NOW + MAX_DELIVERIES * MINUTE
-    # One before anybody has noticed, the other one afterwards.
+    # One before the store has written the death, the other afterwards.
     acme.replay(events[0].event_id, after)
     acme.consume(at=after)
     acme.replay_all(at=after)
@@ -93,8 +93,8 @@ def test_who_has_lost_its_last_lease_is_dead_and_may_be_replayed(acme: Consumer)
     assert acme.undelivered(after) == UndeliveredSummary(2, NOW)
 
 
-def test_dead_by_failed_releases_is_counted_once(acme: Consumer) -> None:
-    acme.send(*numbered(2), until_s=TOMORROW)
+def test_death_by_failed_releases_is_counted_once(acme: Consumer) -> None:
+    acme.send(*numbered(2), expires_at_s=TOMORROW)
     for lease in range(MAX_DELIVERIES):
         first = receipts(acme.lease(1).events)
         for _ in range(2):
@@ -107,9 +107,9 @@ def test_dead_by_failed_releases_is_counted_once(acme: Consumer) -> None:
     assert acme.undelivered().count == 2
 
 
-def test_each_inbox_counts_for_itself(acme: Consumer) -> None:
-    orders, other_tenant = acme.at("orders"), acme.of("other")
-    orders.make("order.*")
+def test_each_inbox_has_its_own_counts(acme: Consumer) -> None:
+    orders, other_tenant = acme.in_inbox("orders"), acme.in_tenant("other")
+    orders.create_inbox("order.*")
     acme.send(new_event(), new_event(event_type="invoice"))
     acme.put([keyed_event(str(uuid.uuid4()), event_type="order.paid")])
     orders.consume()
@@ -120,25 +120,25 @@ def test_each_inbox_counts_for_itself(acme: Consumer) -> None:
     assert (other_tenant.totals(), other_tenant.undelivered()) == (Counts(), UndeliveredSummary(0, None))
 
 
-def test_an_inbox_that_is_removed_takes_its_counts_along(acme: Consumer) -> None:
-    # Among the keys of the inbox `default` an inbox of this name stands between the days.
-    named = acme.at("2099-12-31t")
-    named.make()
-    acme.send(*numbered(2), until_s=TOMORROW)
+def test_deleting_an_inbox_deletes_its_counts(acme: Consumer) -> None:
+    # In DynamoDB's key order, counts of this inbox are between those of `default`.
+    named = acme.in_inbox("2099-12-31t")
+    named.create_inbox()
+    acme.send(*numbered(2), expires_at_s=TOMORROW)
     assert named.totals().received == 2
 
     acme.harness.store.inboxes.close(acme.tenant_id, named.inbox)
     acme.harness.settle()
     acme.harness.store.inboxes.delete_copies(acme.tenant_id, named.inbox, 10)
     assert named.totals() == Counts()
-    named.make()
+    named.create_inbox()
     assert (named.undelivered().count, acme.totals().received) == (0, 2)
 
 
-def test_what_could_be_taken_now_is_counted(acme: Consumer) -> None:
+def test_undelivered_counts_claimable_events(acme: Consumer) -> None:
     assert acme.undelivered() == UndeliveredSummary(0, None)
-    acme.send(new_event(), until_s=NOW // 1000 + 10)
-    acme.send(*numbered(5), at=NOW + 1, until_s=TOMORROW)
+    acme.send(new_event(), expires_at_s=NOW // 1000 + 10)
+    acme.send(*numbered(5), at=NOW + 1, expires_at_s=TOMORROW)
     assert acme.undelivered() == UndeliveredSummary(6, NOW)
     # One of them has expired.
     then = NOW + 10_000
@@ -157,9 +157,9 @@ def test_what_could_be_taken_now_is_counted(acme: Consumer) -> None:
     assert acme.undelivered(then + 10 * MINUTE).count == 3
 
 
-def test_an_event_in_the_place_of_one_that_has_expired_is_counted_once(acme: Consumer) -> None:
+def test_event_that_replaces_an_expired_one_is_counted(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
-    acme.put([keyed_event(event_id)], until_s=NOW // 1000 + 10)
+    acme.put([keyed_event(event_id)], expires_at_s=NOW // 1000 + 10)
     then = NOW + 10_000
     acme.put([keyed_event(event_id)], at=then)
 
@@ -167,9 +167,9 @@ def test_an_event_in_the_place_of_one_that_has_expired_is_counted_once(acme: Con
     assert acme.totals().received == 2
 
 
-def test_what_is_purged_is_not_undelivered_any_more(acme: Consumer) -> None:
-    acme.send(*numbered(3), until_s=NOW // 1000 + 10)
-    acme.send(new_event(), until_s=TOMORROW)
+def test_purged_events_are_not_undelivered(acme: Consumer) -> None:
+    acme.send(*numbered(3), expires_at_s=NOW // 1000 + 10)
+    acme.send(new_event(), expires_at_s=TOMORROW)
     then = NOW + 10_000
     acme.harness.store.events.purge(then, 2)
 
@@ -178,7 +178,7 @@ def test_what_is_purged_is_not_undelivered_any_more(acme: Consumer) -> None:
     assert acme.undelivered(then).count == 1
 
 
-def test_only_what_could_be_had_is_missed_when_it_is_erased(acme: Consumer) -> None:
+def test_erasing_a_claimable_event_lowers_undelivered(acme: Consumer) -> None:
     acme.send(*numbered(6))
     delivered = acme.consume(1).events[0]
     leased, waits, back = acme.lease(3).events
@@ -191,7 +191,7 @@ def test_only_what_could_be_had_is_missed_when_it_is_erased(acme: Consumer) -> N
     assert acme.undelivered(NOW + MINUTE).count == 2
 
 
-def test_many_types_are_counted_together_from_some_number_on(acme: Consumer) -> None:
+def test_further_event_types_are_counted_together(acme: Consumer) -> None:
     acme.send(*(new_event(b"{}", f"type-{number:02}") for number in range(MAX_TYPES)))
     assert set(acme.counted()) == {(TODAY, f"type-{number:02}") for number in range(MAX_TYPES)}
     acme.send(*(new_event(b"{}", f"more-{number}") for number in range(2)), new_event(b"{}", "type-00"))
@@ -203,8 +203,8 @@ def test_many_types_are_counted_together_from_some_number_on(acme: Consumer) -> 
         assert counted[start_ms, "type-00"] == Counts(received=2, bytes=4)
 
 
-def test_counts_outlive_the_process_and_what_they_count(acme: Consumer) -> None:
-    first, *_ = acme.send(*numbered(2), until_s=TOMORROW)
+def test_counts_survive_a_restart_and_erased_events(acme: Consumer) -> None:
+    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW)
     acme.consume()
     acme.erase(first.event_id)
     acme.harness.reopen()
@@ -212,23 +212,23 @@ def test_counts_outlive_the_process_and_what_they_count(acme: Consumer) -> None:
     assert acme.totals() == Counts(received=2, delivered=2, bytes=14)
 
 
-def test_a_recount_finds_what_was_counted(acme: Consumer) -> None:
-    acme.at("orders").make("order.*")
-    acme.send(*numbered(6), new_event(b"{}", "invoice"), new_event(b"{}", None), until_s=TOMORROW)
+def test_recount_of_correct_counts_changes_nothing(acme: Consumer) -> None:
+    acme.in_inbox("orders").create_inbox("order.*")
+    acme.send(*numbered(6), new_event(b"{}", "invoice"), new_event(b"{}", None), expires_at_s=TOMORROW)
     acme.consume(2)
     acme.acknowledge(receipts(acme.lease(2, at=NOW + HOUR, until=NOW + 2 * HOUR).events), at=NOW + HOUR)
     acme.lease(2)
-    acme.at("orders").consume(4)
-    before = [consumer.counted(span) for consumer in (acme, acme.at("orders")) for span in Span]
+    acme.in_inbox("orders").consume(4)
+    before = [consumer.counted(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span]
 
     assert acme.undelivered().count == 2
     assert acme.recount(at=NOW + HOUR) == 0
-    assert [consumer.counted(span) for consumer in (acme, acme.at("orders")) for span in Span] == before
+    assert [consumer.counted(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span] == before
     assert acme.undelivered().count == 2
 
 
-def test_a_recount_counts_what_is_there_and_keeps_what_events_do_not_tell(acme: Consumer) -> None:
-    first, second, *_ = acme.send(*numbered(4), until_s=TOMORROW)
+def test_recount_uses_stored_events_and_keeps_other_counts(acme: Consumer) -> None:
+    first, second, *_ = acme.send(*numbered(4), expires_at_s=TOMORROW)
     acme.consume(2)
     acme.lease(1)
     acme.replay(second.event_id)
@@ -242,9 +242,9 @@ def test_a_recount_counts_what_is_there_and_keeps_what_events_do_not_tell(acme: 
     assert acme.undelivered().count == 2
 
 
-def test_a_recount_leaves_alone_what_began_earlier(acme: Consumer) -> None:
-    first, *_ = acme.send(*numbered(2), until_s=TOMORROW)
-    acme.send(*numbered(3), at=NOW + HOUR, until_s=TOMORROW)
+def test_recount_leaves_earlier_counts_alone(acme: Consumer) -> None:
+    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW)
+    acme.send(*numbered(3), at=NOW + HOUR, expires_at_s=TOMORROW)
     acme.erase(first.event_id)
 
     acme.recount(since=THIS_HOUR + 1, at=NOW + HOUR)
@@ -256,8 +256,8 @@ def test_a_recount_leaves_alone_what_began_earlier(acme: Consumer) -> None:
 
 
 @pytest.mark.parametrize("harness", ["sqlite", "dynamodb-local"], indirect=True)
-def test_nothing_is_missed_or_counted_twice_where_many_are_at_work(acme: Consumer) -> None:
-    workers = [acme.in_another_process().in_a_hurry() for _ in range(4)]
+def test_concurrent_processes_count_everything_once(acme: Consumer) -> None:
+    workers = [acme.in_another_process().without_settling() for _ in range(4)]
 
     def work(number: int) -> int:
         worker, taken = workers[number], 0
@@ -267,7 +267,7 @@ def test_nothing_is_missed_or_counted_twice_where_many_are_at_work(acme: Consume
             worker.acknowledge(receipts(worker.lease(2).events))
         return taken
 
-    consumed = sum(at_the_same_time(len(workers), work))
+    consumed = sum(run_concurrently(len(workers), work))
     for worker in workers:
         worker.totals()
     totals = acme.totals()

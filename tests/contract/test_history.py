@@ -1,4 +1,4 @@
-"""What a store promises about looking back, which events a selection means: `inbox.store.port.EventStore.page`."""
+"""Listing events: which events a selection contains."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ORDERS = pytest.mark.parametrize("order", list(Order))
 
 
 def one_of_each(acme: Consumer) -> dict[str, str]:
-    """The id of an event in every state at NOW + 10. They went in at NOW, NOW + 1, …, in another order."""
+    """Returns the IDs of events in every state at NOW + 10, with the timestamps NOW, NOW + 1, …"""
     names = ["dead", "leased", "acknowledged", "run out", "waiting", "consumed", "new"]
     events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(len(names)))]
     for time in range(MAX_DELIVERIES):
@@ -25,7 +25,7 @@ def one_of_each(acme: Consumer) -> dict[str, str]:
 
 
 @ORDERS
-def test_every_event_is_shown_in_whatever_status(acme: Consumer, order: Order) -> None:
+def test_list_contains_events_of_every_status(acme: Consumer, order: Order) -> None:
     expected = list(one_of_each(acme).values())[:: 1 if order == Order.OLDEST else -1]
 
     shown = acme.history(order=order, at=NOW + 10)
@@ -35,8 +35,8 @@ def test_every_event_is_shown_in_whatever_status(acme: Consumer, order: Order) -
 
 
 @ORDERS
-@pytest.mark.parametrize("most", [1, 100])
-def test_each_status_is_what_the_clock_has_made_of_it(acme: Consumer, order: Order, most: int) -> None:
+@pytest.mark.parametrize("limit", [1, 100])
+def test_list_by_status_considers_expired_leases(acme: Consumer, order: Order, limit: int) -> None:
     known = one_of_each(acme)
     expected = {
         Status.UNDELIVERED: ["run out", "waiting", "new"],
@@ -46,12 +46,12 @@ def test_each_status_is_what_the_clock_has_made_of_it(acme: Consumer, order: Ord
     }
 
     for status, names in expected.items():
-        shown = acme.history(Selection(status=status), order, most, NOW + 10)
+        shown = acme.history(Selection(status=status), order, limit, NOW + 10)
         assert ids(shown) == [known[name] for name in names][:: 1 if order == Order.OLDEST else -1]
         assert {event.status for event in shown} == {status}
 
 
-def test_a_lease_changes_its_status_at_the_millisecond(acme: Consumer) -> None:
+def test_status_changes_in_the_millisecond_a_lease_expires(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     acme.lease(until=NOW + 10)
 
@@ -63,7 +63,7 @@ def test_a_lease_changes_its_status_at_the_millisecond(acme: Consumer) -> None:
 
 
 @ORDERS
-def test_events_are_chosen_by_their_type(acme: Consumer, order: Order) -> None:
+def test_list_by_event_type(acme: Consumer, order: Order) -> None:
     types = ["a", "b", None, "a", "ab", "a.b", "A"]
     events = [acme.send(new_event(event_type=each))[0] for each in types]
 
@@ -88,16 +88,16 @@ def test_events_are_chosen_by_their_type(acme: Consumer, order: Order) -> None:
         (0, 9 * NOW, [0, 1, 2, 3]),
     ],
 )
-def test_events_are_chosen_from_a_moment_until_before_another(
+def test_list_by_time_includes_since_and_excludes_until(
     acme: Consumer, order: Order, since_ms: int | None, until_ms: int | None, expected: list[int]
 ) -> None:
     events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(4))]
 
     selection = Selection(since_ms=since_ms, until_ms=until_ms)
-    assert ids(acme.history(selection, order, most=2)) == in_order([events[number] for number in expected], order)
+    assert ids(acme.history(selection, order, limit=2)) == in_order([events[number] for number in expected], order)
 
 
-def test_all_questions_count_together(acme: Consumer) -> None:
+def test_list_combines_all_criteria(acme: Consumer) -> None:
     for number in range(12):
         acme.send(new_event(event_type="ab"[number % 2]), at=NOW + number // 2)
     acme.consume(6, NOW + 6)
@@ -110,7 +110,7 @@ def test_all_questions_count_together(acme: Consumer) -> None:
         Selection(event_type="a", until_ms=NOW + 4): 4,
         Selection(status=Status.DEAD, event_type="a"): 0,
     }.items():
-        shown = acme.history(selection, most=2)
+        shown = acme.history(selection, limit=2)
         assert len({event.event_id for event in shown}) == len(shown) == expected
         assert {event.status for event in shown} <= {selection.status or event.status for event in shown}
         assert {event.event_type for event in shown} <= {selection.event_type or event.event_type for event in shown}
@@ -118,10 +118,10 @@ def test_all_questions_count_together(acme: Consumer) -> None:
         assert all(event.timestamp_ms < (selection.until_ms or 2 * NOW) for event in shown)
 
 
-def test_a_page_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make("a")
-    theirs = acme.of("globex").send_some(2)
+def test_list_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox("a")
+    theirs = acme.in_tenant("globex").send_some(2)
     events = acme.send(new_event(event_type="a"), new_event(event_type="b"))
     shipping.consume()
 
@@ -130,15 +130,15 @@ def test_a_page_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
     assert [(event.event_id, event.inbox, event.status) for event in shipping.history()] == [
         (events[0].event_id, "shipping", Status.DELIVERED)
     ]
-    assert ids(acme.of("globex").history(most=1)) == ids(theirs)
-    assert acme.at("unknown").history() == []
+    assert ids(acme.in_tenant("globex").history(limit=1)) == ids(theirs)
+    assert acme.in_inbox("unknown").history() == []
 
 
 @ORDERS
-def test_expired_events_are_not_shown(acme: Consumer, order: Order) -> None:
+def test_list_omits_expired_events(acme: Consumer, order: Order) -> None:
     acme.send_some(1)
-    acme.send(*numbered(3), until_s=NOW // 1000 + 10)
-    (kept,) = acme.send(new_event(), until_s=LATER + 1)
+    acme.send(*numbered(3), expires_at_s=NOW // 1000 + 10)
+    (kept,) = acme.send(new_event(), expires_at_s=LATER + 1)
     at = NOW + 10_000
 
     for selection in (Selection(), Selection(status=Status.UNDELIVERED), Selection(event_type="order.created")):
@@ -148,10 +148,10 @@ def test_expired_events_are_not_shown(acme: Consumer, order: Order) -> None:
 
 
 @ORDERS
-def test_no_event_is_shown_twice_while_it_moves(acme: Consumer, order: Order) -> None:
+def test_list_shows_no_event_twice_while_events_are_claimed(acme: Consumer, order: Order) -> None:
     acme.send_some(20)
     acme.harness.settle()
-    in_a_hurry = acme.in_a_hurry()
-    while in_a_hurry.consume(2).events:
-        shown = ids(in_a_hurry.history(order=order, most=50))
+    without_settling = acme.without_settling()
+    while without_settling.consume(2).events:
+        shown = ids(without_settling.history(order=order, limit=50))
         assert len(shown) == len(set(shown))

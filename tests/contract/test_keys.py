@@ -1,4 +1,4 @@
-"""What a store promises about API keys: `KeyStore` in `inbox.store.port`."""
+"""API keys."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import TenantStatus
 from inbox.errors import NotFound
 from inbox.store.interface import Store
-from tests.contract.samples import MINUTE, NOW, at_the_same_time, change, keep, tenant
+from tests.contract.samples import MINUTE, NOW, create_tenants, run_concurrently, tenant, update_tenant
 from tests.engines.harnesses import Harness
 
 ACME = tenant("acme", organization_name="Acme Corp.", rate_limit=25)
@@ -39,8 +39,8 @@ def found(store: Store, key: ApiKey = KEY) -> KeyRecord:
 
 
 @pytest.mark.parametrize("key", [KEY, BARE, replace(KEY, last_used_at_ms=NOW + 5)], ids=["full", "bare", "used"])
-def test_a_key_is_kept(harness: Harness, key: ApiKey) -> None:
-    keep(harness.store, ACME)
+def test_key_survives_a_restart(harness: Harness, key: ApiKey) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(key)
     harness.reopen()
 
@@ -49,8 +49,8 @@ def test_a_key_is_kept(harness: Harness, key: ApiKey) -> None:
     assert harness.store.keys.get("key_none") is None
 
 
-def test_a_key_is_found_together_with_its_tenant(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_key_is_found_with_its_tenant(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(KEY)
     harness.store.keys.create(BARE)
     harness.reopen()
@@ -63,41 +63,34 @@ def test_a_key_is_found_together_with_its_tenant(harness: Harness) -> None:
     assert harness.store.keys.get_by_hash("key_1") is None
 
 
-def test_a_tenant_without_a_name_goes_by_its_id(store: Store) -> None:
-    keep(store, tenant("acme"))
+def test_key_is_found_with_the_current_tenant(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(KEY)
 
-    assert found(store).principal == replace(FOUND.principal, tenant_name="acme", rate_limit=None)
-
-
-def test_a_key_is_found_with_its_tenant_as_it_is_now(store: Store) -> None:
-    keep(store, ACME)
-    store.keys.create(KEY)
-
-    renamed = change(store, ACME, organization_name="Globex", rate_limit=0)
+    renamed = update_tenant(store, ACME, organization_name="Globex", rate_limit=0)
     assert found(store).principal == replace(FOUND.principal, tenant_name="Globex", rate_limit=0)
-    change(store, renamed, organization_name=None, rate_limit=None)
+    update_tenant(store, renamed, organization_name=None, rate_limit=None)
     assert found(store).principal == replace(FOUND.principal, tenant_name="acme", rate_limit=None)
 
 
-def test_a_key_says_when_its_tenant_is_suspended_or_deleted(store: Store) -> None:
-    keep(store, ACME)
+def test_key_of_a_suspended_or_deleted_tenant_is_inactive(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(KEY)
 
     suspended = ACME
     for status in TenantStatus:
-        suspended = change(store, suspended, status=status)
+        suspended = update_tenant(store, suspended, status=status)
         has_access = status is not TenantStatus.SUSPENDED
         assert found(store).principal == replace(FOUND.principal, tenant_active=has_access)
-    resumed = change(store, suspended, status=TenantStatus.REGISTERED)
+    resumed = update_tenant(store, suspended, status=TenantStatus.REGISTERED)
     assert found(store) == FOUND
-    deleted = change(store, resumed, active=False)
+    deleted = update_tenant(store, resumed, active=False)
     assert found(store).principal == replace(FOUND.principal, tenant_active=False)
-    change(store, deleted, active=True)
+    update_tenant(store, deleted, active=True)
     assert found(store) == FOUND
 
 
-def test_a_key_needs_a_tenant(store: Store) -> None:
+def test_key_of_an_unknown_tenant_is_refused(store: Store) -> None:
     with pytest.raises(NotFound):
         store.keys.create(KEY)
 
@@ -106,8 +99,8 @@ def test_a_key_needs_a_tenant(store: Store) -> None:
     assert store.keys.all("acme") == []
 
 
-def test_keys_are_listed_by_tenant_the_oldest_first(store: Store) -> None:
-    keep(store, ACME, tenant("globex"))
+def test_keys_are_listed_by_tenant_oldest_first(store: Store) -> None:
+    create_tenants(store, ACME, tenant("globex"))
     foreign = replace(SUCCESSOR, key_id="key_3", key_hash="dd" * 32, tenant_id="globex")
     younger = replace(BARE, created_at_ms=NOW + 2)
     for key in (younger, KEY, foreign, SUCCESSOR):
@@ -118,13 +111,15 @@ def test_keys_are_listed_by_tenant_the_oldest_first(store: Store) -> None:
     assert store.keys.all("initech") == []
 
 
-def test_a_revoked_key_is_not_found_but_still_listed(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_revoked_key_is_listed_but_not_found(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(KEY)
     harness.store.keys.create(BARE)
-    revoked = replace(KEY, status=KeyStatus.REVOKED)
+    revoked = replace(KEY, status=KeyStatus.REVOKED, last_used_at_ms=NOW + 5)
 
+    assert harness.store.keys.revoke("key_none") is False
     assert harness.another().keys.revoke("key_1") is True
+    harness.store.keys.record_use(KEY.key_hash, NOW + 5)
     assert harness.store.keys.revoke("key_1") is True
     harness.reopen()
     assert harness.store.keys.get_by_hash(KEY.key_hash) is None
@@ -132,20 +127,13 @@ def test_a_revoked_key_is_not_found_but_still_listed(harness: Harness) -> None:
     assert harness.store.keys.all("acme") == [BARE, revoked]
 
 
-def test_revoking_an_unknown_key_says_so(store: Store) -> None:
-    assert store.keys.revoke("key_none") is False
-    assert store.keys.get("key_none") is None
-
-
 @pytest.mark.parametrize(
     ("own_expiry", "expiry"),
     [(None, NOW + 5), (NOW + 6, NOW + 5), (NOW + 5, NOW + 5), (NOW + 4, NOW + 4)],
     ids=["none", "later", "the same", "earlier"],
 )
-def test_a_key_and_its_successor_both_work_until_the_first_expires(
-    harness: Harness, own_expiry: int | None, expiry: int
-) -> None:
-    keep(harness.store, ACME)
+def test_rotated_key_expires_and_its_successor_works(harness: Harness, own_expiry: int | None, expiry: int) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(replace(KEY, expires_at_ms=own_expiry))
 
     assert harness.store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is True
@@ -156,8 +144,8 @@ def test_a_key_and_its_successor_both_work_until_the_first_expires(
     assert harness.store.keys.get("key_2") == SUCCESSOR
 
 
-def test_a_key_that_was_rotated_expires_no_later_the_second_time(store: Store) -> None:
-    keep(store, ACME)
+def test_second_rotation_does_not_extend_the_key(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(KEY)
     third = replace(SUCCESSOR, key_id="key_3", key_hash="cc" * 32, created_at_ms=NOW + 2)
 
@@ -166,19 +154,8 @@ def test_a_key_that_was_rotated_expires_no_later_the_second_time(store: Store) -
     assert store.keys.all("acme") == [replace(KEY, expires_at_ms=NOW + 5), SUCCESSOR, third]
 
 
-def test_a_successor_can_be_revoked_and_rotated_like_any_key(store: Store) -> None:
-    keep(store, ACME)
-    store.keys.create(KEY)
-    third = replace(SUCCESSOR, key_id="key_3", key_hash="cc" * 32, created_at_ms=NOW + 2)
-    store.keys.rotate("key_1", SUCCESSOR, NOW + 5)
-
-    assert store.keys.rotate("key_2", third, NOW + 50) is True
-    assert store.keys.revoke("key_3") is True
-    assert [key.status for key in store.keys.all("acme")] == ["active", "active", "revoked"]
-
-
-def test_a_key_can_expire_without_a_successor(store: Store) -> None:
-    keep(store, ACME)
+def test_key_can_expire_without_a_successor(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(replace(KEY, expires_at_ms=None))
     for at_ms, expiry in ((NOW + 5, NOW + 5), (NOW + 9, NOW + 5), (NOW + 3, NOW + 3)):
         assert store.keys.expire("key_1", at_ms) is True
@@ -190,17 +167,24 @@ def test_a_key_can_expire_without_a_successor(store: Store) -> None:
     assert store.keys.all("acme") == [replace(KEY, expires_at_ms=NOW + 3, status=KeyStatus.REVOKED)]
 
 
-def test_an_expired_key_has_no_successor(store: Store) -> None:
-    keep(store, ACME)
-    ended = replace(KEY, expires_at_ms=SUCCESSOR.created_at_ms)
-    store.keys.create(ended)
+ENDED = replace(KEY, expires_at_ms=SUCCESSOR.created_at_ms)
+REVOKED = replace(KEY, status=KeyStatus.REVOKED)
+
+
+@pytest.mark.parametrize("keys", [[ENDED], [REVOKED], []], ids=["expired", "revoked", "unknown"])
+def test_inactive_or_unknown_key_cannot_be_rotated(store: Store, keys: list[ApiKey]) -> None:
+    create_tenants(store, ACME)
+    for key in keys:
+        store.keys.create(key)
 
     assert store.keys.rotate("key_1", SUCCESSOR, SUCCESSOR.created_at_ms + 5) is False
-    assert store.keys.all("acme") == [ended]
+    assert store.keys.all("acme") == keys
+    assert store.keys.get_by_hash(SUCCESSOR.key_hash) is None
+    assert store.keys.get("key_2") is None
 
 
-def test_of_those_who_end_a_key_by_rotating_it_at_the_same_time_one_gets_a_successor(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_one_of_concurrent_rotations_that_end_the_key_succeeds(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(replace(KEY, expires_at_ms=None))
     stores = [harness.another() for _ in range(4)]
 
@@ -208,12 +192,12 @@ def test_of_those_who_end_a_key_by_rotating_it_at_the_same_time_one_gets_a_succe
         successor = replace(SUCCESSOR, key_id=f"key_{worker + 2}", key_hash=f"{worker}a" * 32)
         return stores[worker].keys.rotate("key_1", successor, successor.created_at_ms)
 
-    assert at_the_same_time(4, rotate).count(True) == 1
+    assert run_concurrently(4, rotate).count(True) == 1
     assert len(harness.store.keys.all("acme")) == 2
 
 
-def test_nothing_is_left_of_a_key_that_is_forgotten(store: Store) -> None:
-    keep(store, ACME)
+def test_deleted_key_leaves_nothing(store: Store) -> None:
+    create_tenants(store, ACME)
     for key in (KEY, SUCCESSOR):
         store.keys.create(key)
     for _ in range(2):
@@ -225,29 +209,8 @@ def test_nothing_is_left_of_a_key_that_is_forgotten(store: Store) -> None:
     assert store.keys.revoke("key_1") is False
 
 
-def test_a_revoked_key_has_no_successor(store: Store) -> None:
-    keep(store, ACME)
-    store.keys.create(KEY)
-    store.keys.revoke("key_1")
-
-    assert store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is False
-    assert store.keys.all("acme") == [replace(KEY, status=KeyStatus.REVOKED)]
-    assert store.keys.get_by_hash(SUCCESSOR.key_hash) is None
-    assert store.keys.get("key_2") is None
-
-
-def test_an_unknown_key_has_no_successor(store: Store) -> None:
-    keep(store, ACME)
-
-    assert store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is False
-    assert store.keys.all("acme") == []
-    assert store.keys.get_by_hash(SUCCESSOR.key_hash) is None
-    assert store.keys.get("key_2") is None
-    assert store.keys.get("key_1") is None
-
-
-def test_a_use_is_remembered_and_changes_nothing_else(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_recording_a_use_changes_nothing_else(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(KEY)
     harness.store.keys.create(BARE)
 
@@ -257,8 +220,8 @@ def test_a_use_is_remembered_and_changes_nothing_else(harness: Harness) -> None:
     assert found(harness.store) == replace(FOUND, last_used_at_ms=NOW + 5)
 
 
-def test_the_latest_use_is_remembered_whatever_comes_after(store: Store) -> None:
-    keep(store, ACME)
+def test_latest_use_is_kept(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(KEY)
 
     for moment, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
@@ -266,8 +229,8 @@ def test_the_latest_use_is_remembered_whatever_comes_after(store: Store) -> None
         assert store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + latest)
 
 
-def test_the_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:
-    keep(store, ACME)
+def test_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.record_use(KEY.key_hash, NOW)
 
     assert store.keys.get_by_hash(KEY.key_hash) is None
@@ -276,17 +239,8 @@ def test_the_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:
     assert store.keys.get("key_1") == KEY
 
 
-def test_a_revoked_key_stays_revoked_when_a_use_is_noted(store: Store) -> None:
-    keep(store, ACME)
-    store.keys.create(KEY)
-    store.keys.revoke("key_1")
-    store.keys.record_use(KEY.key_hash, NOW + 5)
-
-    assert store.keys.get_by_hash(KEY.key_hash) is None
-
-
-def test_a_use_does_not_get_lost_in_a_rotation(store: Store) -> None:
-    keep(store, ACME)
+def test_rotation_keeps_the_last_use(store: Store) -> None:
+    create_tenants(store, ACME)
     store.keys.create(KEY)
     store.keys.record_use(KEY.key_hash, NOW + 4)
     store.keys.rotate("key_1", SUCCESSOR, NOW + 5)
@@ -294,17 +248,17 @@ def test_a_use_does_not_get_lost_in_a_rotation(store: Store) -> None:
     assert store.keys.get("key_1") == replace(KEY, expires_at_ms=NOW + 5, last_used_at_ms=NOW + 4)
 
 
-def test_of_uses_noted_at_the_same_time_the_latest_stays(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_latest_of_concurrent_uses_is_kept(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(KEY)
     stores = [harness.store, harness.another()]
 
-    at_the_same_time(8, lambda worker: stores[worker % 2].keys.record_use(KEY.key_hash, NOW + worker))
+    run_concurrently(8, lambda worker: stores[worker % 2].keys.record_use(KEY.key_hash, NOW + worker))
     assert harness.store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + 7)
 
 
-def test_a_key_revoked_while_it_is_rotated_is_revoked(harness: Harness) -> None:
-    keep(harness.store, ACME)
+def test_key_revoked_during_its_rotation_is_revoked(harness: Harness) -> None:
+    create_tenants(harness.store, ACME)
     harness.store.keys.create(KEY)
     stores = [harness.store, harness.another()]
 
@@ -312,7 +266,7 @@ def test_a_key_revoked_while_it_is_rotated_is_revoked(harness: Harness) -> None:
         keys = stores[worker].keys
         return keys.revoke("key_1") if worker == 0 else keys.rotate("key_1", SUCCESSOR, NOW + 5)
 
-    revoked, rotated = at_the_same_time(2, revoke_or_rotate)
+    revoked, rotated = run_concurrently(2, revoke_or_rotate)
     assert revoked is True
     assert harness.store.keys.get_by_hash(KEY.key_hash) is None
     assert (harness.store.keys.get_by_hash(SUCCESSOR.key_hash) is not None) is rotated

@@ -1,4 +1,4 @@
-"""What a store promises about leases: how they are given, when they end, and what a lost one means."""
+"""Leases: how they are given, when they expire, and what lost ones lead to."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from inbox.domain.events import Event, Lease, NewEvent, Selection, Status
 from tests.contract.consumer import Consumer
-from tests.contract.samples import MINUTE, NOW, at_the_same_time, ids, new_event, receipt, receipts
+from tests.contract.samples import MINUTE, NOW, ids, new_event, receipt, receipts, run_concurrently
 from tests.engines.harnesses import MAX_DELIVERIES
 
 
@@ -16,7 +16,7 @@ def assert_status(consumer: Consumer, event: NewEvent, status: Status, at: int) 
     assert found.status == status
 
 
-def test_a_lease_hands_an_event_out_until_its_end(acme: Consumer) -> None:
+def test_lease_marks_an_event_leased_until_it_expires(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
 
     (leased,) = acme.lease(at=NOW + 5, until=NOW + 20).events
@@ -34,7 +34,7 @@ def test_a_lease_hands_an_event_out_until_its_end(acme: Consumer) -> None:
     assert acme.get(event.event_id, NOW + 19) == leased
 
 
-def test_every_claim_has_an_id_of_its_own(acme: Consumer) -> None:
+def test_every_claim_has_its_own_id(acme: Consumer) -> None:
     acme.send_some(4)
     claims = [acme.lease(2).events, acme.lease(2).events, acme.lease(4, at=NOW + MINUTE).events]
 
@@ -43,19 +43,19 @@ def test_every_claim_has_an_id_of_its_own(acme: Consumer) -> None:
     assert not (first | second) & again
 
 
-def test_a_leased_event_is_not_claimed_or_peeked_at(acme: Consumer) -> None:
+def test_leased_event_is_not_claimed_or_peeked(acme: Consumer) -> None:
     events = acme.send_some(3)
     acme.lease(2)
 
-    in_a_hurry = acme.in_another_process().in_a_hurry()
-    assert ids(in_a_hurry.peek().events) == ids(events[2:])
-    claimed = in_a_hurry.lease()
+    without_settling = acme.in_another_process().without_settling()
+    assert ids(without_settling.peek().events) == ids(events[2:])
+    claimed = without_settling.lease()
     assert (ids(claimed.events), claimed.more) == (ids(events[2:]), False)
     assert acme.consume().events == []
 
 
 @pytest.mark.parametrize(("at", "back"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
-def test_a_lease_ends_at_the_millisecond(acme: Consumer, at: int, back: bool) -> None:
+def test_expired_lease_returns_event_to_inbox(acme: Consumer, at: int, back: bool) -> None:
     (event,) = acme.send(new_event())
     leased = acme.lease().events[0]
 
@@ -67,7 +67,7 @@ def test_a_lease_ends_at_the_millisecond(acme: Consumer, at: int, back: bool) ->
 
 
 @pytest.mark.parametrize("until", [NOW + 10, NOW + 3 * MINUTE])
-def test_an_extended_lease_ends_at_its_new_time(acme: Consumer, until: int) -> None:
+def test_extended_lease_expires_at_its_new_time(acme: Consumer, until: int) -> None:
     (event,) = acme.send(new_event())
     leased = acme.lease().events[0]
     assert leased.lease is not None
@@ -79,14 +79,14 @@ def test_an_extended_lease_ends_at_its_new_time(acme: Consumer, until: int) -> N
     assert ids(acme.consume(at=until).events) == [event.event_id]
 
 
-def lose(consumer: Consumer, times: int, at: int = NOW) -> int:
-    """Leases all that there is so many times for a minute, and lets it go. When the last of them has run out."""
+def lose_leases(consumer: Consumer, times: int, at: int = NOW) -> int:
+    """Leases every event `times` times for a minute. Returns the time at which the last lease expires."""
     for time in range(times):
         assert consumer.lease(at=at + time * MINUTE).events != []
     return at + times * MINUTE
 
 
-def test_a_lost_lease_brings_an_event_back_to_its_old_place(acme: Consumer) -> None:
+def test_event_of_a_lost_lease_returns_to_its_position(acme: Consumer) -> None:
     events = acme.send_some(4)
     acme.lease(1, until=NOW + 1000)
     acme.lease(1, until=NOW + 2000)
@@ -98,7 +98,7 @@ def test_a_lost_lease_brings_an_event_back_to_its_old_place(acme: Consumer) -> N
     assert [event.deliveries for event in claimed.events] == [2, 2, 1]
 
 
-def test_what_comes_back_in_any_way_is_claimed_in_the_order_of_the_inbox(acme: Consumer) -> None:
+def test_returned_events_are_claimed_in_inbox_order(acme: Consumer) -> None:
     events = acme.send_some(7)
     acme.lease(1, until=NOW + 1000)
     released = receipts(acme.lease(2).events)
@@ -113,8 +113,8 @@ def test_what_comes_back_in_any_way_is_claimed_in_the_order_of_the_inbox(acme: C
     assert ids(acme.consume(4, at=NOW + 1000).events) == ids(events[4:])
 
 
-@pytest.mark.parametrize("back", ["release", "replay", "lose"])
-def test_what_comes_back_through_one_process_is_there_for_all(acme: Consumer, back: str) -> None:
+@pytest.mark.parametrize("back", ["release", "replay", "lose_leases"])
+def test_event_returned_by_one_process_is_claimable_in_all(acme: Consumer, back: str) -> None:
     (event,) = acme.send(new_event())
     elsewhere = acme.in_another_process()
     leased = receipts(acme.lease().events)
@@ -130,9 +130,9 @@ def test_what_comes_back_through_one_process_is_there_for_all(acme: Consumer, ba
     assert ids(acme.consume(at=NOW + MINUTE).events) == [event.event_id]
 
 
-def test_an_event_is_dead_with_the_last_lease_that_it_may_lose(acme: Consumer) -> None:
+def test_event_is_dead_after_max_deliveries_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    at = lose(acme, MAX_DELIVERIES)
+    at = lose_leases(acme, MAX_DELIVERIES)
 
     assert_status(acme, event, Status.LEASED, at - 1)
     dead = Event(event.event_id, "order.created", NOW, Status.DEAD, MAX_DELIVERIES, None, event.payload)
@@ -144,30 +144,30 @@ def test_an_event_is_dead_with_the_last_lease_that_it_may_lose(acme: Consumer) -
 
 
 @pytest.mark.parametrize("delay", [0, 5])
-def test_a_released_lease_is_not_lost(acme: Consumer, delay: int) -> None:
+def test_release_is_not_a_lost_lease(acme: Consumer, delay: int) -> None:
     (event,) = acme.send(new_event())
     at = NOW
     for _ in range(MAX_DELIVERIES):
         acme.release(receipts(acme.lease(at=at).events), at, until=at + delay)
         at += delay
-    at = lose(acme, MAX_DELIVERIES - 1, at)
+    at = lose_leases(acme, MAX_DELIVERIES - 1, at)
 
     assert_status(acme, event, Status.UNDELIVERED, at)
-    assert_status(acme, event, Status.DEAD, lose(acme, 1, at))
+    assert_status(acme, event, Status.DEAD, lose_leases(acme, 1, at))
 
 
-def test_failed_and_lost_leases_count_together(acme: Consumer) -> None:
+def test_failed_and_lost_leases_add_up(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    at = lose(acme, MAX_DELIVERIES - 2)
+    at = lose_leases(acme, MAX_DELIVERIES - 2)
     assert acme.release(receipts(acme.lease(at=at).events), at, failed=True) == [True]
     assert_status(acme, event, Status.UNDELIVERED, at)
 
-    assert_status(acme, event, Status.DEAD, lose(acme, 1, at))
+    assert_status(acme, event, Status.DEAD, lose_leases(acme, 1, at))
 
 
-def test_event_is_dead_at_once_with_the_last_failed_release(acme: Consumer) -> None:
+def test_last_failed_release_makes_the_event_dead_at_once(acme: Consumer) -> None:
     first, second = acme.send_some(2)
-    at = lose(acme, MAX_DELIVERIES - 1)
+    at = lose_leases(acme, MAX_DELIVERIES - 1)
     last = acme.lease(1, at=at).events[0]
 
     assert acme.release([receipt(last)], at, until=at + MINUTE, failed=True) == [True]
@@ -179,7 +179,7 @@ def test_event_is_dead_at_once_with_the_last_failed_release(acme: Consumer) -> N
     assert ids(acme.history(Selection(status=Status.DEAD), at=at)) == [first.event_id]
 
 
-def test_failed_release_waits_out_its_delay(acme: Consumer) -> None:
+def test_failed_release_respects_its_delay(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     assert acme.release(receipts(acme.lease().events), until=NOW + MINUTE, failed=True) == [True]
 
@@ -189,7 +189,7 @@ def test_failed_release_waits_out_its_delay(acme: Consumer) -> None:
 
 
 @pytest.mark.parametrize("then_failed", [True, False])
-def test_repeating_a_failed_release_counts_once(acme: Consumer, then_failed: bool) -> None:
+def test_repeated_failed_release_counts_once(acme: Consumer, then_failed: bool) -> None:
     (event,) = acme.send(new_event())
     for _ in range(MAX_DELIVERIES - 1):
         leased = receipts(acme.lease().events)
@@ -204,7 +204,7 @@ def test_repeating_a_failed_release_counts_once(acme: Consumer, then_failed: boo
     assert_status(acme, event, Status.DEAD, NOW)
 
 
-def test_failing_what_was_released_before_does_not_count(acme: Consumer) -> None:
+def test_failed_release_after_a_release_does_not_count(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     for _ in range(MAX_DELIVERIES):
         leased = receipts(acme.lease().events)
@@ -213,7 +213,7 @@ def test_failing_what_was_released_before_does_not_count(acme: Consumer) -> None
     assert_status(acme, event, Status.UNDELIVERED, NOW)
 
 
-def test_a_replay_forgets_failed_releases(acme: Consumer) -> None:
+def test_replay_resets_failed_releases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     for _ in range(MAX_DELIVERIES):
         last = receipts(acme.lease().events)
@@ -226,9 +226,9 @@ def test_a_replay_forgets_failed_releases(acme: Consumer) -> None:
     assert_status(acme, event, Status.UNDELIVERED, NOW)
 
 
-def test_leases_lost_in_between_are_counted_whoever_looks(acme: Consumer) -> None:
+def test_reading_an_event_does_not_change_its_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    at = lose(acme, MAX_DELIVERIES - 1)
+    at = lose_leases(acme, MAX_DELIVERIES - 1)
     for _ in range(MAX_DELIVERIES):
         assert_status(acme, event, Status.UNDELIVERED, at)
         assert len(acme.peek(at=at).events) == 1
@@ -238,10 +238,10 @@ def test_leases_lost_in_between_are_counted_whoever_looks(acme: Consumer) -> Non
     assert_status(acme, event, Status.DEAD, at + MINUTE)
 
 
-def test_leases_at_the_same_time_share_the_events_out(acme: Consumer) -> None:
+def test_concurrent_leases_share_the_events(acme: Consumer) -> None:
     events = acme.send_some(48)
     acme.harness.settle()
-    processes = [acme.in_a_hurry(), acme.in_a_hurry().in_another_process()]
+    processes = [acme.without_settling(), acme.without_settling().in_another_process()]
 
     def take(worker: int) -> list[Event]:
         taken: list[Event] = []
@@ -249,6 +249,6 @@ def test_leases_at_the_same_time_share_the_events_out(acme: Consumer) -> None:
             taken += page
         return taken
 
-    taken = at_the_same_time(6, take)
+    taken = run_concurrently(6, take)
     assert sorted(event_id for each in taken for event_id in ids(each)) == sorted(ids(events))
     assert [acme.acknowledge(receipts(each)) for each in taken] == [[True] * len(each) for each in taken]

@@ -1,4 +1,4 @@
-"""Every arrow of the drawing in `inbox.events`, and every one that is not there."""
+"""Every action on an event in every status."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,12 @@ from tests.contract.consumer import Consumer
 from tests.contract.samples import LATER, MINUTE, NOW, new_event, receipt
 from tests.engines.harnesses import MAX_DELIVERIES
 
-# The moment at which everything is done to the event. It was brought into its state before.
+# The time of the action.
 THEN = NOW + 10 * MINUTE
 
-# What each act makes of an event. `+`: it says yes, and everything stays as it is. `-`: the same, and it says no.
-# `!`: it is refused. The receipt that is handed in is the one of the event's first lease, or none that there ever was;
-# of `last_lease` and `failed_dead` it is the last one.
+# The status after each action. `+`: nothing changes and the action succeeds. `-`: nothing changes and it fails.
+# `!`: it raises EventLeased. The receipt is that of the event's first lease, or an unknown one; in `last_lease` and
+# `failed_dead` that of the last lease.
 TABLE = """
 state         acknowledge  release      fail         extend  replay       replay_all   consume    lease   erase
 undelivered   -            -            -            -       +            -            delivered  leased  gone
@@ -24,7 +24,7 @@ last_lease    delivered    undelivered  dead         leased  !            -     
 waiting       -            +            +            -       +            -            -          -       gone
 released      -            +            +            -       +            -            delivered  leased  gone
 failed        -            +            +            -       +            -            delivered  leased  gone
-run_out       -            -            -            -       +            -            delivered  leased  gone
+lease_expired       -            -            -            -       +            -            delivered  leased  gone
 lost_to_other -            -            -            -       !            -            -          -       gone
 consumed      -            -            -            -       undelivered  undelivered  -          -       gone
 acknowledged  +            -            -            -       undelivered  undelivered  -          -       gone
@@ -73,7 +73,7 @@ def failed(consumer: Consumer, _: str) -> Receipt:
     return first
 
 
-def run_out(consumer: Consumer, _: str) -> Receipt:
+def lease_expired(consumer: Consumer, _: str) -> Receipt:
     return lease(consumer, NOW, THEN)
 
 
@@ -130,7 +130,7 @@ STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
     "waiting": waiting,
     "released": released,
     "failed": failed,
-    "run_out": run_out,
+    "lease_expired": lease_expired,
     "lost_to_other": lost_to_other,
     "consumed": consumed,
     "acknowledged": acknowledged,
@@ -159,12 +159,12 @@ EXPECTED = {state: dict(zip(COLUMNS, cells, strict=True)) for state, *cells in R
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_what_each_act_makes_of_an_event(acme: Consumer, state: str) -> None:
-    assert {action: outcome(acme.of(action), state, action) for action in ACTIONS} == EXPECTED[state]
+def test_every_action_in_every_status(acme: Consumer, state: str) -> None:
+    assert {action: outcome(acme.in_tenant(action), state, action) for action in ACTIONS} == EXPECTED[state]
 
 
 def outcome(consumer: Consumer, state: str, action: str) -> str:
-    (event,) = consumer.send(new_event(), until_s=THEN // 1000 if state == "expired" else LATER)
+    (event,) = consumer.send(new_event(), expires_at_s=THEN // 1000 if state == "expired" else LATER)
     first = STATES[state](consumer, event.event_id)
     before, in_sight = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
     try:

@@ -1,4 +1,4 @@
-"""What a store promises about the pages of a listing and where they go on: `inbox.store.port.EventStore.page`."""
+"""Listing events: pages and positions."""
 
 import re
 
@@ -13,21 +13,21 @@ ORDERS = pytest.mark.parametrize("order", list(Order))
 
 
 @ORDERS
-@pytest.mark.parametrize("most", [1, 3, 4, 11, 12, 13])
-def test_pages_one_after_the_other_show_everything_once(acme: Consumer, order: Order, most: int) -> None:
+@pytest.mark.parametrize("limit", [1, 3, 4, 11, 12, 13])
+def test_successive_pages_show_everything_once(acme: Consumer, order: Order, limit: int) -> None:
     events = acme.send_some(12)
     acme.consume(4)
     acme.lease(4)
 
-    listing = acme.page(order=order, most=most)
-    assert len(listing.events) <= most
-    assert ids(acme.history(order=order, most=most)) == in_order(events, order)
+    listing = acme.page(order=order, limit=limit)
+    assert len(listing.events) <= limit
+    assert ids(acme.history(order=order, limit=limit)) == in_order(events, order)
 
 
 @ORDERS
-def test_a_position_stays_where_it_is_while_events_come_and_move(acme: Consumer, order: Order) -> None:
+def test_position_is_stable_while_events_arrive_and_change(acme: Consumer, order: Order) -> None:
     events = acme.send_some(6)
-    listing = acme.page(order=order, most=3)
+    listing = acme.page(order=order, limit=3)
     shown = ids(listing.events)
     assert shown == in_order(events, order)[:3]
     acme.erase(shown[2])
@@ -35,14 +35,14 @@ def test_a_position_stays_where_it_is_while_events_come_and_move(acme: Consumer,
     (late,) = acme.send(new_event(), at=NOW + 1)
 
     while listing.position is not None:
-        listing = acme.page(order=order, most=2, after=listing.position)
+        listing = acme.page(order=order, limit=2, after=listing.position)
         shown += ids(listing.events)
     assert shown == in_order([*events, late] if order == Order.OLDEST else events, order)
 
 
-def test_a_position_means_the_same_after_a_restart_and_elsewhere(acme: Consumer) -> None:
+def test_position_is_valid_after_a_restart_and_in_other_processes(acme: Consumer) -> None:
     events = acme.send_some(4)
-    after = acme.page(most=1).position
+    after = acme.page(limit=1).position
     assert after is not None
 
     rest = ids(acme.in_another_process().page(after=after).events)
@@ -51,7 +51,7 @@ def test_a_position_means_the_same_after_a_restart_and_elsewhere(acme: Consumer)
 
 
 @pytest.mark.parametrize("after", ["", "nonsense", "é", "{}", "[]", "null", "1e400", "a" * 3000, "\x00"])
-def test_anything_else_in_place_of_a_position_is_refused(acme: Consumer, after: str) -> None:
+def test_invalid_position_is_refused(acme: Consumer, after: str) -> None:
     acme.send_some(1)
 
     with pytest.raises(InvalidRequest):
@@ -59,9 +59,9 @@ def test_anything_else_in_place_of_a_position_is_refused(acme: Consumer, after: 
 
 
 @ORDERS
-@pytest.mark.parametrize(("payload_bytes", "most"), [(1, 1), (100, 1), (101, 2), (250, 3), (1000, 5)])
-def test_a_page_ends_once_its_payloads_are_large_enough(
-    acme: Consumer, order: Order, payload_bytes: int, most: int
+@pytest.mark.parametrize(("payload_bytes", "limit"), [(1, 1), (100, 1), (101, 2), (250, 3), (1000, 5)])
+def test_page_ends_when_its_payloads_are_large_enough(
+    acme: Consumer, order: Order, payload_bytes: int, limit: int
 ) -> None:
     events = acme.send(*[new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)])
     acme.harness.settle()
@@ -69,7 +69,7 @@ def test_a_page_ends_once_its_payloads_are_large_enough(
     page, size = acme.harness.store.events.page, page_of(9, payload_bytes)
     listing = page("acme", Selection(), order, size, None, NOW)
     shown = ids(listing.events)
-    assert shown == in_order(events, order)[:most]
+    assert shown == in_order(events, order)[:limit]
     while listing.position is not None:
         listing = page("acme", Selection(), order, size, listing.position, NOW)
         shown += ids(listing.events)
@@ -77,9 +77,9 @@ def test_a_page_ends_once_its_payloads_are_large_enough(
 
 
 @ORDERS
-def test_a_position_of_another_tenant_shows_nothing_of_theirs(acme: Consumer, order: Order) -> None:
-    acme.of("globex").send_some(3)
-    after = acme.of("globex").page(order=order, most=1).position
+def test_position_of_another_tenant_reveals_nothing(acme: Consumer, order: Order) -> None:
+    acme.in_tenant("globex").send_some(3)
+    after = acme.in_tenant("globex").page(order=order, limit=1).position
     events = acme.send_some(3)
 
     try:
@@ -90,9 +90,9 @@ def test_a_position_of_another_tenant_shows_nothing_of_theirs(acme: Consumer, or
 
 
 @ORDERS
-def test_a_position_that_was_changed_is_refused_or_shows_what_is_there(acme: Consumer, order: Order) -> None:
+def test_forged_position_reveals_nothing(acme: Consumer, order: Order) -> None:
     events = acme.send_some(3)
-    after = acme.page(order=order, most=1).position
+    after = acme.page(order=order, limit=1).position
     assert after is not None
     cut = {after[:length] for length in range(len(after))}
     nines = {after[:place] + "9" + after[place + 1 :] for place in range(len(after))}

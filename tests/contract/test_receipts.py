@@ -1,4 +1,4 @@
-"""What a store promises about receipts: acknowledging, releasing, and whose receipts hold."""
+"""Acknowledging and releasing, and which receipts are valid."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.contract.samples import MINUTE, NOW, ids, new_event, receipt, receipt
 
 
 @pytest.mark.parametrize(("at", "holds"), [(NOW + MINUTE - 1, True), (NOW + MINUTE, False)])
-def test_a_receipt_holds_until_that_millisecond(acme: Consumer, at: int, holds: bool) -> None:
+def test_receipt_is_valid_until_the_lease_expires(acme: Consumer, at: int, holds: bool) -> None:
     acme.send_some(2)
     one, other = receipts(acme.lease().events)
 
@@ -18,7 +18,7 @@ def test_a_receipt_holds_until_that_millisecond(acme: Consumer, at: int, holds: 
     assert acme.release([other], at) == [holds]
 
 
-def test_an_acknowledged_event_is_delivered_once_and_for_all(acme: Consumer) -> None:
+def test_acknowledged_event_stays_delivered(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     leased = acme.lease().events[0]
 
@@ -30,7 +30,7 @@ def test_an_acknowledged_event_is_delivered_once_and_for_all(acme: Consumer) -> 
     assert acme.consume(at=NOW + 2 * MINUTE).events == []
 
 
-def test_a_released_event_is_there_for_everybody_at_its_old_place(acme: Consumer) -> None:
+def test_released_event_returns_to_its_position(acme: Consumer) -> None:
     events = acme.send_some(3)
     leased = acme.lease(2).events
 
@@ -42,7 +42,7 @@ def test_a_released_event_is_there_for_everybody_at_its_old_place(acme: Consumer
 
 
 @pytest.mark.parametrize(("at", "back"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
-def test_nobody_claims_an_event_before_its_delay_is_over(acme: Consumer, at: int, back: bool) -> None:
+def test_delayed_event_is_not_claimable_before_its_delay_ends(acme: Consumer, at: int, back: bool) -> None:
     first, second = acme.send_some(2)
     leased = acme.lease(1).events[0]
     acme.release([receipt(leased)], until=NOW + MINUTE)
@@ -57,19 +57,7 @@ def test_nobody_claims_an_event_before_its_delay_is_over(acme: Consumer, at: int
     assert (ids(claimed.events), claimed.more) == (expected[:1], back)
 
 
-def test_a_released_lease_is_over(acme: Consumer) -> None:
-    (event,) = acme.send(new_event())
-    one = receipt(acme.lease().events[0])
-    acme.release([one])
-
-    assert acme.acknowledge([one]) == [False]
-    assert acme.extend([one], NOW + MINUTE) == [False]
-    found = acme.get(event.event_id)
-    assert found is not None
-    assert found.status == Status.UNDELIVERED
-
-
-def test_of_repeated_releases_the_first_moment_counts(acme: Consumer) -> None:
+def test_first_of_repeated_releases_sets_the_delay(acme: Consumer) -> None:
     acme.send_some(1)
     one = receipt(acme.lease().events[0])
 
@@ -81,7 +69,7 @@ def test_of_repeated_releases_the_first_moment_counts(acme: Consumer) -> None:
     assert len(acme.consume(at=NOW + 10).events) == 1
 
 
-def test_a_release_is_not_repeated_once_somebody_else_has_the_event(acme: Consumer) -> None:
+def test_release_fails_after_another_claim(acme: Consumer) -> None:
     acme.send_some(1)
     old = receipt(acme.lease().events[0])
     acme.release([old])
@@ -93,13 +81,13 @@ def test_a_release_is_not_repeated_once_somebody_else_has_the_event(acme: Consum
     assert acme.consume(at=NOW + 9).events == []
 
 
-def test_receipts_of_another_tenant_inbox_event_or_lease_do_not_hold(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
+def test_receipt_of_another_tenant_inbox_event_or_lease_is_invalid(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
     acme.send_some(1)
-    acme.of("globex").send_some(1)
+    acme.in_tenant("globex").send_some(1)
     ours, copy = acme.lease().events[0], shipping.lease().events[0]
-    theirs = acme.of("globex").lease().events[0]
+    theirs = acme.in_tenant("globex").lease().events[0]
     good = receipt(ours)
     bad = [
         receipt(theirs),
@@ -118,10 +106,10 @@ def test_receipts_of_another_tenant_inbox_event_or_lease_do_not_hold(acme: Consu
         assert acme.extend(bad, NOW + 5 * MINUTE, at) == lost
     assert acme.get(ours.event_id) == ours
     assert shipping.get(ours.event_id) == copy
-    assert acme.of("globex").get(theirs.event_id) == theirs
+    assert acme.in_tenant("globex").get(theirs.event_id) == theirs
 
 
-def test_each_receipt_has_its_own_outcome_in_their_order(acme: Consumer) -> None:
+def test_each_receipt_has_its_own_outcome_in_order(acme: Consumer) -> None:
     acme.send_some(60)
     good = receipts(acme.lease(60).events)
     bad = [replace(one, claim_id="0" * 32) for one in good]
@@ -131,10 +119,10 @@ def test_each_receipt_has_its_own_outcome_in_their_order(acme: Consumer) -> None
     assert acme.extend(mixed, NOW + 2 * MINUTE) == expected
     assert acme.release(mixed[:40]) == expected[:40]
     assert acme.acknowledge(mixed[40:]) == expected[40:]
-    assert [len(acme.history(most=200)), len(acme.consume(200).events)] == [60, 20]
+    assert [len(acme.history(limit=200)), len(acme.consume(200).events)] == [60, 20]
 
 
-def test_a_receipt_may_come_twice_in_one_call(acme: Consumer) -> None:
+def test_receipt_can_be_repeated_in_one_call(acme: Consumer) -> None:
     acme.send_some(2)
     one, other = receipts(acme.lease().events)
 

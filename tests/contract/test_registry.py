@@ -1,11 +1,10 @@
-"""The registry and the key ring on every engine: what takes more than one act of the store."""
+"""Tenant operations of several store calls, on every engine."""
 
 import pytest
 
 from inbox.domain.tenants import AuditAction, Change, TenantStatus
-from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
-from tests.contract.samples import NOW, at_the_same_time, keep
+from tests.contract.samples import NOW, create_tenants, run_concurrently
 from tests.contract.samples import tenant as named
 from tests.engines.harnesses import Harness
 
@@ -16,21 +15,21 @@ def registry_of(harness: Harness) -> TenantService:
     return TenantService(harness.another().tenants, lambda: NOW)
 
 
-def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> None:
+def test_concurrent_find_or_create_creates_one_tenant(harness: Harness) -> None:
     registries = [registry_of(harness) for _ in range(AT_ONCE)]
 
     def race(race: int) -> None:
         def create(number: int) -> tuple[str, bool]:
-            # Some wish for an id of their own, some take what they get, in one race all wish for the same.
+            # Some ask for a tenant ID, some for none; in one race all ask for the same.
             email = f"ops{race}@acme.example"
-            wish = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
-            wish = {"tenant_id": f"acme-{race}"} if race == 2 else wish
+            requested = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
+            requested = {"tenant_id": f"acme-{race}"} if race == 2 else requested
             tenant, new = registries[number].find_or_create(
-                f"admin {number}", email.upper() if number % 3 else email, **wish
+                f"admin {number}", email.upper() if number % 3 else email, **requested
             )
             return tenant.tenant_id, new
 
-        created = at_the_same_time(AT_ONCE, create)
+        created = run_concurrently(AT_ONCE, create)
         assert len({tenant_id for tenant_id, _ in created}) == 1
         assert [new for _, new in created].count(True) == 1
 
@@ -41,12 +40,12 @@ def test_creators_racing_for_one_email_end_with_one_tenant(harness: Harness) -> 
         assert len(harness.store.tenants.audit_log(tenant.tenant_id, 10, None)) == 1
 
 
-def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harness) -> None:
+def test_concurrent_updates_of_a_tenant_all_succeed(harness: Harness) -> None:
     registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
     registries = [registry_of(harness) for _ in range(4)]
     members = ({"organization_name": "Acme"}, {"email": "a@b.example"}, {"rate_limit": 7}, {"destination_email": "c@d"})
 
-    at_the_same_time(4, lambda number: registries[number].update("acme", f"admin {number}", **members[number]))
+    run_concurrently(4, lambda number: registries[number].update("acme", f"admin {number}", **members[number]))
     tenant = registries[0].get("acme")
     assert (tenant.organization_name, tenant.email, tenant.rate_limit, tenant.destination_email, tenant.version) == (
         "Acme",
@@ -61,7 +60,7 @@ def test_admins_who_change_a_tenant_at_the_same_moment_all_succeed(harness: Harn
 
 
 @pytest.mark.parametrize("status", [each for each in TenantStatus if each is not TenantStatus.SUSPENDED])
-def test_a_resumed_tenant_has_the_status_that_it_had_before(harness: Harness, status: TenantStatus) -> None:
+def test_resumed_tenant_has_its_former_status(harness: Harness, status: TenantStatus) -> None:
     registry = registry_of(harness)
     registry.create("admin", "acme", status=status)
     for _ in range(2):
@@ -80,23 +79,8 @@ def test_a_resumed_tenant_has_the_status_that_it_had_before(harness: Harness, st
     assert not any(entry.forced for entry in entries)
 
 
-def test_a_tenant_that_an_earlier_release_suspended_is_resumed_to_registered(harness: Harness) -> None:
+def test_tenant_suspended_by_an_earlier_release_resumes_as_registered(harness: Harness) -> None:
     # Earlier releases recorded no status before.
-    keep(harness.store, named("acme", status=TenantStatus.SUSPENDED))
+    create_tenants(harness.store, named("acme", status=TenantStatus.SUSPENDED))
 
     assert registry_of(harness).resume("acme", "admin").status is TenantStatus.REGISTERED
-
-
-def test_a_rotated_key_and_its_successor_both_work(harness: Harness) -> None:
-    registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
-    keys = KeyService(harness.store.keys, harness.store.tenants, lambda: NOW)
-    old = keys.create("acme", "zapier")
-    new = keys.rotate(old.metadata.key_id, 60)
-
-    ends = {}
-    for each in (old, new):
-        record = harness.store.keys.get_by_hash(each.metadata.key_hash)
-        assert record is not None
-        ends[each.metadata.key_id] = record.expires_at_ms
-    assert ends == {old.metadata.key_id: NOW + 60_000, new.metadata.key_id: None}
-    assert {key.hint for key in keys.list("acme")} == {f"ibx_…{each.key[-4:]}" for each in (old, new)}

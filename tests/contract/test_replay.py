@@ -1,22 +1,21 @@
-"""What a store promises about replays: one event, or all of a selection."""
+"""Replaying one event, or all of a selection."""
 
 import pytest
 
 from inbox.domain.events import ReplayResult, Selection, Status
-from inbox.errors import EventLeased
 from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, new_event, receipts
 from tests.engines.harnesses import MAX_DELIVERIES
 
 
-def kill(consumer: Consumer, most: int = 9, at: int = NOW) -> int:
-    """Lets events lose every lease that they have. When they are dead."""
+def make_dead(consumer: Consumer, limit: int = 9, at: int = NOW) -> int:
+    """Lets events lose all of their leases. Returns the time at which they are dead."""
     for time in range(MAX_DELIVERIES):
-        assert consumer.lease(most, at + time, until=at + time + 1).events != []
+        assert consumer.lease(limit, at + time, until=at + time + 1).events != []
     return at + MAX_DELIVERIES
 
 
-def test_a_replayed_event_is_undelivered_again_at_its_old_place(acme: Consumer) -> None:
+def test_replayed_event_returns_to_its_position(acme: Consumer) -> None:
     events = acme.send_some(3)
     delivered = acme.consume(2).events
 
@@ -28,20 +27,20 @@ def test_a_replayed_event_is_undelivered_again_at_its_old_place(acme: Consumer) 
     assert [(event.deliveries, event.delivered_at_ms) for event in claimed] == [(2, NOW + 6), (1, NOW + 6)]
 
 
-def test_a_dead_event_comes_back_with_all_its_leases(acme: Consumer) -> None:
+def test_replayed_dead_event_has_no_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    at = kill(acme)
+    at = make_dead(acme)
 
     assert (found := acme.replay(event.event_id, at)) is not None
     assert (found.status, found.deliveries, found.lease) == (Status.UNDELIVERED, MAX_DELIVERIES, None)
-    again = kill(acme, at=at)
+    again = make_dead(acme, at=at)
     assert (found := acme.get(event.event_id, again - 1)) is not None
     assert (found.status, found.deliveries) == (Status.LEASED, 2 * MAX_DELIVERIES)
     assert (found := acme.get(event.event_id, again)) is not None
     assert found.status == Status.DEAD
 
 
-def test_a_delivered_event_comes_back_with_all_its_leases_too(acme: Consumer) -> None:
+def test_replayed_delivered_event_has_no_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     for time in range(MAX_DELIVERIES - 1):
         acme.lease(at=NOW + time, until=NOW + time + 1)
@@ -54,19 +53,7 @@ def test_a_delivered_event_comes_back_with_all_its_leases_too(acme: Consumer) ->
     assert ids(acme.peek(at=at + MAX_DELIVERIES).events) == [event.event_id]
 
 
-def test_an_undelivered_event_stays_as_it_is(acme: Consumer) -> None:
-    new, waiting = acme.send_some(2)
-    leased = acme.lease().events
-    acme.release(receipts(leased[:1]))
-    acme.release(receipts(leased[1:]), until=NOW + MINUTE)
-
-    for event in (new, waiting):
-        assert acme.replay(event.event_id, NOW + 5) == acme.get(event.event_id, NOW + 5)
-    assert ids(acme.consume(at=NOW + MINUTE - 1).events) == [new.event_id]
-    assert ids(acme.consume(at=NOW + MINUTE).events) == [waiting.event_id]
-
-
-def test_an_undelivered_event_gets_no_lost_lease_back_by_a_replay(acme: Consumer) -> None:
+def test_replay_of_an_undelivered_event_keeps_its_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     for time in range(MAX_DELIVERIES):
         acme.replay(event.event_id, NOW + time)
@@ -76,39 +63,30 @@ def test_an_undelivered_event_gets_no_lost_lease_back_by_a_replay(acme: Consumer
     assert found.status == Status.DEAD
 
 
-def test_a_leased_event_is_not_taken_away(acme: Consumer) -> None:
-    (event,) = acme.send(new_event())
-    leased = acme.lease().events
-
-    with pytest.raises(EventLeased):
-        acme.replay(event.event_id, NOW + MINUTE - 1)
-    assert acme.acknowledge(receipts(leased), NOW + MINUTE - 1) == [True]
-
-
-def test_there_is_nothing_to_replay_elsewhere(acme: Consumer) -> None:
+def test_replay_of_an_unknown_event_returns_none(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
     acme.consume()
 
     assert acme.replay("00000000-0000-4000-8000-000000000000") is None
-    assert acme.of("globex").replay(event.event_id) is None
-    assert acme.at("shipping").replay(event.event_id) is None
+    assert acme.in_tenant("globex").replay(event.event_id) is None
+    assert acme.in_inbox("shipping").replay(event.event_id) is None
 
 
-def test_replaying_all_brings_back_the_oldest_and_says_whether_there_are_more(acme: Consumer) -> None:
+def test_replay_all_replays_the_oldest_and_reports_whether_more_remain(acme: Consumer) -> None:
     events = acme.send_some(5)
     acme.consume()
 
-    assert acme.replay_all(most=2) == ReplayResult(2, True)
+    assert acme.replay_all(limit=2) == ReplayResult(2, True)
     assert ids(acme.peek().events) == ids(events[:2])
-    assert acme.replay_all(most=3) == ReplayResult(3, False)
+    assert acme.replay_all(limit=3) == ReplayResult(3, False)
     assert ids(acme.peek().events) == ids(events)
-    assert acme.replay_all(most=3) == ReplayResult(0, False)
+    assert acme.replay_all(limit=3) == ReplayResult(0, False)
     assert {event.deliveries for event in acme.consume().events} == {2}
 
 
-def test_replaying_all_takes_delivered_and_dead_ones_alone(acme: Consumer) -> None:
+def test_replay_all_replays_only_delivered_and_dead_events(acme: Consumer) -> None:
     dead, delivered, waiting, leased, new = acme.send_some(5)
-    at = kill(acme, 1)
+    at = make_dead(acme, 1)
     acme.consume(1, at)
     acme.release(receipts(acme.lease(1, at).events), at, until=at + MINUTE)
     held = acme.lease(1, at).events
@@ -123,9 +101,9 @@ def test_replaying_all_takes_delivered_and_dead_ones_alone(acme: Consumer) -> No
     ("status", "expected"),
     [(Status.DELIVERED, [1]), (Status.DEAD, [0]), (Status.UNDELIVERED, []), (Status.LEASED, [])],
 )
-def test_events_are_replayed_by_their_status(acme: Consumer, status: Status, expected: list[int]) -> None:
+def test_replay_all_by_status(acme: Consumer, status: Status, expected: list[int]) -> None:
     events = acme.send_some(4)
-    at = kill(acme, 1)
+    at = make_dead(acme, 1)
     acme.consume(1, at)
     acme.lease(1, at)
 
@@ -133,36 +111,36 @@ def test_events_are_replayed_by_their_status(acme: Consumer, status: Status, exp
     assert ids(acme.peek(at=at).events) == ids([events[number] for number in [*expected, 3]])
 
 
-def test_events_are_replayed_by_their_type_and_time(acme: Consumer) -> None:
+def test_replay_all_by_type_and_time(acme: Consumer) -> None:
     events = [acme.send(new_event(event_type="ab"[number % 2]), at=NOW + number)[0] for number in range(6)]
     acme.consume(at=NOW + 6)
 
     assert acme.replay_all(Selection(event_type="a", since_ms=NOW + 2, until_ms=NOW + 4)) == ReplayResult(1, False)
     assert ids(acme.peek().events) == ids(events[2:3])
-    assert acme.replay_all(Selection(since_ms=NOW + 3), most=2) == ReplayResult(2, True)
+    assert acme.replay_all(Selection(since_ms=NOW + 3), limit=2) == ReplayResult(2, True)
     assert ids(acme.peek().events) == ids(events[2:5])
     assert acme.replay_all(Selection(event_type="b", until_ms=NOW + 4)) == ReplayResult(1, False)
     assert ids(acme.peek().events) == ids([events[1], *events[2:5]])
 
 
-def test_what_the_clock_has_killed_is_replayed_with_all_its_leases(acme: Consumer) -> None:
+def test_replay_all_includes_events_that_just_died(acme: Consumer) -> None:
     events = acme.send_some(3)
-    at = kill(acme)
+    at = make_dead(acme)
 
-    assert acme.replay_all(most=9, at=at) == ReplayResult(3, False)
+    assert acme.replay_all(limit=9, at=at) == ReplayResult(3, False)
     assert ids(acme.peek(at=at).events) == ids(events)
-    at = kill(acme, at=at)
-    assert acme.replay_all(most=2, at=at) == ReplayResult(2, True)
+    at = make_dead(acme, at=at)
+    assert acme.replay_all(limit=2, at=at) == ReplayResult(2, True)
 
 
-def test_replaying_all_stays_in_its_inbox_and_tenant(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
-    acme.of("globex").send_some(1)
+def test_replay_all_stays_in_its_inbox_and_tenant(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
+    acme.in_tenant("globex").send_some(1)
     acme.send_some(2)
-    for consumer in (acme, shipping, acme.of("globex")):
+    for consumer in (acme, shipping, acme.in_tenant("globex")):
         consumer.consume()
 
     assert shipping.replay_all() == ReplayResult(2, False)
     assert len(shipping.peek().events) == 2
-    assert acme.peek().events == acme.of("globex").peek().events == []
+    assert acme.peek().events == acme.in_tenant("globex").peek().events == []

@@ -1,4 +1,4 @@
-"""What a store promises about events past their retention, and about deleting them."""
+"""Expired events, and purging them."""
 
 import uuid
 
@@ -10,8 +10,8 @@ SOON = NOW // 1000 + 10
 BEFORE, AFTER = NOW + 9_000, NOW + 10_000
 
 
-def test_an_expired_event_is_as_good_as_gone(acme: Consumer) -> None:
-    (gone,) = acme.send(new_event(), until_s=SOON)
+def test_expired_event_is_gone(acme: Consumer) -> None:
+    (gone,) = acme.send(new_event(), expires_at_s=SOON)
     (kept,) = acme.send(new_event())
 
     assert acme.get(gone.event_id, BEFORE) is not None
@@ -24,8 +24,8 @@ def test_an_expired_event_is_as_good_as_gone(acme: Consumer) -> None:
     assert (ids(claimed.events), claimed.more) == ([kept.event_id], False)
 
 
-def test_the_receipts_of_an_expired_event_do_not_hold(acme: Consumer) -> None:
-    acme.send(*numbered(4), until_s=SOON)
+def test_receipts_of_an_expired_event_are_invalid(acme: Consumer) -> None:
+    acme.send(*numbered(4), expires_at_s=SOON)
     held, done, freed, other = receipts(acme.lease().events)
     assert acme.acknowledge([done]) == [True]
     assert acme.release([freed]) == [True]
@@ -35,20 +35,20 @@ def test_the_receipts_of_an_expired_event_do_not_hold(acme: Consumer) -> None:
     assert acme.extend([held, other], AFTER + MINUTE, AFTER) == [False, False]
 
 
-def test_expired_events_are_not_replayed(acme: Consumer) -> None:
-    (gone,) = acme.send(new_event(), until_s=SOON)
+def test_expired_event_is_not_replayed(acme: Consumer) -> None:
+    (gone,) = acme.send(new_event(), expires_at_s=SOON)
     acme.send_some(1)
     acme.consume()
 
     assert acme.replay(gone.event_id, AFTER) is None
-    assert acme.replay_all(most=1, at=AFTER) == ReplayResult(1, False)
+    assert acme.replay_all(limit=1, at=AFTER) == ReplayResult(1, False)
 
 
-def test_expired_events_are_left_out_of_a_repeated_attempt(acme: Consumer) -> None:
-    acme.send(new_event(), until_s=SOON)
+def test_repeated_attempt_omits_expired_events(acme: Consumer) -> None:
+    acme.send(new_event(), expires_at_s=SOON)
     acme.send_some(1)
     consumed = acme.consume(attempt="consume").events
-    acme.send(new_event(), until_s=SOON)
+    acme.send(new_event(), expires_at_s=SOON)
     acme.send_some(2)
     leased = acme.lease(2, attempt="lease").events
 
@@ -56,10 +56,10 @@ def test_expired_events_are_left_out_of_a_repeated_attempt(acme: Consumer) -> No
     assert acme.lease(2, AFTER, attempt="lease").events == leased[1:]
 
 
-def test_an_expired_copy_is_gone_too(acme: Consumer) -> None:
-    shipping = acme.at("shipping")
-    shipping.make()
-    (gone,) = acme.send(new_event(), until_s=SOON)
+def test_expired_copy_is_gone(acme: Consumer) -> None:
+    shipping = acme.in_inbox("shipping")
+    shipping.create_inbox()
+    (gone,) = acme.send(new_event(), expires_at_s=SOON)
     acme.consume()
 
     assert len(shipping.peek(at=BEFORE).events) == 1
@@ -68,11 +68,11 @@ def test_an_expired_copy_is_gone_too(acme: Consumer) -> None:
     assert (claimed.events, claimed.more) == ([], False)
 
 
-def test_purging_deletes_what_has_expired_and_nothing_else(acme: Consumer) -> None:
-    shipping, globex = acme.at("shipping"), acme.of("globex")
-    shipping.make()
-    acme.send(*numbered(5), until_s=SOON)
-    globex.send(*numbered(2), until_s=SOON)
+def test_purge_deletes_only_expired_events(acme: Consumer) -> None:
+    shipping, globex = acme.in_inbox("shipping"), acme.in_tenant("globex")
+    shipping.create_inbox()
+    acme.send(*numbered(5), expires_at_s=SOON)
+    globex.send(*numbered(2), expires_at_s=SOON)
     kept = acme.send_some(3)
     theirs = globex.send_some(1)
     acme.consume(6)
@@ -91,9 +91,9 @@ def test_purging_deletes_what_has_expired_and_nothing_else(acme: Consumer) -> No
     assert acme.acknowledge(receipts(before[1][:1]), AFTER) == [True]
 
 
-def test_a_key_whose_event_was_purged_is_free(acme: Consumer) -> None:
+def test_key_of_a_purged_event_is_free(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
-    acme.put([keyed_event(event_id)], until_s=SOON)
+    acme.put([keyed_event(event_id)], expires_at_s=SOON)
     acme.harness.store.events.purge(AFTER, 9)
 
     assert acme.put([keyed_event(event_id, b"second")], AFTER, LATER)[0].replayed is False

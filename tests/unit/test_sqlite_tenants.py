@@ -9,7 +9,7 @@ from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantSelection, TenantStatus
 from inbox.errors import EmailTaken
 from inbox.store.sqlite import SQLiteStore, tenants
-from tests.contract.samples import NOW, change, changed, tenant, updated
+from tests.contract.samples import NOW, next_version, tenant, update_entries, update_tenant
 from tests.unit.databases import make_older, plan_of
 
 
@@ -86,15 +86,15 @@ def test_email_shared_in_an_earlier_release_belongs_to_the_oldest_tenant(store: 
 
 @pytest.mark.usefixtures("earlier_release")
 def test_tenant_keeps_a_shared_email_and_owns_it_once_it_is_free(store: SQLiteStore) -> None:
-    renamed = change(store, ACME, organization_name="Globex")
+    renamed = update_tenant(store, ACME, organization_name="Globex")
     assert store.tenants.get("acme") == renamed
     assert store.tenants.get_by_email("ops@acme.example") == FIRST
-    louder = changed(renamed, email="OPS@acme.example")
+    louder = next_version(renamed, email="OPS@acme.example")
     with pytest.raises(EmailTaken):
-        store.tenants.update(louder, renamed.version, updated(louder))
+        store.tenants.update(louder, renamed.version, update_entries(louder))
 
-    change(store, FIRST, email=None)
-    owner = change(store, renamed, rate_limit=1)
+    update_tenant(store, FIRST, email=None)
+    owner = update_tenant(store, renamed, rate_limit=1)
     assert store.tenants.get_by_email("ops@acme.example") == owner
 
 
