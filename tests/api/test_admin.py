@@ -1,17 +1,21 @@
 """/admin/tenants: the registry."""
 
+from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from inbox.domain.tenants import TenantStatus
 from tests.api.conftest import ApiClient, Clock, Tenancy, problem
+from tests.api.routes import ROUTES, create_sample
 
 OPS = "Ops@Acme.example"
 
 
-def created(admin: ApiClient, email: str = OPS, **members: Any) -> dict[str, Any]:
+def create(admin: ApiClient, email: str = OPS, **members: Any) -> dict[str, Any]:
     response = admin.post("/admin/tenants", json={"email": email} | members)
     assert response.status_code == 201, response.text
     tenant: dict[str, Any] = response.get_json()
@@ -21,6 +25,10 @@ def created(admin: ApiClient, email: str = OPS, **members: Any) -> dict[str, Any
 def audit_log(admin: ApiClient, tenant_id: str) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = admin.get(f"/admin/tenants/{tenant_id}/audit").get_json()
     return entries
+
+
+def set_status(admin: ApiClient, status: str, **members: bool) -> TestResponse:
+    return admin.put("/admin/tenants/acme/status", json={"status": status} | members)
 
 
 def tenant_ids(document: dict[str, Any]) -> list[str]:
@@ -52,28 +60,25 @@ def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenancy: Ten
 
 
 def test_known_email_returns_its_tenant_ignoring_case(admin: ApiClient) -> None:
-    first = created(admin, tenant_id="acme")
+    first = create(admin, tenant_id="acme")
     response = admin.post("/admin/tenants", json={"email": OPS.lower(), "organization_name": "Somebody else"})
 
     assert (response.status_code, response.get_json()) == (200, first)
     assert "Location" not in response.headers
-
-
-def test_deleted_tenant_keeps_its_email(admin: ApiClient) -> None:
-    first = created(admin)
-    admin.delete(f"/admin/tenants/{first['tenant_id']}")
-    response = admin.post("/admin/tenants", json={"email": OPS})
-    assert (response.status_code, response.get_json()["active"]) == (200, False)
+    # Also that of a deleted tenant.
+    admin.delete("/admin/tenants/acme")
+    again = admin.post("/admin/tenants", json={"email": OPS})
+    assert (again.status_code, again.get_json()["active"]) == (200, False)
 
 
 def test_existing_tenant_id_is_a_conflict(admin: ApiClient) -> None:
-    created(admin, tenant_id="acme")
+    create(admin, tenant_id="acme")
     response = admin.post("/admin/tenants", json={"email": "other@acme.example", "tenant_id": "acme"})
     assert problem(response) == (409, "already-exists")
 
 
 def test_patch_changes_only_the_given_members(admin: ApiClient, clock: Clock) -> None:
-    before = created(admin, tenant_id="acme", organization_name="Acme", rate_limit=5)
+    before = create(admin, tenant_id="acme", organization_name="Acme", rate_limit=5)
     clock.advance(60)
     response = admin.patch(
         "/admin/tenants/acme", json={"organization_name": None, "destination_email": "in@acme.example", "rate_limit": 0}
@@ -93,8 +98,8 @@ def test_patch_changes_only_the_given_members(admin: ApiClient, clock: Clock) ->
 
 
 def test_email_can_change_but_must_be_unique(admin: ApiClient) -> None:
-    created(admin, tenant_id="acme")
-    created(admin, "ops@globex.example", tenant_id="globex")
+    create(admin, tenant_id="acme")
+    create(admin, "ops@globex.example", tenant_id="globex")
 
     response = admin.patch("/admin/tenants/globex", json={"email": OPS.upper()})
     assert problem(response) == (409, "email-taken")
@@ -103,47 +108,43 @@ def test_email_can_change_but_must_be_unique(admin: ApiClient) -> None:
 
 
 def test_only_allowed_status_transitions_are_made(admin: ApiClient) -> None:
-    created(admin, tenant_id="acme")
+    create(admin, tenant_id="acme")
     allowed = {
         TenantStatus.UNVALIDATED: [TenantStatus.VALIDATED, TenantStatus.SUSPENDED],
         TenantStatus.VALIDATED: [TenantStatus.REGISTERED, TenantStatus.SUSPENDED],
         TenantStatus.REGISTERED: [TenantStatus.SUSPENDED],
         TenantStatus.SUSPENDED: [TenantStatus.REGISTERED],
     }
-    for status in TenantStatus:
-        for wanted in TenantStatus:
-            if wanted is status:
-                continue
-            for forced in (TenantStatus.REGISTERED, status):
-                admin.put("/admin/tenants/acme/status", json={"status": forced, "force": True})
-            response = admin.put("/admin/tenants/acme/status", json={"status": wanted})
-            if wanted in allowed[status]:
-                assert (response.status_code, response.get_json()["status"]) == (200, wanted)
-                assert audit_log(admin, "acme")[0]["forced"] is False
-            else:
-                problem = response.get_json()
-                assert (response.status_code, problem["type"]) == (409, "/problems/wrong-step")
-                assert problem["title"] == "Invalid status transition"
-                assert problem["detail"] == (
-                    f"Cannot change status from {status} to {wanted}. Allowed: {', '.join(allowed[status])}."
-                )
-                assert admin.get("/admin/tenants/acme").get_json()["status"] == status
+    for status, wanted in permutations(TenantStatus, 2):
+        for forced in (TenantStatus.REGISTERED, status):
+            set_status(admin, forced, force=True)
+        response = set_status(admin, wanted)
+        if wanted in allowed[status]:
+            assert (response.status_code, response.get_json()["status"]) == (200, wanted)
+            assert audit_log(admin, "acme")[0]["forced"] is False
+        else:
+            assert problem(response) == (409, "wrong-step")
+            assert response.get_json()["title"] == "Invalid status transition"
+            assert response.get_json()["detail"] == (
+                f"Cannot change status from {status} to {wanted}. Allowed: {', '.join(allowed[status])}."
+            )
+            assert admin.get("/admin/tenants/acme").get_json()["status"] == status
 
 
 @pytest.mark.parametrize("status", ["UNVALIDATED", "VALIDATED", "REGISTERED"])
 def test_suspended_tenant_can_only_return_to_its_previous_status(admin: ApiClient, status: str) -> None:
-    created(admin, tenant_id="acme")
-    before = admin.put("/admin/tenants/acme/status", json={"status": status, "force": True}).get_json()
+    create(admin, tenant_id="acme")
+    before = set_status(admin, status, force=True).get_json()
     assert "status_before_suspension" not in before
-    response = admin.put("/admin/tenants/acme/status", json={"status": "SUSPENDED"})
+    response = set_status(admin, "SUSPENDED")
 
     assert (response.status_code, response.get_json()["status"]) == (200, "SUSPENDED")
     assert response.get_json()["status_before_suspension"] == status
     for other in {"UNVALIDATED", "VALIDATED", "REGISTERED"} - {status}:
-        refused = admin.put("/admin/tenants/acme/status", json={"status": other})
+        refused = set_status(admin, other)
         assert refused.status_code == 409
         assert refused.get_json()["detail"].endswith(f"Allowed: {status}.")
-    resumed = admin.put("/admin/tenants/acme/status", json={"status": status})
+    resumed = set_status(admin, status)
     assert resumed.get_json() | {"date_last_updated": ""} == before | {"date_last_updated": ""}
     assert [entry["changes"] for entry in audit_log(admin, "acme")[:2]] == [
         {"status": {"from": "SUSPENDED", "to": status}},
@@ -152,27 +153,27 @@ def test_suspended_tenant_can_only_return_to_its_previous_status(admin: ApiClien
 
 
 def test_any_status_can_be_forced_and_the_audit_log_records_it(admin: ApiClient, tenancy: Tenancy) -> None:
-    created(admin, tenant_id="acme")
-    response = admin.put("/admin/tenants/acme/status", json={"status": "REGISTERED", "force": True})
+    create(admin, tenant_id="acme")
+    response = set_status(admin, "REGISTERED", force=True)
 
     assert (response.status_code, response.get_json()["status"]) == (200, "REGISTERED")
     entry = audit_log(admin, "acme")[0]
     assert (entry["forced"], entry["by"]) == (True, admin_key_id(tenancy))
     assert entry["changes"] == {"status": {"from": "UNVALIDATED", "to": "REGISTERED"}}
     # A transition that is allowed anyway does not count as forced.
-    admin.put("/admin/tenants/acme/status", json={"status": "SUSPENDED", "force": True})
+    set_status(admin, "SUSPENDED", force=True)
     assert audit_log(admin, "acme")[0]["forced"] is False
 
 
 def test_setting_the_current_status_changes_nothing(admin: ApiClient) -> None:
-    before = created(admin, tenant_id="acme")
-    assert admin.put("/admin/tenants/acme/status", json={"status": "UNVALIDATED"}).get_json() == before
+    before = create(admin, tenant_id="acme")
+    assert set_status(admin, "UNVALIDATED").get_json() == before
     assert admin.patch("/admin/tenants/acme", json={"email": OPS}).get_json() == before
     assert len(audit_log(admin, "acme")) == 1
 
 
 def test_deleted_tenant_is_hidden_and_can_be_restored(admin: ApiClient) -> None:
-    before = created(admin, tenant_id="acme")
+    before = create(admin, tenant_id="acme")
     for _ in range(2):
         assert admin.delete("/admin/tenants/acme").status_code == 204
     assert admin.get("/admin/tenants/acme").get_json()["active"] is False
@@ -195,30 +196,19 @@ def test_tenant_system_cannot_be_deleted_or_suspended(admin: ApiClient) -> None:
     assert admin.get("/me").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("GET", "", None),
-        ("PATCH", "", {}),
-        ("DELETE", "", None),
-        ("PUT", "/status", {"status": "VALIDATED"}),
-        ("POST", "/restore", None),
-        ("GET", "/audit", None),
-        ("POST", "/keys", {}),
-    ],
-)
-def test_unknown_tenant_is_a_404(
-    client: FlaskClient, admin: ApiClient, method: str, path: str, body: dict[str, Any] | None
-) -> None:
-    for nobody in ("nobody", "n" * 3000, "no%23body"):
-        response = client.open(f"/admin/tenants/{nobody}{path}", method=method, json=body, headers=admin.headers)
-        assert response.status_code == 404
+def test_unknown_tenant_is_a_404(tenancy: Tenancy) -> None:
+    sample = create_sample(tenancy)
+    for route in ROUTES:
+        for tenant_id in ("nobody", "n" * 3000, "no%23body"):
+            if "<tenant_id>" in route[1]:
+                other = replace(sample, values=sample.values | {"tenant_id": tenant_id})
+                assert other.call_with_power(route).status_code == 404, route
 
 
 def test_tenants_are_paged_newest_first(admin: ApiClient, clock: Clock) -> None:
-    made = []
+    ids = []
     for number in range(7):
-        made.append(created(admin, f"{number}@acme.example")["tenant_id"])
+        ids.append(create(admin, f"{number}@acme.example")["tenant_id"])
         clock.advance(number % 2)
     seen: list[str] = []
     path: str | None = "/admin/tenants?pageSize=3"
@@ -229,13 +219,13 @@ def test_tenants_are_paged_newest_first(admin: ApiClient, clock: Clock) -> None:
         assert document["moreAvailable"] == (document["startAt"] is not None) == ("Link" in response.headers)
         path = document["startAt"] and f"/admin/tenants?pageSize=3&startAt={document['startAt']}"
         assert path is None or response.headers["Link"] == f'<{path}>; rel="next"'
-    assert sorted(seen) == sorted([*made, "system"])
-    assert seen[:2] == made[:-3:-1]
+    assert sorted(seen) == sorted([*ids, "system"])
+    assert seen[:2] == ids[:-3:-1]
 
 
 def test_page_has_50_tenants_by_default_and_up_to_100(admin: ApiClient) -> None:
     for number in range(101):
-        created(admin, f"{number}@acme.example")
+        create(admin, f"{number}@acme.example")
     for query, count in (("", 50), ("?pageSize=100", 100), ("?pageSize=1", 1)):
         document = admin.get(f"/admin/tenants{query}").get_json()
         assert (len(document["tenants"]), document["moreAvailable"]) == (count, True)
@@ -243,9 +233,9 @@ def test_page_has_50_tenants_by_default_and_up_to_100(admin: ApiClient) -> None:
 
 def test_tenants_are_filtered_by_status_and_date(admin: ApiClient, clock: Clock) -> None:
     clock.advance(60)
-    old = created(admin, "old@acme.example")
+    old = create(admin, "old@acme.example")
     clock.advance(60)
-    new = created(admin, "new@acme.example")
+    new = create(admin, "new@acme.example")
     admin.put(f"/admin/tenants/{new['tenant_id']}/status", json={"status": "VALIDATED"})
 
     def listed(query: str) -> list[str]:
@@ -262,7 +252,7 @@ def test_tenants_are_filtered_by_status_and_date(admin: ApiClient, clock: Clock)
 
 
 def test_audit_log_is_paged_newest_first(admin: ApiClient) -> None:
-    created(admin, tenant_id="acme")
+    create(admin, tenant_id="acme")
     for number in range(6):
         admin.patch("/admin/tenants/acme", json={"rate_limit": number})
     response = admin.get("/admin/tenants/acme/audit?pageSize=4")
@@ -275,22 +265,20 @@ def test_audit_log_is_paged_newest_first(admin: ApiClient) -> None:
 
 
 def test_admin_creates_the_first_key_of_a_tenant(admin: ApiClient, client: FlaskClient) -> None:
-    created(admin, tenant_id="acme")
+    create(admin, tenant_id="acme")
     response = admin.post("/admin/tenants/acme/keys", json={"name": "first", "scopes": ["tenant:manage"]})
     assert response.status_code == 201
 
-    caller = ApiClient(client, response.get_json()["key"])
-    assert caller.get("/me").get_json()["tenant_id"] == "acme"
-    assert [key["name"] for key in caller.get("/keys").get_json()] == ["first"]
+    first = ApiClient(client, response.get_json()["key"])
+    assert first.get("/me").get_json()["tenant_id"] == "acme"
+    assert [key["name"] for key in first.get("/keys").get_json()] == ["first"]
     [entry, _] = audit_log(admin, "acme")
-    assert (entry["action"], entry["changes"]) == (
-        "key_created",
-        {"key_id": {"from": None, "to": response.get_json()["key_id"]}},
-    )
+    changes = {"key_id": {"from": None, "to": response.get_json()["key_id"]}}
+    assert (entry["action"], entry["changes"]) == ("key_created", changes)
 
 
 def test_only_system_can_have_an_admin_key(admin: ApiClient, tenancy: Tenancy) -> None:
-    created(admin, tenant_id="acme")
+    create(admin, tenant_id="acme")
     response = admin.post("/admin/tenants/acme/keys", json={"scopes": ["admin"]})
     assert problem(response) == (409, "not-allowed")
     assert admin.post("/admin/tenants/system/keys", json={"scopes": ["admin"]}).status_code == 201

@@ -1,4 +1,4 @@
-"""Bodies that nobody thought of: what is taken comes back exactly, and what is not gets a 4xx of the contract."""
+"""Bodies that unknown thought of: what is taken comes back exactly, and what is not gets a 4xx of the contract."""
 
 import json
 from typing import Any
@@ -26,8 +26,8 @@ def small_events(settings: Settings) -> Settings:
     return Settings(store=settings.store, max_event_bytes=20_000)
 
 
-def post_and_check(caller: ApiClient, path: str, body: bytes, content_type: str = "application/json") -> Any:
-    response = caller.post(path, data=body, content_type=content_type)
+def post_and_check(user: ApiClient, path: str, body: bytes, content_type: str = "application/json") -> Any:
+    response = user.post(path, data=body, content_type=content_type)
     assert response.status_code in {200, 201} | CLIENT_ERRORS, response.text
     return response
 

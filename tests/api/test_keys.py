@@ -19,7 +19,7 @@ def manager(tenancy: Tenancy) -> ApiClient:
     return tenancy.client_for("acme", Scope.TENANT_MANAGE)
 
 
-def created(manager: ApiClient, **members: Any) -> dict[str, Any]:
+def create(manager: ApiClient, **members: Any) -> dict[str, Any]:
     response = manager.post("/keys", json=members)
     assert response.status_code == 201, response.text
     key: dict[str, Any] = response.get_json()
@@ -38,7 +38,7 @@ def iso_time_in(clock: Clock, seconds: int) -> str:
 
 
 def test_created_key_works_and_is_not_listed(manager: ApiClient, client: FlaskClient) -> None:
-    new = created(manager, name="zapier", scopes=["inbox:read"])
+    new = create(manager, name="zapier", scopes=["inbox:read"])
     assert ApiClient(client, new["key"]).get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "acme",
@@ -57,22 +57,22 @@ def test_key_can_send_and_poll_and_never_expires_by_default(manager: ApiClient) 
 
 
 def test_hint_is_the_end_of_the_key(manager: ApiClient) -> None:
-    new = created(manager)
+    new = create(manager)
     assert new["hint"] == "ibx_…" + new["key"][-4:]
     assert listed(manager)[-1]["hint"] == new["hint"]
 
 
 def test_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    new = created(manager, expires_at=iso_time_in(clock, 60))
-    caller = ApiClient(client, new["key"])
-    assert caller.get("/me").status_code == 200
+    new = create(manager, expires_at=iso_time_in(clock, 60))
+    user = ApiClient(client, new["key"])
+    assert user.get("/me").status_code == 200
     clock.advance(61)
-    assert caller.get("/me").status_code == 401
+    assert user.get("/me").status_code == 401
     assert listed(manager)[-1]["status"] == "expired"
 
 
 def test_revoked_key_is_listed_and_does_not_work(manager: ApiClient, client: FlaskClient) -> None:
-    new = created(manager)
+    new = create(manager)
     for _ in range(2):
         assert manager.delete(f"/keys/{new['key_id']}").status_code == 204
     assert listed(manager)[-1]["status"] == "revoked"
@@ -80,7 +80,7 @@ def test_revoked_key_is_listed_and_does_not_work(manager: ApiClient, client: Fla
 
 
 def test_old_key_works_for_the_overlap_of_its_rotation(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    old = created(manager, name="zapier", scopes=["inbox:read"])
+    old = create(manager, name="zapier", scopes=["inbox:read"])
     response = manager.post(f"/keys/{old['key_id']}/rotate", json={"overlap_seconds": 60})
     new = response.get_json()
 
@@ -88,20 +88,20 @@ def test_old_key_works_for_the_overlap_of_its_rotation(manager: ApiClient, clien
     assert (new["name"], new["scopes"], new["expires_at"]) == ("zapier", ["inbox:read"], None)
     assert new["key"] != old["key"]
     clients = [ApiClient(client, key["key"]) for key in (old, new)]
-    assert [caller.get("/me").status_code for caller in clients] == [200, 200]
+    assert [user.get("/me").status_code for user in clients] == [200, 200]
     clock.advance(61)
-    assert [caller.get("/me").status_code for caller in clients] == [401, 200]
+    assert [user.get("/me").status_code for user in clients] == [401, 200]
 
 
 def test_rotation_overlaps_by_a_day_by_default(manager: ApiClient, clock: Clock) -> None:
-    old = created(manager)
+    old = create(manager)
     manager.post(f"/keys/{old['key_id']}/rotate")
     ends = next(key["expires_at"] for key in listed(manager) if key["key_id"] == old["key_id"])
     assert abs(datetime.fromisoformat(ends).timestamp() - clock() / 1000 - 86_400) < 60
 
 
 def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Clock) -> None:
-    old = created(manager, expires_at=iso_time_in(clock, 1000))
+    old = create(manager, expires_at=iso_time_in(clock, 1000))
     clock.advance(900)
     new = manager.post(f"/keys/{old['key_id']}/rotate").get_json()
 
@@ -111,7 +111,7 @@ def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Cloc
 
 
 def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient, clock: Clock) -> None:
-    lasting, ending = created(manager), created(manager, expires_at=iso_time_in(clock, 1000))
+    lasting, ending = create(manager), create(manager, expires_at=iso_time_in(clock, 1000))
     for old, life in ((lasting, None), (ending, 1000)):
         for _ in range(2):
             # As by a client that has lost the first response, and the key in it.
@@ -121,14 +121,14 @@ def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient
 
 
 def test_key_rotated_without_overlap_cannot_be_rotated_again(manager: ApiClient) -> None:
-    old = created(manager)
+    old = create(manager)
     path = f"/keys/{old['key_id']}/rotate"
     assert manager.post(path, json={"overlap_seconds": 0}).status_code == 201
     assert manager.post(path, json={"overlap_seconds": 0}).status_code == 409
 
 
 def test_revoked_or_expired_key_cannot_be_rotated(manager: ApiClient, clock: Clock) -> None:
-    revoked, expired = created(manager), created(manager, expires_at=iso_time_in(clock, 1))
+    revoked, expired = create(manager), create(manager, expires_at=iso_time_in(clock, 1))
     manager.delete(f"/keys/{revoked['key_id']}")
     clock.advance(2)
     for key in (revoked, expired):
@@ -159,13 +159,13 @@ def test_manager_of_system_cannot_create_or_change_admin_keys(tenancy: Tenancy, 
 
 
 def test_last_use_of_a_key_is_accurate_to_the_hour(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
-    caller = ApiClient(client, created(manager)["key"])
+    user = ApiClient(client, create(manager)["key"])
 
     def last_used() -> float:
         return datetime.fromisoformat(listed(manager)[-1]["last_used_at"]).timestamp()
 
     for _ in range(10):
-        caller.get("/me")
+        user.get("/me")
         assert 0 <= clock() / 1000 - last_used() < 3600
         clock.advance(1200)
 

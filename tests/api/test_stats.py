@@ -17,8 +17,8 @@ def counts(**others: int) -> dict[str, int]:
     return dict.fromkeys(COUNTS, 0) | others
 
 
-def stats(caller: ApiClient, query: str = "") -> dict[str, Any]:
-    response = caller.get(f"/stats{query}")
+def stats(user: ApiClient, query: str = "") -> dict[str, Any]:
+    response = user.get(f"/stats{query}")
     assert response.status_code == 200, response.text
     document: dict[str, Any] = response.get_json()
     return document
