@@ -9,7 +9,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from inbox import api, console
 from inbox.api.flask_app import InboxApp
-from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
+from inbox.api.request_bodies import MAX_BATCH_SIZE_IN_EVENTS, ByteBudget
 from inbox.api.services import Services
 from inbox.auth.authenticator import Authenticator, Limits
 from inbox.auth.key_cache import KeyCache
@@ -98,7 +98,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
 
 def body_budget(settings: Settings) -> ByteBudget:
     """Returns a budget with room for several of the largest bodies."""
-    largest = LARGEST_EVENTS_IN_A_BATCH * settings.max_event_bytes
+    largest = MAX_BATCH_SIZE_IN_EVENTS * settings.max_event_bytes
     return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _MAX_LARGEST_BATCHES * largest))
 
 

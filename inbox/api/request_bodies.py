@@ -19,8 +19,8 @@ from inbox.errors import EventTooLarge, Overloaded
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-LARGEST_EVENTS_IN_A_BATCH = 64
-"""Maximum size of a batch, in events of the maximum size."""
+MAX_BATCH_SIZE_IN_EVENTS = 64
+"""A batch can have the size of this many events of the maximum size."""
 
 _RESERVED_BYTES = "inbox.reserved_bytes"
 _MAX_IGNORED_BYTES = 262_144
@@ -86,7 +86,7 @@ def _reserve(environ: "WSGIEnvironment", size: int) -> None:
 
 
 def _max_events_bytes(schema: Schema) -> int:
-    return services().max_event_bytes * (LARGEST_EVENTS_IN_A_BATCH if schema.many else 1)
+    return services().max_event_bytes * (MAX_BATCH_SIZE_IN_EVENTS if schema.many else 1)
 
 
 def has_body(environ: "WSGIEnvironment") -> bool:

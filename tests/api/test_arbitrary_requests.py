@@ -1,4 +1,4 @@
-"""Bodies that unknown thought of: what is taken comes back exactly, and what is not gets a 4xx of the contract."""
+"""Generated bodies and parameters: accepted ones come back exactly, others get a 4xx of the contract."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from inbox.settings import Settings
 from tests.api.conftest import ApiClient, payloads
 from tests.json_documents import OBJECTS, VALUES, exact
 
-# One store for all examples of a test: each of them leaves the inbox as it found it, or does not look into it.
+# All examples of a test share a store: each either empties the inbox again or does not depend on it.
 ONE_STORE = [HealthCheck.function_scoped_fixture]
 CLIENT_ERRORS = {400, 409, 413, 415, 422}
 EVENTS = st.fixed_dictionaries(

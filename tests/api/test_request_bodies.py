@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from inbox.api.request_bodies import LARGEST_EVENTS_IN_A_BATCH, ByteBudget
+from inbox.api.request_bodies import MAX_BATCH_SIZE_IN_EVENTS, ByteBudget
 from inbox.app import body_budget
 from inbox.errors import Overloaded
 from inbox.settings import Settings
@@ -158,7 +158,7 @@ class TestLimits:
         assert problem(post(acme, padded(PACKED, 101))) == (413, "too-large")
 
     def test_batch_has_the_limit_of_a_batch(self, acme: ApiClient) -> None:
-        limit = LARGEST_EVENTS_IN_A_BATCH * 100
+        limit = MAX_BATCH_SIZE_IN_EVENTS * 100
         fitting = b"[" + b"{}, " * 100 + b"{}" + b" " * (limit - 404) + b"]"
         assert len(fitting) == limit
         assert post(acme, gzip.compress(fitting), "/events/batch").status_code == 201
@@ -169,7 +169,7 @@ def test_bomb_is_decompressed_up_to_the_limit_only(acme: ApiClient, budget: Byte
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(bytes(MEBIBYTE)) for _ in range(64)) + packer.flush()
     assert len(bomb) < 100_000
-    batch_limit = LARGEST_EVENTS_IN_A_BATCH * 262_144
+    batch_limit = MAX_BATCH_SIZE_IN_EVENTS * 262_144
 
     for path, limit in (("/events", 262_144), ("/events/batch", batch_limit)):
         post(acme, PACKED, path)
@@ -254,6 +254,6 @@ def test_largest_bodies_always_fit_alone(settings: Settings, max_event_bytes: in
     with_limit = Settings(store=settings.store, max_event_bytes=max_event_bytes)
     budget = body_budget(with_limit)
     # The second is the limit of bodies without events.
-    for largest in (LARGEST_EVENTS_IN_A_BATCH * max_event_bytes, 262_144):
+    for largest in (MAX_BATCH_SIZE_IN_EVENTS * max_event_bytes, 262_144):
         budget.reserve(largest)
         budget.release(largest)

@@ -1,4 +1,4 @@
-"""What others make out of /openapi.json works."""
+"""A client that is generated from /openapi.json works."""
 
 import json
 import os
@@ -15,10 +15,10 @@ NESTED = {"order": 1001, "lines": [{"sku": "a", "tags": ["new", None]}, {"sku": 
 
 
 def generate(url: str, folder: Path) -> None:
-    """A client for what is described there. Fails where a part of the description had to be skipped."""
+    """Generates a client. Fails if the generator skips a part of the document."""
     command: list[str | Path] = [BIN / "openapi-python-client", "generate", "--url", url, "--meta", "none"]
     command += ["--output-path", folder / "generated_inbox", "--fail-on-warning"]
-    # It tidies up what it has written by ruff.
+    # The generator formats its code with ruff.
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
     made = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert made.returncode == 0, f"{made.stdout}\n{made.stderr}"
@@ -40,7 +40,7 @@ def use(service: Service, folder: Path, key: str) -> dict[str, Any]:
     return documents
 
 
-def test_a_generated_client_sends_and_polls_and_understands_problems(service: Service, tmp_path: Path) -> None:
+def test_generated_client_sends_polls_and_parses_problems(service: Service, tmp_path: Path) -> None:
     key = service.create_key("acme")
     service.start()
     generate(f"{service.url}/openapi.json", tmp_path)
