@@ -25,7 +25,7 @@ def generate(url: str, folder: Path) -> None:
 
 
 def use(service: Service, folder: Path, key: str) -> dict[str, Any]:
-    environment = service.environment | {"PYTHONPATH": str(folder), "INBOX_KEY": key}
+    environment = service.environment | {"PYTHONPATH": str(folder), "INBOX_URL": service.url, "INBOX_KEY": key}
     run = subprocess.run(
         [sys.executable, USER, json.dumps(NESTED)],
         env=environment,
