@@ -1,28 +1,14 @@
-"""Events in DynamoDB: the methods of `EventStore`, each in the class that implements it."""
+"""Events in DynamoDB: combines the classes that implement the methods of `EventStore`."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
 
-from inbox.domain.events import (
-    Event,
-    ExportedEvent,
-    ImportResult,
-    Listing,
-    NewEvent,
-    Order,
-    Page,
-    PageSize,
-    PutResult,
-    Receipt,
-    ReplayResult,
-    Selection,
-)
+from inbox.domain.events import Event, Order, Page, PageSize
 from inbox.store.dynamodb.attempts import Attempts
 from inbox.store.dynamodb.claims import ClaimableEvents, Claims, PollQueues, RecentClaims, fill_page
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
 from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state
 from inbox.store.dynamodb.event_writer import EventWriter
-from inbox.store.dynamodb.history import History, Replays
+from inbox.store.dynamodb.history import History
 from inbox.store.dynamodb.import_events import EventImport
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import is_expired, to_event
@@ -46,25 +32,24 @@ class DynamoDBEvents:
         self._updates = updates = EventUpdates(connection, counter.count_update)
         index, recent, queues = StatusIndex(connection), RecentClaims(), PollQueues()
         self.claimable = ClaimableEvents(shards, index, updates, recent, max_deliveries)
-        self._put_events = PutEvents(connection, shards, inboxes, counter)
         self._claims = Claims(connection, self.claimable, updates, recent, queues, counter, max_deliveries)
         self._attempts = Attempts(connection, shards, self.claimable, updates, recent, queues, max_deliveries)
-        self._leases = Leases(connection, shards, updates, counter, max_deliveries)
-        self._history = History(connection, shards, index, max_deliveries)
-        self._replays = Replays(updates, self._history, max_deliveries)
-        self._import = EventImport(connection, shards)
 
-    def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
-        return self._put_events.put(tenant_id, events, now_ms, expires_at_s)
+        self._put_events = PutEvents(connection, shards, inboxes, counter)
+        self.put = self._put_events.put
+        self.set_batch_listener = self._put_events.set_batch_listener
+        leases = Leases(connection, shards, updates, counter, max_deliveries)
+        self.acknowledge = leases.acknowledge
+        self.release = leases.release
+        self.extend = leases.extend
+        self._history = History(connection, shards, index, updates, max_deliveries)
+        self.page = self._history.page
+        self.replay_all = self._history.replay_all
+        self.import_events = EventImport(connection, shards).import_events
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._item(tenant_id, inbox, event_id, now_ms)
         return None if item is None else to_event(item, now_ms, self._max_deliveries)
-
-    def page(
-        self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
-    ) -> Listing:
-        return self._history.page(tenant_id, selection, order, size, after, now_ms)
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
         known_events = self.claimable.find(tenant_id, inbox, order, size.events, now_ms)
@@ -83,23 +68,9 @@ class DynamoDBEvents:
             return self._attempts.claim(tenant_id, inbox, size, now_ms, lease_until_ms, attempt)
         return self._claims.claim(tenant_id, inbox, size, now_ms, lease_until_ms)
 
-    def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
-        return self._leases.acknowledge(tenant_id, receipts, now_ms)
-
-    def release(
-        self, tenant_id: str, receipts: Sequence[Receipt], available_at_ms: int, now_ms: int, *, failed: bool = False
-    ) -> list[bool]:
-        return self._leases.release(tenant_id, receipts, available_at_ms, now_ms, failed=failed)
-
-    def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
-        return self._leases.extend(tenant_id, receipts, lease_until_ms, now_ms)
-
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._item(tenant_id, inbox, event_id, now_ms)
-        return None if item is None else self._replays.replay(item, now_ms)
-
-    def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
-        return self._replays.replay_all(tenant_id, selection, limit, now_ms)
+        return None if item is None else self._history.replay(item, now_ms)
 
     def erase(self, tenant_id: str, event_id: str, now_ms: int) -> bool:
         found = [
@@ -120,12 +91,6 @@ class DynamoDBEvents:
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters
         """DynamoDB deletes by TTL."""
         return 0
-
-    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
-        self._put_events.set_batch_listener(on_batch)
-
-    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
-        return self._import.import_events(tenant_id, records, now_ms)
 
     def _item(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
         found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))

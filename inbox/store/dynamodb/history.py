@@ -50,10 +50,13 @@ OrderKeyAndKey = tuple[str, dict[str, Any] | None]
 
 
 class History:
-    def __init__(self, connection: Connection, shards: Shards, index: StatusIndex, max_deliveries: int) -> None:
+    def __init__(
+        self, connection: Connection, shards: Shards, index: StatusIndex, updates: EventUpdates, max_deliveries: int
+    ) -> None:
         self._connection = connection
         self._shards = shards
         self._index = index
+        self._updates = updates
         self._max_deliveries = max_deliveries
 
     def page(
@@ -87,7 +90,7 @@ class History:
         event = to_event(item, now_ms, self._max_deliveries)
         return event if selection.status in (None, event.status) else None
 
-    def known_events(
+    def _known_events(
         self, tenant_id: str, selection: Selection, statuses: frozenset[Status], order: Order, now_ms: int
     ) -> Iterator[KnownEvent]:
         """Yields events with these statuses in order, and leased events, because their leases may have expired."""
@@ -116,8 +119,8 @@ class History:
             found = self._find_by_type(tenant_id, selection, selection.event_type, order)
         else:
             statuses = frozenset(Status) if selection.status is None else frozenset({selection.status})
-            events = self.known_events(tenant_id, selection, statuses, order, now_ms)
-            found = ((event.order_key, event.key if has_type(event, selection) else None) for event in events)
+            events = self._known_events(tenant_id, selection, statuses, order, now_ms)
+            found = ((event.order_key, event.key if _has_type(event, selection) else None) for event in events)
         for order_key, key in found:
             if after is None or (order_key > after if order is Order.OLDEST else order_key < after):
                 yield order_key, key
@@ -142,17 +145,6 @@ class History:
         found = [((order_key_in_type_index(item), key_of(item)) for item in items) for items in queries]
         return heapq.merge(*found, key=lambda each: each[0], reverse=order is Order.NEWEST)
 
-
-def has_type(event: KnownEvent, selection: Selection) -> bool:
-    return selection.event_type in (None, event.event_type)
-
-
-class Replays:
-    def __init__(self, updates: EventUpdates, history: History, max_deliveries: int) -> None:
-        self._updates = updates
-        self._history = history
-        self._max_deliveries = max_deliveries
-
     def replay(self, item: Item, now_ms: int) -> Event | None:
         for _ in range(_MAX_REPLAY_TRIES):
             status = effective_state(item, now_ms, self._max_deliveries).status
@@ -174,9 +166,9 @@ class Replays:
         statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
         if not statuses:
             return ReplayResult(0, more=False)
-        found = self._history.known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)
+        found = self._known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)
         first = islice(found, _MAX_REPLAY_ENTRIES)
-        replayable = (event for event in first if has_type(event, selection) and self._is_replayable(event, now_ms))
+        replayable = (event for event in first if _has_type(event, selection) and self._is_replayable(event, now_ms))
         count = 0
         while group := list(islice(replayable, min(MAX_STATEMENTS, limit - count))):
             results = self._updates.apply([EventUpdate(event, event.replayed()) for event in group], now_ms)
@@ -193,3 +185,7 @@ class Replays:
         """Returns True if the event is delivered or dead. Leased events are dead if their last lease has expired."""
         until_ms = unavailable_until(event.status_key)
         return until_ms is None or (until_ms <= now_ms and event.is_last_lease(self._max_deliveries))
+
+
+def _has_type(event: KnownEvent, selection: Selection) -> bool:
+    return selection.event_type in (None, event.event_type)
