@@ -50,7 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets claims wait on a slow machine. tests/dynamodb/test_turns.py tests the limit."""
+    """Lets claims wait on a slow machine. tests/dynamodb/test_poll_order.py tests the limit."""
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
 
 
