@@ -1,25 +1,31 @@
-"""Fixtures for what only the DynamoDB store promises. Tests run on DynamoDB Local unless they say otherwise."""
+"""A DynamoDB store on DynamoDB Local or moto, and short ways to use it."""
 
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
+from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, PageSize
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.stats import Counts, Span
 from inbox.domain.tenants import AuditAction, AuditEntry, Change
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import EVENTS, TENANTS
+from inbox.store.interface import Store
+from tests.contract.samples import ids
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 
-# Far ahead: DynamoDB Local deletes what has expired by its own clock, and these tests have theirs.
+# In the future, because DynamoDB Local deletes expired items by its own clock.
 NOW = 4_102_444_800_123
 LATER = NOW // 1000 + 3600
+TODAY = Span.DAY.start_ms(NOW)
+LEASE_UNTIL = NOW + 60_000
 ANY_SIZE = 1_000_000
-# How often botocore tries before an error gets to the store.
-ALL_ATTEMPTS = 3
+EVERYTHING = PageSize(500, ANY_SIZE)
+BOTOCORE_ATTEMPTS = 3
 
 
 @pytest.fixture
@@ -44,8 +50,8 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest, harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
-    """As in a process of its own: it remembers nothing of earlier tests."""
-    # What a wire does to a connection stays, and a new one takes longer than most tests.
+    """A store without any cached state, as in a new process."""
+    # A wire changes its connection for good, and creating another takes longer than most tests.
     is_wired = "wire" in request.fixturenames
     store = DynamoDBStore(Connection(harness.prefix, 16) if is_wired else harness.connection, MAX_DELIVERIES)
     yield store
@@ -54,13 +60,19 @@ def store(request: pytest.FixtureRequest, harness: DynamoDBHarness) -> Iterator[
 
 @pytest.fixture
 def other_store(harness: DynamoDBHarness) -> DynamoDBStore:
-    """As in another process: what happens on its way is its own."""
+    """The store in another process. The wire does not affect it."""
     return DynamoDBStore(harness.connection, MAX_DELIVERIES)
 
 
 @pytest.fixture
 def third_store(harness: DynamoDBHarness) -> DynamoDBStore:
     return DynamoDBStore(harness.connection, MAX_DELIVERIES)
+
+
+@pytest.fixture
+def uncached_store(harness: DynamoDBHarness) -> DynamoDBStore:
+    """A store that does not cache inboxes, so that changing them takes no time."""
+    return DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
 
 
 @pytest.fixture
@@ -73,56 +85,73 @@ def tenant() -> str:
     return f"tenant-{uuid.uuid4().hex[:8]}"
 
 
-def entry(number: int = 1) -> AuditEntry:
-    action = AuditAction.CREATED if number == 1 else AuditAction.UPDATED
-    return AuditEntry(number, NOW + number, "cli", action, {"rate_limit": Change(None, number)})
-
-
-def key_of(tenant: str, name: str = "", expires_at_ms: int | None = None) -> ApiKey:
-    key_hash = uuid.uuid4().hex * 2
-    scopes = frozenset({Scope.INBOX_READ})
-    return ApiKey(f"key_{key_hash[:8]}", key_hash, tenant, name, scopes, KeyStatus.ACTIVE, NOW, expires_at_ms)
-
-
-def fresh(payload: bytes = b'{"order":1001}', event_type: str | None = "order.created") -> NewEvent:
-    return NewEvent(str(uuid.uuid4()), event_type, payload)
-
-
-def keyed(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> NewEvent:
-    return NewEvent(str(uuid.uuid4()), "order.created", payload, fingerprint)
-
-
-def filled(store: DynamoDBStore, tenant: str, count: int) -> list[str]:
-    events = [fresh() for _ in range(count)]
-    store.events.put(tenant, events, NOW, LATER)
-    return [event.event_id for event in events]
-
-
-def claim(store: DynamoDBStore, tenant: str, most: int = 500, now_ms: int = NOW) -> list[str]:
-    return [
-        event.event_id for event in store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), now_ms).events
-    ]
-
-
-def repeatable_claim(store: DynamoDBStore, tenant: str, most: int) -> list[str]:
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), NOW, attempt="attempt-1")
-    return [event.event_id for event in page.events]
-
-
-Claim = Callable[[DynamoDBStore, str, int], list[str]]
-
-each_claim = pytest.mark.parametrize("claim_in", [claim, repeatable_claim], ids=["plain", "repeatable"])
-
-
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
 
 
-def have_polled_before(store: DynamoDBStore, tenant: str) -> str:
-    """So that the store knows whether this engine's statements keep their conditions."""
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    assert claim(store, tenant) == [event.event_id]
+def audit_entry(number: int = 1) -> AuditEntry:
+    action = AuditAction.CREATED if number == 1 else AuditAction.UPDATED
+    return AuditEntry(number, NOW + number, "cli", action, {"rate_limit": Change(None, number)})
+
+
+def api_key(tenant: str, name: str = "", expires_at_ms: int | None = None) -> ApiKey:
+    key_hash = uuid.uuid4().hex * 2
+    scopes = frozenset({Scope.INBOX_READ})
+    return ApiKey(f"key_{key_hash[:8]}", key_hash, tenant, name, scopes, KeyStatus.ACTIVE, NOW, expires_at_ms)
+
+
+def new_event(payload: bytes = b'{"order":1001}', event_type: str | None = "order.created") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), event_type, payload)
+
+
+def keyed_event(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first") -> NewEvent:
+    return NewEvent(str(uuid.uuid4()), "order.created", payload, fingerprint)
+
+
+def put_events(store: Store, tenant: str, count: int) -> list[str]:
+    events = [new_event() for _ in range(count)]
+    store.events.put(tenant, events, NOW, LATER)
+    return ids(events)
+
+
+def poll(
+    store: Store,
+    tenant: str,
+    limit: int = 500,
+    *,
+    inbox: str = DEFAULT_INBOX,
+    now_ms: int = NOW,
+    lease_until_ms: int | None = None,
+    attempt: str | None = None,
+) -> list[Event]:
+    size = PageSize(limit, ANY_SIZE)
+    return store.events.claim(tenant, inbox, size, now_ms, lease_until_ms=lease_until_ms, attempt=attempt).events
+
+
+def claim(store: Store, tenant: str, limit: int = 500, **options: Any) -> list[str]:
+    return ids(poll(store, tenant, limit, **options))
+
+
+def repeatable_claim(store: Store, tenant: str, limit: int) -> list[str]:
+    return claim(store, tenant, limit, attempt="attempt-1")
+
+
+Claim = Callable[[Store, str, int], list[str]]
+
+both_claims = pytest.mark.parametrize("claim_in", [claim, repeatable_claim], ids=["plain", "repeatable"])
+
+
+def warm_up(store: DynamoDBStore, tenant: str) -> str:
+    """Lets the store find out if the engine's statements are conditional. Returns the ID of a delivered event."""
+    (event_id,) = put_events(store, tenant, 1)
+    assert claim(store, tenant) == [event_id]
     store.events._shards._cache.clear()
-    return event.event_id
+    return event_id
+
+
+def total_counts(store: DynamoDBStore, tenant: str, span: Span = Span.DAY) -> Counts:
+    total = Counts()
+    for counted in store.counters.list_counts(tenant, DEFAULT_INBOX, span, 0):
+        total = total.plus(counted.counts)
+    return total

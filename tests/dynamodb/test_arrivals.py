@@ -1,4 +1,4 @@
-"""How DynamoDB is asked which inboxes have events: how often, how many inboxes at once, and what a failure does."""
+"""How often a watch queries the index, for how many inboxes at a time, and what a failed query does."""
 
 import threading
 from collections import Counter
@@ -14,27 +14,25 @@ from inbox.store.dynamodb.arrivals import DynamoDBArrivals
 from inbox.store.dynamodb.claims import ClaimableEvents
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import LATER, NOW, claim, entry, filled, fresh
+from tests.dynamodb.conftest import LATER, NOW, audit_entry, claim, new_event, put_events
 from tests.engines.wire import Fault, Wire
 
 ACME: InboxKey = ("acme", DEFAULT_INBOX)
 GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
 ONLY_ACME, ONLY_GLOBEX, BOTH = frozenset({ACME}), frozenset({GLOBEX}), frozenset({ACME, GLOBEX})
 
-HasEvent = Callable[[InboxKey], bool]
 
-
-class Inboxes:
+class FakeIndex:
     """Replaces the index and the clock of the watch."""
 
     def __init__(self) -> None:
         self.tenths = 0
-        self.asked: list[tuple[int, InboxKey]] = []
-        self.answer: HasEvent = lambda _key: False
+        self.queries: list[tuple[int, InboxKey]] = []
+        self.has_event: Callable[[InboxKey], bool] = lambda _key: False
 
     def may_exist(self, tenant_id: str, inbox: str, _now_ms: int) -> bool:
-        self.asked.append((self.tenths, (tenant_id, inbox)))
-        return self.answer((tenant_id, inbox))
+        self.queries.append((self.tenths, (tenant_id, inbox)))
+        return self.has_event((tenant_id, inbox))
 
     def monotonic(self) -> float:
         # A little more than tenths of a second, or 0.2 + 0.4 would be later than 0.6.
@@ -42,27 +40,27 @@ class Inboxes:
 
 
 @pytest.fixture
-def inboxes() -> Inboxes:
-    return Inboxes()
+def index() -> FakeIndex:
+    return FakeIndex()
 
 
 @pytest.fixture
-def watch(inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
-    """Waits for each answer, on a slow machine too."""
+def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
+    """A watch that waits for every query, on a slow machine too."""
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
-    watch = DynamoDBArrivals(cast(ClaimableEvents, inboxes), inboxes.monotonic)
+    watch = DynamoDBArrivals(cast(ClaimableEvents, index), index.monotonic)
     yield watch
     watch.close()
 
 
-def look_for(
-    watch: DynamoDBArrivals, inboxes: Inboxes, waiting: frozenset[InboxKey], tenths: int
+def check_for(
+    watch: DynamoDBArrivals, index: FakeIndex, waiting: frozenset[InboxKey], tenths: int
 ) -> list[set[InboxKey]]:
-    """Looks every tenth of a second, and returns what was reported."""
+    """Checks every tenth of a second, and returns what was reported."""
     found = []
     for _ in range(tenths):
         found.append(watch.check(waiting, NOW))
-        inboxes.tenths += 1
+        index.tenths += 1
     return [each for each in found if each]
 
 
@@ -70,104 +68,104 @@ def unavailable(_key: InboxKey) -> bool:
     raise StoreUnavailable("throttled")
 
 
-def test_idle_inbox_is_asked_about_less_and_less_often(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    look_for(watch, inboxes, ONLY_ACME, 100)
+def test_idle_inbox_is_queried_less_and_less_often(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+    check_for(watch, index, ONLY_ACME, 100)
 
-    assert [tenths for tenths, _ in inboxes.asked] == [2, 6, 14, 30, 50, 70, 90]
-
-
-def test_inbox_with_an_event_is_asked_about_every_fifth_of_a_second(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    look_for(watch, inboxes, ONLY_ACME, 40)
-    inboxes.answer = lambda _key: True
-    inboxes.asked.clear()
-
-    assert look_for(watch, inboxes, ONLY_ACME, 16) == [{ACME}] * 3
-    assert [tenths for tenths, _ in inboxes.asked] == [50, 52, 54]
+    assert [tenths for tenths, _ in index.queries] == [2, 6, 14, 30, 50, 70, 90]
 
 
-def test_inbox_that_may_just_have_got_events_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    look_for(watch, inboxes, ONLY_ACME, 51)
+def test_inbox_with_an_event_is_queried_every_fifth_of_a_second(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+    check_for(watch, index, ONLY_ACME, 40)
+    index.has_event = lambda _key: True
+    index.queries.clear()
+
+    assert check_for(watch, index, ONLY_ACME, 16) == [{ACME}] * 3
+    assert [tenths for tenths, _ in index.queries] == [50, 52, 54]
+
+
+def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+    check_for(watch, index, ONLY_ACME, 51)
     watch.check_soon([ACME[0], GLOBEX[0]])
-    inboxes.asked.clear()
-    look_for(watch, inboxes, ONLY_ACME, 10)
+    index.queries.clear()
+    check_for(watch, index, ONLY_ACME, 10)
 
-    assert [tenths for tenths, _ in inboxes.asked] == [53, 57]
-
-
-def test_inbox_that_waits_again_is_asked_about_soon(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    look_for(watch, inboxes, ONLY_ACME, 60)
-    look_for(watch, inboxes, frozenset(), 1)
-    inboxes.asked.clear()
-    look_for(watch, inboxes, ONLY_ACME, 5)
-
-    assert [tenths for tenths, _ in inboxes.asked] == [63]
+    assert [tenths for tenths, _ in index.queries] == [53, 57]
 
 
-def test_look_asks_about_a_few_inboxes_in_turn(
-    watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
+def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+    check_for(watch, index, ONLY_ACME, 60)
+    check_for(watch, index, frozenset(), 1)
+    index.queries.clear()
+    check_for(watch, index, ONLY_ACME, 5)
+
+    assert [tenths for tenths, _ in index.queries] == [63]
+
+
+def test_check_queries_a_few_inboxes_in_turn(
+    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
-    look_for(watch, inboxes, waiting, 5)
+    check_for(watch, index, waiting, 5)
 
-    assert [tenths for tenths, _ in inboxes.asked] == [2, 2, 2, 3, 3, 3, 4]
-    assert {key for _, key in inboxes.asked} == waiting
+    assert [tenths for tenths, _ in index.queries] == [2, 2, 2, 3, 3, 3, 4]
+    assert {key for _, key in index.queries} == waiting
 
 
-def test_inboxes_with_events_do_not_keep_others_from_their_turn(
-    watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
+def test_inboxes_with_events_do_not_delay_others(
+    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
-    inboxes.answer = lambda _key: True
+    index.has_event = lambda _key: True
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
-    look_for(watch, inboxes, waiting, 30)
+    check_for(watch, index, waiting, 30)
 
-    times_asked = Counter(key for _, key in inboxes.asked)
-    assert all(times_asked[key] >= 7 for key in waiting), times_asked
-
-
-def test_failed_query_stops_no_other_inbox(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
-    inboxes.answer = lambda key: unavailable(key) if key == ACME else True
-
-    assert look_for(watch, inboxes, BOTH, 3) == [{GLOBEX}]
-    inboxes.answer = lambda _key: True
-    assert {ACME, GLOBEX} == set().union(*look_for(watch, inboxes, BOTH, 4))
+    queries = Counter(key for _, key in index.queries)
+    assert all(queries[key] >= 7 for key in waiting), queries
 
 
-def test_look_fails_if_every_query_fails(watch: DynamoDBArrivals, inboxes: Inboxes) -> None:
+def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+    index.has_event = lambda key: unavailable(key) if key == ACME else True
+
+    assert check_for(watch, index, BOTH, 3) == [{GLOBEX}]
+    index.has_event = lambda _key: True
+    assert {ACME, GLOBEX} == set().union(*check_for(watch, index, BOTH, 4))
+
+
+def test_check_fails_if_every_query_fails(watch: DynamoDBArrivals, index: FakeIndex) -> None:
     watch.check(BOTH, NOW)
-    inboxes.answer = unavailable
-    inboxes.tenths = 2
+    index.has_event = unavailable
+    index.tenths = 2
     with pytest.raises(StoreUnavailable, match="throttled"):
         watch.check(BOTH, NOW)
-    inboxes.answer = lambda _key: True
+    index.has_event = lambda _key: True
 
-    assert look_for(watch, inboxes, BOTH, 5) == [{ACME, GLOBEX}]
+    assert check_for(watch, index, BOTH, 5) == [{ACME, GLOBEX}]
 
 
-def test_slow_query_is_reported_by_a_later_look(
-    watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
+def test_slow_query_is_reported_by_a_later_check(
+    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
-    goes_on = threading.Event()
-    inboxes.answer = lambda key: key != ACME or goes_on.wait(30)
-    reported = look_for(watch, inboxes, BOTH, 20)
-    goes_on.set()
+    resume = threading.Event()
+    index.has_event = lambda key: key != ACME or resume.wait(30)
+    reported = check_for(watch, index, BOTH, 20)
+    resume.set()
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
 
     assert set().union(*reported) == {GLOBEX}
     assert ACME in watch.check(BOTH, NOW)
-    assert [key for _, key in inboxes.asked].count(ACME) == 1
+    assert [key for _, key in index.queries].count(ACME) == 1
 
 
-def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
-    watch: DynamoDBArrivals, inboxes: Inboxes, monkeypatch: pytest.MonkeyPatch
+def test_result_for_an_inbox_that_no_longer_waits_is_dropped(
+    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
-    goes_on = threading.Event()
-    inboxes.answer = lambda _key: goes_on.wait(30)
-    look_for(watch, inboxes, ONLY_ACME, 3)
-    goes_on.set()
+    resume = threading.Event()
+    index.has_event = lambda _key: resume.wait(30)
+    check_for(watch, index, ONLY_ACME, 3)
+    resume.set()
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
 
     assert watch.check(ONLY_GLOBEX, NOW) == set()
@@ -176,7 +174,7 @@ def test_answer_about_an_inbox_that_no_longer_waits_is_dropped(
 
 @pytest.fixture
 def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
-    """Asks at each look, and waits for the answer."""
+    """A watch that queries at each check, and waits for the results."""
     monkeypatch.setattr(arrivals, "_MIN_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
     watch = store.watch_arrivals()
@@ -184,7 +182,7 @@ def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Ite
     watch.close()
 
 
-def test_question_about_an_inbox_is_two_queries(
+def test_check_of_an_inbox_costs_two_queries(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
 ) -> None:
     claim(store, tenant)
@@ -193,7 +191,7 @@ def test_question_about_an_inbox_is_two_queries(
     assert dict(wire.calls) == {"Query": 2}
     assert wire.units["Query"] == 1
 
-    filled(store, tenant, 100)
+    put_events(store, tenant, 100)
     wire.reset()
     assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
     assert dict(wire.calls) == {"Query": 2}
@@ -201,10 +199,10 @@ def test_question_about_an_inbox_is_two_queries(
 
 
 @pytest.mark.usefixtures("no_pauses")
-def test_throttled_query_is_repeated_at_the_next_turn(
+def test_throttled_query_is_repeated_by_the_next_check(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
 ) -> None:
-    filled(store, tenant, 1)
+    put_events(store, tenant, 1)
     wire.fail("Query", Fault.THROTTLED, 100)
     with pytest.raises(StoreUnavailable):
         watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
@@ -214,12 +212,12 @@ def test_throttled_query_is_repeated_at_the_next_turn(
 
 
 def test_event_in_any_shard_is_reported(store: DynamoDBStore, watch_of_store: DynamoDBArrivals, tenant: str) -> None:
-    store.tenants.create(named(tenant), [entry()])
+    store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
     key, other_key = (tenant, DEFAULT_INBOX), (f"{tenant}-2", DEFAULT_INBOX)
     assert watch_of_store.check(frozenset({key, other_key}), NOW) == set()
     for _ in range(8):
-        store.events.put(tenant, [fresh()], NOW + NOTICE_MS, LATER)
+        store.events.put(tenant, [new_event()], NOW + NOTICE_MS, LATER)
         assert watch_of_store.check(frozenset({key, other_key}), NOW + NOTICE_MS) == {key}
         claim(store, tenant, now_ms=NOW + NOTICE_MS)
 

@@ -1,4 +1,4 @@
-"""Polls with an attempt id, when answers are lost and processes end."""
+"""Polls with an attempt ID, when responses are lost, processes end, or the client repeats them too early."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,32 +10,29 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, fresh, have_polled_before
+from tests.contract.samples import ids
+from tests.dynamodb.conftest import ANY_SIZE, BOTOCORE_ATTEMPTS, LEASE_UNTIL, NOW, claim, put_events, warm_up
 from tests.engines.wire import Fault, Wire
 
 pytestmark = [
     pytest.mark.usefixtures("no_pauses"),
-    pytest.mark.parametrize("lease_until_ms", [None, NOW + 60_000], ids=["consume", "lease"]),
+    pytest.mark.parametrize("lease_until_ms", [None, LEASE_UNTIL], ids=["consume", "lease"]),
 ]
 
 
 def attempt(store: DynamoDBStore, tenant: str, lease_until_ms: int | None) -> list[str]:
-    size = PageSize(60, ANY_SIZE)
-    page = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, lease_until_ms, "attempt-1")
-    return [event.event_id for event in page.events]
+    return claim(store, tenant, 60, lease_until_ms=lease_until_ms, attempt="attempt-1")
 
 
 @pytest.fixture
 def events(store: DynamoDBStore, tenant: str) -> list[str]:
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(60)]
-    store.events.put(tenant, events, NOW, LATER)
-    return [event.event_id for event in events]
+    warm_up(store, tenant)
+    return put_events(store, tenant, 60)
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR_AFTER])
-def test_a_poll_that_broke_off_is_taken_up_by_another_process(
+def test_another_process_resumes_an_interrupted_poll(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     wire: Wire,
@@ -45,20 +42,20 @@ def test_a_poll_that_broke_off_is_taken_up_by_another_process(
     fault: Fault,
     after: int,
 ) -> None:
-    wire.fail("BatchExecuteStatement", fault, ALL_ATTEMPTS, after=after)
+    wire.fail("BatchExecuteStatement", fault, BOTOCORE_ATTEMPTS, after=after)
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
 
-    # Somebody else polls meanwhile, and gets what the first one did not get to.
-    theirs = claim(other_store, tenant, 10)
-    mine = attempt(other_store, tenant, lease_until_ms)
-    assert mine == attempt(store, tenant, lease_until_ms)
-    assert sorted(mine + theirs) == sorted(events)
+    # Another poll claims events that the first one did not get to.
+    others = claim(other_store, tenant, 10)
+    resumed = attempt(other_store, tenant, lease_until_ms)
+    assert resumed == attempt(store, tenant, lease_until_ms)
+    assert sorted(resumed + others) == sorted(events)
     assert claim(store, tenant) == []
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.THROTTLED])
-def test_writing_an_attempt_down_survives_a_lost_answer(
+def test_writing_an_attempt_survives_a_lost_response(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None, fault: Fault
 ) -> None:
     wire.fail("PutItem", fault, 1)
@@ -66,10 +63,10 @@ def test_writing_an_attempt_down_survives_a_lost_answer(
     assert wire.fired == 1
 
 
-def test_an_attempt_that_could_not_be_written_down_takes_nothing(
+def test_attempt_that_cannot_be_written_claims_nothing(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None
 ) -> None:
-    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
     assert claim(store, tenant) == events
@@ -86,31 +83,31 @@ def repeat(
     lease_until_ms: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Repeat]:
-    """Repeats the poll, or lets one go on that has chosen the same events and comes second with writing them down."""
+    """Repeats the poll afterwards, or resumes one that chose the same events but writes its attempt second."""
     if request.param == "after":
         yield lambda: attempt(other_store, tenant, lease_until_ms)
         return
     begin, has_chosen, may_begin = other_store.events._attempts._begin, threading.Event(), threading.Event()
 
-    def come_second(*arguments: Any) -> Any:
+    def begin_second(*arguments: Any) -> Any:
         has_chosen.set()
         assert may_begin.wait(30)
         return begin(*arguments)
 
-    monkeypatch.setattr(other_store.events._attempts, "_begin", come_second)
+    monkeypatch.setattr(other_store.events._attempts, "_begin", begin_second)
     request.getfixturevalue("events")
     with ThreadPoolExecutor(1) as pool:
         polling = pool.submit(attempt, other_store, tenant, lease_until_ms)
         assert has_chosen.wait(30)
 
-        def go_on() -> list[str]:
+        def resume() -> list[str]:
             may_begin.set()
             return polling.result(30)
 
-        yield go_on
+        yield resume
 
 
-def test_a_poll_that_was_repeated_while_it_was_at_work_takes_nothing_more(
+def test_poll_that_was_repeated_while_running_claims_nothing_else(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     third_store: DynamoDBStore,
@@ -120,24 +117,24 @@ def test_a_poll_that_was_repeated_while_it_was_at_work_takes_nothing_more(
     repeat: Repeat,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    take, later = store.events._attempts._claim, fresh()
+    claim_chosen, later = store.events._attempts._claim, list[str]()
 
-    def meanwhile(*arguments: Any) -> Any:
+    def repeat_first(*arguments: Any) -> Any:
         monkeypatch.undo()
         assert claim(third_store, tenant) == events
-        # Its answer is the one that the client gets to see.
+        # The client gets the response of the repeated poll.
         assert repeat() == []
-        other_store.events.put(tenant, [later], NOW, LATER)
-        return take(*arguments)
+        later.extend(put_events(other_store, tenant, 1))
+        return claim_chosen(*arguments)
 
-    monkeypatch.setattr(store.events._attempts, "_claim", meanwhile)
+    monkeypatch.setattr(store.events._attempts, "_claim", repeat_first)
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
     assert attempt(store, tenant, lease_until_ms) == []
-    assert claim(other_store, tenant) == [later.event_id]
+    assert claim(other_store, tenant) == later
 
 
-def test_who_was_too_slow_for_the_first_events_gets_the_next(
+def test_poll_chooses_again_if_another_was_faster(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     tenant: str,
@@ -146,16 +143,14 @@ def test_who_was_too_slow_for_the_first_events_gets_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begin = store.events._attempts._begin
-    theirs: list[str] = []
+    others: list[str] = []
 
-    def meanwhile(*arguments: Any) -> Any:
+    def claim_first(*arguments: Any) -> Any:
         monkeypatch.undo()
-        theirs.extend(claim(other_store, tenant, 25))
+        others.extend(claim(other_store, tenant, 25))
         return begin(*arguments)
 
-    monkeypatch.setattr(store.events._attempts, "_begin", meanwhile)
-    size = PageSize(20, ANY_SIZE)
-    page = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, lease_until_ms, "attempt-1")
-    mine = [event.event_id for event in page.events]
-    assert (theirs, mine, page.more) == (events[:25], events[25:45], True)
-    assert attempt(other_store, tenant, lease_until_ms) == mine
+    monkeypatch.setattr(store.events._attempts, "_begin", claim_first)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(20, ANY_SIZE), NOW, lease_until_ms, "attempt-1")
+    assert (others, ids(page.events), page.more) == (events[:25], events[25:45], True)
+    assert attempt(other_store, tenant, lease_until_ms) == ids(page.events)

@@ -1,4 +1,4 @@
-"""What an event costs, counted on DynamoDB Local, whose figures are right: calls, write units, read units."""
+"""Calls, write units and read units, counted on DynamoDB Local, which reports the same units as AWS."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -6,43 +6,56 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Receipt
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize
 from inbox.domain.inboxes import Inbox
 from inbox.domain.tenants import TenantPosition, TenantSelection
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import to_known_event
+from tests.contract.samples import ids
+from tests.contract.samples import receipts as receipts_of
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, filled, fresh, key_of
+from tests.dynamodb.conftest import (
+    ANY_SIZE,
+    LATER,
+    LEASE_UNTIL,
+    NOW,
+    api_key,
+    audit_entry,
+    claim,
+    new_event,
+    poll,
+    put_events,
+)
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Wire
 
 
 def undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
-    """As the index has them."""
-    answer = store._connection.call(
+    """Returns the entries of the index."""
+    response = store._connection.call(
         "query",
         TableName=store._connection.table("Events"),
         IndexName="status-index",
         KeyConditionExpression="gsi1pk = :tenant AND begins_with(gsi1sk, :status)",
         ExpressionAttributeValues={":tenant": {"S": tenant}, ":status": {"S": "undelivered#"}},
     )
-    items: list[dict[str, Any]] = answer["Items"]
+    items: list[dict[str, Any]] = response["Items"]
     return items
 
 
-def test_a_poll_of_100_takes_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    ids = filled(store, tenant, 150)
+def test_poll_of_100_events_takes_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    ids = put_events(store, tenant, 150)
     wire.reset()
 
     assert claim(store, tenant, 100) == ids[:100]
     assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 5}
-    # The first poll of a process tries whether statements keep their conditions; later ones know.
+    # The first poll of a process also probes if statements are conditional.
     wire.reset()
     assert claim(store, tenant, 100) == ids[100:]
     assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 2}
 
 
-def test_an_empty_poll_is_two_queries(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+def test_empty_poll_takes_2_queries(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     claim(store, tenant)
     wire.reset()
 
@@ -50,8 +63,8 @@ def test_an_empty_poll_is_two_queries(store: DynamoDBStore, wire: Wire, tenant: 
     assert dict(wire.calls) == {"Query": 2}
 
 
-def test_1000_events_of_32_producers_take_at_most_80_write_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    store.events.get(tenant, DEFAULT_INBOX, fresh().event_id, NOW)
+def test_1000_events_of_32_producers_take_up_to_80_write_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    store.events.get(tenant, DEFAULT_INBOX, new_event().event_id, NOW)
     wire.reset()
     start = threading.Barrier(32)
 
@@ -60,46 +73,46 @@ def test_1000_events_of_32_producers_take_at_most_80_write_calls(store: DynamoDB
         for event in share:
             assert not store.events.put(tenant, [event], NOW, LATER)[0].replayed
 
-    events = [fresh() for _ in range(1000)]
+    events = [new_event() for _ in range(1000)]
     with ThreadPoolExecutor(32) as pool:
         list(pool.map(produce, [events[producer::32] for producer in range(32)]))
 
     assert wire.write_calls <= 80, wire.calls
-    # The queries look for named inboxes, once a second.
+    # Named inboxes are queried once a second.
     assert set(wire.calls) <= {"BatchWriteItem", "PutItem", "Query"}
     taken = claim(store, tenant, 500) + claim(store, tenant, 500)
     assert sorted(taken) == sorted(event.event_id for event in events)
 
 
-def test_a_lone_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    # However slow the machine is, it does not look for named inboxes again.
-    patient = DynamoDBStore(store._connection, MAX_DELIVERIES, inbox_cache_seconds=60)
-    filled(patient, tenant, 1)
+def test_single_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    # The cache does not expire, however slow the machine is.
+    caching_store = DynamoDBStore(store._connection, MAX_DELIVERIES, inbox_cache_seconds=60)
+    put_events(caching_store, tenant, 1)
     wire.reset()
 
-    filled(patient, tenant, 1)
+    put_events(caching_store, tenant, 1)
     assert dict(wire.calls) == {"PutItem": 1}
 
 
 @pytest.mark.parametrize(("event_type", "units"), [("order.created", 3), (None, 2)])
-def test_a_small_event_costs_at_most_3_write_units(
+def test_small_event_costs_up_to_3_write_units(
     store: DynamoDBStore, wire: Wire, tenant: str, event_type: str | None, units: int
 ) -> None:
-    store.events.put(tenant, [fresh(b'{"order":1001,"note":"%s"}' % (b"x" * 400), event_type)], NOW, LATER)
+    store.events.put(tenant, [new_event(b'{"order":1001,"note":"%s"}' % (b"x" * 400), event_type)], NOW, LATER)
 
     assert wire.units["PutItem"] == units
 
 
-def test_a_batch_costs_what_its_events_cost(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    filled(store, tenant, 100)
+def test_batch_costs_as_much_as_its_events(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    put_events(store, tenant, 100)
 
     assert wire.calls["BatchWriteItem"] == 4
     assert wire.units["BatchWriteItem"] == 300
 
 
-def test_a_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    """DynamoDB Local does not say what a statement costs, so the same write is looked at as an update."""
-    filled(store, tenant, 10)
+def test_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    """DynamoDB Local does not report the units of a statement, so the same write is measured as an update."""
+    put_events(store, tenant, 10)
     store.events._updates._statements_are_conditional = False
     wire.reset()
 
@@ -110,18 +123,18 @@ def test_a_consumed_event_costs_3_write_units(store: DynamoDBStore, wire: Wire, 
 def test_reading_the_index_costs_under_a_tenth_of_a_read_unit_per_event(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    filled(store, tenant, 100)
+    put_events(store, tenant, 100)
     wire.reset()
 
     assert len(claim(store, tenant, 100)) == 100
     assert wire.units["Query"] / 100 < 0.1
 
 
-def test_what_this_process_has_taken_is_not_tried_again(
+def test_recently_claimed_events_are_not_claimed_again(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the index still shows it, trying would cost a write unit each."""
-    filled(store, tenant, 5)
+    """The index still lists them, and claiming them again would cost a write unit each."""
+    put_events(store, tenant, 5)
     shown = {each["gsi1sk"]["S"]: each for each in undelivered(store, tenant)}
     assert len(claim(store, tenant)) == 5
     wire.reset()
@@ -136,20 +149,20 @@ def test_what_this_process_has_taken_is_not_tried_again(
     assert not wire.calls
 
 
-def test_what_another_poll_has_taken_is_neither_tried_nor_announced(store: DynamoDBStore, tenant: str) -> None:
-    ids = filled(store, tenant, 3)
+def test_events_claimed_by_another_poll_do_not_count_as_more(store: DynamoDBStore, tenant: str) -> None:
+    events = put_events(store, tenant, 3)
     entries = [to_known_event(item) for item in undelivered(store, tenant)]
     store.events._claims._recent.add([entries[0], entries[2]])
 
     page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
-    assert ([event.event_id for event in page.events], page.more) == ([ids[1]], False)
+    assert (ids(page.events), page.more) == ([events[1]], False)
 
 
-def test_a_key_costs_2_read_units_and_noting_its_use_1_write_unit(
+def test_api_key_costs_2_read_units_and_recording_its_use_1_write_unit(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    key = key_of(tenant)
-    store.tenants.create(named(tenant), [entry()])
+    key = api_key(tenant)
+    store.tenants.create(named(tenant), [audit_entry()])
     store.keys.create(key)
     wire.reset()
 
@@ -159,10 +172,10 @@ def test_a_key_costs_2_read_units_and_noting_its_use_1_write_unit(
     assert (wire.write_calls, wire.units["UpdateItem"]) == (1, 1)
 
 
-def test_a_page_of_tenants_is_one_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    # A time of its own: other tests have tenants too.
+def test_page_of_tenants_takes_1_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    # Created at a time at which no other test creates tenants.
     for number in range(4):
-        store.tenants.create(named(f"{tenant}-{number}", created_at_ms=number), [entry()])
+        store.tenants.create(named(f"{tenant}-{number}", created_at_ms=number), [audit_entry()])
     wire.reset()
 
     page = store.tenants.page(TenantSelection(until_ms=4), 2, TenantPosition(3, f"{tenant}-3"))
@@ -170,43 +183,43 @@ def test_a_page_of_tenants_is_one_query(store: DynamoDBStore, wire: Wire, tenant
     assert dict(wire.calls) == {"Query": 1}
 
 
-def test_a_leased_and_acknowledged_event_costs_6_write_units_and_1_read_unit(
+def test_leased_and_acknowledged_event_costs_6_write_units_and_1_read_unit(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    filled(store, tenant, 10)
+    put_events(store, tenant, 10)
     store.events._updates._statements_are_conditional = False
     wire.reset()
 
-    leased = store.events.claim(tenant, DEFAULT_INBOX, PageSize(10, ANY_SIZE), NOW, NOW + 60_000).events
+    leased = poll(store, tenant, 10, lease_until_ms=LEASE_UNTIL)
     assert wire.units["UpdateItem"] == 30
-    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    receipts = receipts_of(leased)
     assert store.events.acknowledge(tenant, receipts, NOW) == [True] * 10
     assert wire.units["UpdateItem"] == 60
     assert wire.units["BatchGetItem"] == 10
 
 
 def test_acknowledging_100_events_takes_5_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    filled(store, tenant, 100)
-    leased = store.events.claim(tenant, DEFAULT_INBOX, PageSize(100, ANY_SIZE), NOW, NOW + 60_000).events
-    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    put_events(store, tenant, 100)
+    leased = poll(store, tenant, 100, lease_until_ms=LEASE_UNTIL)
+    receipts = receipts_of(leased)
     wire.reset()
 
     assert all(store.events.acknowledge(tenant, receipts, NOW))
     assert dict(wire.calls) == {"BatchGetItem": 1, "BatchExecuteStatement": 4}
 
 
-def test_a_copy_costs_2_write_units(store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+def test_copy_costs_2_write_units(store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     other_store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     wire.reset()
 
-    filled(store, tenant, 10)
+    put_events(store, tenant, 10)
     assert wire.units["BatchWriteItem"] == 10 * (3 + 2)
 
 
-def test_a_repeatable_poll_costs_1_write_unit_more_and_a_repeat_1(
+def test_repeatable_poll_costs_1_more_write_unit_and_its_repeat_1(
     store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    filled(store, tenant, 10)
+    put_events(store, tenant, 10)
     wire.reset()
     size = PageSize(10, ANY_SIZE)
 

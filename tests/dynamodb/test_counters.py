@@ -1,40 +1,39 @@
-"""The items that counts are kept in: what they have room for, what is read of them, and when they go."""
+"""The items of counters: the number of event types, what is read of them, and when they expire."""
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, PageSize
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, fresh
-from tests.dynamodb.counted import TODAY, send, totals
+from tests.dynamodb.conftest import LATER, LEASE_UNTIL, NOW, TODAY, claim, new_event, poll, put_events, total_counts
 from tests.engines.wire import Wire
 
 
-def test_an_item_has_room_for_so_many_types_whoever_writes_them(
+def test_number_of_event_types_is_limited_across_processes(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
 ) -> None:
     for number, each in enumerate((store, other_store, store)):
-        types = [f"of-{number}-{its_type}" for its_type in range(MAX_TYPES)]
-        each.events.put(tenant, [fresh(event_type=its_type) for its_type in types], NOW, LATER)
+        types = [f"of-{number}-{event_type}" for event_type in range(MAX_TYPES)]
+        each.events.put(tenant, [new_event(event_type=event_type) for event_type in types], NOW, LATER)
         each.counters.flush()
 
     for _ in range(2):
         assert len(store.counters.list_counts(tenant, DEFAULT_INBOX, Span.DAY, 0)) == MAX_TYPES + 1
-        assert totals(store, tenant).received == 3 * MAX_TYPES
+        assert total_counts(store, tenant).received == 3 * MAX_TYPES
         store.counters.recount(tenant, 0, NOW)
 
 
-def test_a_type_that_has_counts_of_its_own_keeps_them_whatever_else_comes(store: DynamoDBStore, tenant: str) -> None:
+def test_event_type_keeps_its_own_counts_when_others_are_merged(store: DynamoDBStore, tenant: str) -> None:
     def send_types(name: str, many: int) -> None:
-        store.events.put(tenant, [fresh(event_type=f"{name}-{number}") for number in range(many)], NOW, LATER)
+        store.events.put(tenant, [new_event(event_type=f"{name}-{number}") for number in range(many)], NOW, LATER)
 
     send_types("old", 30)
     store.counters.flush()
-    # More counts than one call takes, of more types than there is room for.
+    # More counts than fit into a call, of more types than an item has room for.
     send_types("new", 100)
-    store.events.claim(tenant, DEFAULT_INBOX, PageSize(130, ANY_SIZE), NOW, NOW + 60_000)
+    poll(store, tenant, 130, lease_until_ms=LEASE_UNTIL)
     send_types("new", 100)
     send_types("old", 30)
     claim(store, tenant)
@@ -44,16 +43,14 @@ def test_a_type_that_has_counts_of_its_own_keeps_them_whatever_else_comes(store:
     own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MAX_TYPES - 30)}
     assert counted.keys() == own | {OTHER_TYPES}
     assert {counted[each] for each in own} == {
-        Counts(received=2, delivered=1, leased=1, bytes=2 * len(fresh().payload))
+        Counts(received=2, delivered=1, leased=1, bytes=2 * len(new_event().payload))
     }
     assert counted[OTHER_TYPES][:3] == (160, 80, 80)
     assert store.counters.recount(tenant, 0, NOW) == 0
 
 
-def test_a_named_inbox_adds_nothing_to_what_is_read_of_the_others(
-    store: DynamoDBStore, wire: Wire, tenant: str
-) -> None:
-    send(store, tenant)
+def test_counters_of_a_named_inbox_are_not_read_for_default(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    put_events(store, tenant, 1)
     for day in range(40):
         for span in Span:
             key = counter_key(tenant, "shipping", span, TODAY - day * Span.DAY.ms)
@@ -66,38 +63,40 @@ def test_a_named_inbox_adds_nothing_to_what_is_read_of_the_others(
     assert wire.read_units == 1
 
 
-def test_an_inbox_that_is_made_anew_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
+def test_recreated_inbox_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    store.events.put(tenant, [fresh(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER)
+    store.events.put(tenant, [new_event(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER)
     store.counters.flush()
-    send(store, tenant)
+    put_events(store, tenant, 1)
     store.inboxes.close(tenant, "shipping")
     store.inboxes.delete_copies(tenant, "shipping", 500)
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    send(store, tenant)
+    put_events(store, tenant, 1)
     store.counters.flush()
     (counted,) = store.counters.list_counts(tenant, "shipping", Span.DAY, 0)
     assert (counted.event_type, counted.counts.received) == ("order.created", 1)
 
 
-def test_what_a_newer_release_counts_is_passed_over(store: DynamoDBStore, tenant: str) -> None:
+def test_counts_of_a_newer_release_are_ignored(store: DynamoDBStore, tenant: str) -> None:
     key = counter_key(tenant, DEFAULT_INBOX, Span.DAY, TODAY)
     item = {**key, "surprises#order.created": {"N": "3"}, "received#order.created": {"N": "2"}}
     store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
-    assert totals(store, tenant) == Counts(received=2)
+    assert total_counts(store, tenant) == Counts(received=2)
 
 
-def test_more_than_is_looked_at_is_counted(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_number_of_undelivered_events_comes_from_the_counters(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("inbox.store.dynamodb.counters._MAX_COUNTED_EXACTLY", 5)
-    send(store, tenant, 9)
+    put_events(store, tenant, 9)
     claim(store, tenant, 2)
-    store.events.erase(tenant, send(store, tenant)[0].event_id, NOW)
-    # Not written yet: what was seen is the least that there can be.
+    store.events.erase(tenant, put_events(store, tenant, 1)[0], NOW)
+    # The counts are not written yet. There are at least as many as were read.
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 6
     store.counters.flush()
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7
 
-    # What came longer ago than events are kept is not there any more, taken or not.
+    # Events received before the retention time have expired, delivered or not.
     day = store._connection.get(TENANTS, {"PK": {"S": f"TENANT#{tenant}"}, "SK": {"S": "METRICS#DAY#2100-01-01"}})
     assert day is not None
     assert (day["undelivered"], day["delivered#order.created"]) == ({"N": "7"}, {"N": "2"})
@@ -107,9 +106,9 @@ def test_more_than_is_looked_at_is_counted(store: DynamoDBStore, tenant: str, mo
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7
 
 
-def test_hours_and_days_pass_away(store: DynamoDBStore, tenant: str) -> None:
+def test_counters_expire(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    send(store, tenant)
+    put_events(store, tenant, 1)
     store.counters.flush()
     keys = ("METRICS#HOUR#2100-01-01T00", "METRICS#DAY#2100-01-01", "METRICS#HOUR#shipping#2100-01-01T00")
     expiries = []

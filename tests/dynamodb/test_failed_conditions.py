@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, Event, PageSize, Receipt, Status
+from inbox.domain.events import DEFAULT_INBOX, Receipt, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.event_states import EventUpdate, UpdateResult
@@ -16,21 +16,20 @@ from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import (
-    ALL_ATTEMPTS,
-    ANY_SIZE,
+    BOTOCORE_ATTEMPTS,
     LATER,
+    LEASE_UNTIL,
     NOW,
     both_ways_to_claim,
     claim,
-    filled,
-    have_polled_before,
-    keyed,
+    keyed_event,
+    poll,
+    put_events,
+    warm_up,
 )
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
-
-LEASE_UNTIL = NOW + 60_000
 
 each_mode = pytest.mark.parametrize("lease_until_ms", [None, LEASE_UNTIL], ids=["consume", "lease"])
 each_attempt = pytest.mark.parametrize("attempt", [None, "attempt-1"], ids=["plain", "repeatable"])
@@ -38,28 +37,16 @@ each_attempt = pytest.mark.parametrize("attempt", [None, "attempt-1"], ids=["pla
 
 @pytest.fixture
 def events(store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
-    have_polled_before(store, tenant)
+    warm_up(store, tenant)
     wire.hides_old_items = True
-    return filled(store, tenant, 3)
+    return put_events(store, tenant, 3)
 
 
 @pytest.fixture
 def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
-    """Cuts the response to the next change of an event after the commit."""
+    """Cuts the response to the next update of an event after the commit."""
     operation = "BatchExecuteStatement" if engine == "dynamodb_local" else "UpdateItem"
     return lambda: wire.fail(operation, Fault.CUT_AFTER, 1)
-
-
-def poll(
-    store: DynamoDBStore, tenant: str, lease_until_ms: int | None = None, attempt: str | None = None, most: int = 500
-) -> list[Event]:
-    return store.events.claim(
-        tenant, DEFAULT_INBOX, PageSize(most, ANY_SIZE), NOW, lease_until_ms=lease_until_ms, attempt=attempt
-    ).events
-
-
-def lease(store: DynamoDBStore, tenant: str) -> list[Receipt]:
-    return receipts_of(poll(store, tenant, LEASE_UNTIL))
 
 
 @both_ways_to_claim
@@ -75,7 +62,7 @@ def test_claim_returns_its_events(
     attempt: str | None,
 ) -> None:
     lose_response()
-    assert [event.event_id for event in poll(store, tenant, lease_until_ms, attempt)] == events
+    assert claim(store, tenant, lease_until_ms=lease_until_ms, attempt=attempt) == events
     assert wire.fired == 1
     assert claim(store, tenant) == []
 
@@ -83,7 +70,7 @@ def test_claim_returns_its_events(
 def test_one_read_is_enough_for_all_events_of_a_claim(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
 ) -> None:
-    events += filled(store, tenant, 20)
+    events += put_events(store, tenant, 20)
     wire.calls.clear()
     lose_response()
     assert claim(store, tenant) == events
@@ -100,12 +87,12 @@ def test_consumed_events_are_not_lost_if_the_read_fails_as_well(
     attempt: str | None,
 ) -> None:
     lose_response()
-    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         poll(store, tenant, attempt=attempt)
 
-    assert wire.fired == 1 + ALL_ATTEMPTS
-    assert [event.event_id for event in poll(store, tenant, attempt=attempt)] == events
+    assert wire.fired == 1 + BOTOCORE_ATTEMPTS
+    assert claim(store, tenant, attempt=attempt) == events
     assert claim(store, tenant) == []
 
 
@@ -123,7 +110,7 @@ SETTLE: dict[str, Settle] = {
 def test_receipts_are_settled(
     store: DynamoDBStore, wire: Wire, tenant: str, lose_response: Callable[[], None], settle: Settle
 ) -> None:
-    receipts = lease(store, tenant)
+    receipts = receipts_of(poll(store, tenant, lease_until_ms=LEASE_UNTIL))
     lose_response()
     assert settle(store, tenant, receipts) == [True, True, True]
     assert wire.fired == 1
@@ -131,19 +118,19 @@ def test_receipts_are_settled(
 
 @pytest.mark.usefixtures("events")
 @pytest.mark.parametrize("settle", SETTLE.values(), ids=SETTLE)
-def test_receipts_are_not_called_expired_if_the_read_fails_as_well(
+def test_receipts_stay_valid_if_the_read_fails_as_well(
     store: DynamoDBStore, wire: Wire, tenant: str, lose_response: Callable[[], None], settle: Settle
 ) -> None:
-    receipts = lease(store, tenant)
+    receipts = receipts_of(poll(store, tenant, lease_until_ms=LEASE_UNTIL))
     lose_response()
     # The first read looks up the receipts.
-    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS, after=1)
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS, after=1)
     with pytest.raises(StoreUnavailable):
         settle(store, tenant, receipts)
     assert settle(store, tenant, receipts) == [True, True, True]
 
 
-def test_replayed_event_is_found(
+def test_replayed_event_is_returned(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
 ) -> None:
     claim(store, tenant)
@@ -154,34 +141,34 @@ def test_replayed_event_is_found(
     assert event.status is Status.UNDELIVERED
 
 
-def test_deleted_event_is_absent(
+def test_update_of_a_deleted_event_finds_nothing(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, events: list[str]
 ) -> None:
     item = store._connection.get("Events", event_key(tenant, events[0]))
     assert item is not None
-    seen = to_known_event(item)
+    event = to_known_event(item)
     assert other_store.events.erase(tenant, events[0], NOW)
 
-    assert store.events._updates.apply([EventUpdate(seen, seen.consumed("claim", NOW))], NOW) == [UpdateResult()]
+    assert store.events._updates.apply([EventUpdate(event, event.consumed("claim", NOW))], NOW) == [UpdateResult()]
 
 
-def test_event_with_a_key_is_stored_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+def test_event_with_an_idempotency_key_is_stored_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     wire.hides_old_items = True
-    event = keyed()
+    event = keyed_event()
     wire.fail("PutItem", Fault.CUT_AFTER, 1)
 
-    assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [False]
-    assert [stored.replayed for stored in store.events.put(tenant, [event], NOW, LATER)] == [True]
+    assert [result.replayed for result in store.events.put(tenant, [event], NOW, LATER)] == [False]
+    assert [result.replayed for result in store.events.put(tenant, [event], NOW, LATER)] == [True]
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, [event._replace(fingerprint=b"another")], NOW, LATER)
     assert claim(store, tenant) == [event.event_id]
 
 
-def test_event_is_not_accepted_if_the_one_under_its_key_is_deleted_at_that_moment(
+def test_event_is_not_accepted_if_the_one_with_its_key_is_deleted_at_that_moment(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    """The store cannot tell whether its own write was carried out, and was deleted, or never happened."""
-    event = keyed()
+    """The store cannot tell if its own write succeeded and was deleted, or never happened."""
+    event = keyed_event()
     other_store.events.put(tenant, [event], NOW, LATER)
     wire.hides_old_items = True
     wire.fail(
@@ -195,7 +182,7 @@ def test_event_is_not_accepted_if_the_one_under_its_key_is_deleted_at_that_momen
     assert claim(store, tenant) == []
 
 
-def test_repeatable_poll_finds_its_own_attempt(
+def test_repeatable_poll_recognizes_its_own_attempt(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     wire: Wire,
@@ -205,13 +192,13 @@ def test_repeatable_poll_finds_its_own_attempt(
 ) -> None:
     begin = store.events._attempts._begin
 
-    def meanwhile(*arguments: Any) -> Any:
-        """Another process takes what the poll has chosen, so it chooses again and replaces its attempt."""
+    def claim_first(*arguments: Any) -> Any:
+        """Another process claims what the poll has chosen, so it chooses again and replaces its attempt."""
         monkeypatch.setattr(store.events._attempts, "_begin", begin)
         assert claim(other_store, tenant, 1) == events[:1]
         return begin(*arguments)
 
-    monkeypatch.setattr(store.events._attempts, "_begin", meanwhile)
+    monkeypatch.setattr(store.events._attempts, "_begin", claim_first)
     wire.fail("PutItem", Fault.CUT_AFTER, 1, after=1)
-    assert [event.event_id for event in poll(store, tenant, attempt="attempt-1", most=1)] == events[1:2]
+    assert claim(store, tenant, 1, attempt="attempt-1") == events[1:2]
     assert wire.fired == 1

@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way to DynamoDB: nothing that was accepted is lost, and nothing comes out twice."""
+"""Faults on the way to DynamoDB: no accepted event is lost, and none is delivered twice."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -8,44 +8,44 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, Selection, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import (
-    ALL_ATTEMPTS,
-    ANY_SIZE,
+    BOTOCORE_ATTEMPTS,
+    EVERYTHING,
     LATER,
     NOW,
+    api_key,
+    audit_entry,
     claim,
-    entry,
-    fresh,
-    have_polled_before,
-    key_of,
-    keyed,
+    keyed_event,
+    new_event,
+    warm_up,
 )
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
 ONE_ATTEMPT, SEVERAL_CALLS = 1, 7
-BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
-OF_BATCHES = (Fault.HALF, Fault.NONE)
+BATCH_OPERATIONS = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
+BATCH_FAULTS = (Fault.HALF, Fault.NONE)
 
 
 def cases() -> Iterator[tuple[str, str, Fault, int]]:
     """Every operation, on the engine on which the store uses it."""
-    on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCHES), "moto": ("UpdateItem",)}
+    on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCH_OPERATIONS), "moto": ("UpdateItem",)}
     for engine, operations in on_both.items():
         for operation in operations:
             for fault in Fault:
-                if fault not in OF_BATCHES or operation in BATCHES:
+                if fault not in BATCH_FAULTS or operation in BATCH_OPERATIONS:
                     for times in (ONE_ATTEMPT, SEVERAL_CALLS):
                         yield engine, operation, fault, times
 
 
 def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
-    """Whether it was accepted."""
+    """Returns True if the events were accepted."""
     try:
         store.events.put(tenant, events, NOW, LATER)
     except StoreUnavailable:
@@ -59,47 +59,45 @@ def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
     indirect=["engine"],
     ids=lambda value: getattr(value, "value", value),
 )
-def test_nothing_accepted_is_lost_and_nothing_comes_out_twice(
+def test_no_accepted_event_is_lost_or_delivered_twice(
     store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault, times: int
 ) -> None:
-    first = have_polled_before(store, tenant)
-    lone, batch, repeated = [fresh()], [fresh() for _ in range(27)], [keyed(), keyed()]
+    first = warm_up(store, tenant)
+    lone, batch, repeated = [new_event()], [new_event() for _ in range(27)], [keyed_event(), keyed_event()]
     wire.fail(operation, fault, times)
 
     accepted = Counter[str]()
     for events in (lone, batch):
         if put(store, tenant, events):
             accepted.update(event.event_id for event in events)
-    # Whoever gives a key tries again.
+    # Clients that send an idempotency key retry.
     assert any(put(store, tenant, repeated) for _ in range(10))
     accepted.update(event.event_id for event in repeated)
 
-    came_out = Counter[str]()
-    polls_that_found_nothing = 0
-    while polls_that_found_nothing < 4:
+    delivered = Counter[str]()
+    empty_polls = 0
+    while empty_polls < 4:
         try:
             taken = claim(store, tenant, 9)
         except StoreUnavailable:
             taken = []
-        came_out.update(taken)
-        polls_that_found_nothing = 0 if taken else polls_that_found_nothing + 1
+        delivered.update(taken)
+        empty_polls = 0 if taken else empty_polls + 1
 
     assert wire.fired
-    assert accepted <= came_out
-    assert set(came_out.values()) == {1}
-    peeked = store.events.page(
-        tenant, Selection(status=Status.DELIVERED), Order.OLDEST, PageSize(500, ANY_SIZE), None, NOW
-    )
-    assert Counter(event.event_id for event in peeked.events) == came_out + Counter([first])
+    assert accepted <= delivered
+    assert set(delivered.values()) == {1}
+    listed = store.events.page(tenant, Selection(status=Status.DELIVERED), Order.OLDEST, EVERYTHING, None, NOW)
+    assert Counter(event.event_id for event in listed.events) == delivered + Counter([first])
 
 
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in OF_BATCHES])
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault not in BATCH_FAULTS])
 @pytest.mark.parametrize("operation", ["PutItem", "GetItem", "Query", "BatchGetItem"])
-def test_one_lost_attempt_is_nobodys_business(
+def test_one_failed_attempt_is_retried(
     store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault
 ) -> None:
     wire.fail(operation, fault, ONE_ATTEMPT)
-    event = keyed()
+    event = keyed_event()
 
     assert store.events.put(tenant, [event], NOW, LATER)[0].replayed is False
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
@@ -108,10 +106,10 @@ def test_one_lost_attempt_is_nobodys_business(
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_again(
+def test_event_polled_before_a_lost_response_stays_delivered(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
-    events = [fresh() for _ in range(10)]
+    events = [new_event() for _ in range(10)]
     polled: list[str] = []
     wire.fail("BatchWriteItem", fault, ONE_ATTEMPT, then=lambda _body: polled.extend(claim(other_store, tenant)))
 
@@ -120,50 +118,50 @@ def test_an_event_that_was_polled_while_its_answer_was_lost_is_not_undelivered_a
     assert claim(store, tenant) == []
 
 
-def test_a_batch_that_arrives_after_it_was_given_up_brings_nothing_back(
+def test_batch_that_arrives_late_makes_no_event_undelivered_again(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    events, on_its_way = [fresh() for _ in range(10)], list[dict[str, Any]]()
+    events, on_its_way = [new_event() for _ in range(10)], list[dict[str, Any]]()
     wire.fail("BatchWriteItem", Fault.TIMEOUT_BEFORE, ONE_ATTEMPT, then=on_its_way.append)
 
-    was_accepted = put(store, tenant, events)
+    is_accepted = put(store, tenant, events)
     polled = claim(other_store, tenant)
     (late,) = on_its_way
     store._connection.call("batch_write_item", **late)
     polled += claim(store, tenant)
 
     assert sorted(polled) == sorted(event.event_id for event in events)
-    # Nobody can say so as long as it is not there.
-    assert not was_accepted
+    # The batch was not stored when the request ended.
+    assert not is_accepted
 
 
-def test_a_batch_that_was_surely_not_written_is_not_looked_for(
+def test_batch_that_was_never_sent_is_not_looked_up(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(store, tenant, [fresh()])
+    put(store, tenant, [new_event()])
     wire.reset()
 
     def refuse(**_: Any) -> Any:
         raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
 
     monkeypatch.setattr(store._connection._client_without_retries, "batch_write_item", refuse)
-    assert not put(store, tenant, [fresh() for _ in range(25)])
+    assert not put(store, tenant, [new_event() for _ in range(25)])
     assert not wire.calls
 
 
-def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
+def test_race_for_an_idempotency_key_loses_no_accepted_event(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    mine = [keyed(fingerprint=b"same") for _ in range(3)]
+    mine = [keyed_event(fingerprint=b"same") for _ in range(3)]
     theirs: list[NewEvent] = []
 
-    def take_its_key(body: dict[str, Any]) -> None:
+    def store_another(body: dict[str, Any]) -> None:
         contested = body["Item"]["sk"]["S"]
         theirs.extend(event._replace(fingerprint=b"theirs") if event.event_id == contested else event for event in mine)
         other_store.events.put(tenant, theirs, NOW, LATER)
 
-    # The store has looked already, and found all keys free.
-    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=take_its_key)
+    # The store has already read that no key is taken.
+    wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=store_another)
     assert not put(store, tenant, mine)
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, mine, NOW, LATER)
@@ -171,13 +169,15 @@ def test_a_race_for_a_key_loses_nothing_that_anybody_was_promised(
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER, Fault.THROTTLED])
-def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
+def test_tenants_and_api_keys_survive_a_lost_response(
+    store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
     first = named(tenant, email=f"ops@{tenant}.example")
     second = replace(first, email=f"it@{tenant}.example", version=2)
-    key, successor = key_of(tenant), key_of(tenant)
+    key, successor = api_key(tenant), api_key(tenant)
     acts: list[Callable[[], object]] = [
-        lambda: store.tenants.create(first, [entry(1)]),
-        lambda: store.tenants.update(second, 1, [entry(2)]),
+        lambda: store.tenants.create(first, [audit_entry(1)]),
+        lambda: store.tenants.update(second, 1, [audit_entry(2)]),
         lambda: store.keys.create(key),
         lambda: store.keys.rotate(key.key_id, successor, NOW + 5),
     ]
@@ -189,14 +189,14 @@ def test_tenants_and_keys_survive_a_lost_answer(store: DynamoDBStore, wire: Wire
     assert wire.fired == len(acts)
     assert answers == [None, True, None, True]
     assert store.tenants.get(tenant) == second
-    assert store.tenants.audit_log(tenant, 9, None) == [entry(2), entry(1)]
+    assert store.tenants.audit_log(tenant, 9, None) == [audit_entry(2), audit_entry(1)]
     assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), successor}
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.THROTTLED])
-def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
-    key = key_of(tenant)
-    store.tenants.create(named(tenant), [entry()])
+def test_recording_a_use_survives_a_lost_response(store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault) -> None:
+    key = api_key(tenant)
+    store.tenants.create(named(tenant), [audit_entry()])
     store.keys.create(key)
     wire.fail("UpdateItem", fault, ONE_ATTEMPT)
     store.keys.record_use(key.key_hash, NOW)
@@ -207,11 +207,11 @@ def test_noting_a_use_survives_a_lost_answer(store: DynamoDBStore, wire: Wire, t
 
 @pytest.mark.parametrize("operation", ["DeleteItem"])
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.THROTTLED, Fault.SERVER_ERROR])
-def test_the_check_says_when_the_engine_does_not_answer(
+def test_check_fails_while_dynamodb_does_not_respond(
     store: DynamoDBStore, wire: Wire, operation: str, fault: Fault
 ) -> None:
     store.check()
-    wire.fail(operation, fault, ALL_ATTEMPTS)
+    wire.fail(operation, fault, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         store.check()
     store.check()

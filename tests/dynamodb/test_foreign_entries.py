@@ -1,4 +1,4 @@
-"""Items of one tenant that stand in another tenant's index partitions.
+"""Items of one tenant in another tenant's index partitions.
 
 The store never writes them, but a role with write access to one tenant's items could.
 """
@@ -7,34 +7,27 @@ from dataclasses import replace
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, Order, Selection, Status
 from inbox.domain.inboxes import Inbox
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import EVENTS, event_key
 from tests.contract.samples import ids
-from tests.dynamodb.conftest import ANY_SIZE, NOW, filled
-from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
+from tests.dynamodb.conftest import EVERYTHING, LEASE_UNTIL, NOW, claim, put_events
 
-pytestmark = [
-    pytest.mark.usefixtures("no_pauses"),
-]
+pytestmark = pytest.mark.usefixtures("no_pauses")
 
 each_inbox = pytest.mark.parametrize("inbox", [DEFAULT_INBOX, "crm"])
 
-EVERYTHING = PageSize(500, ANY_SIZE)
-LEASE_UNTIL = NOW + 60_000
-
 
 @pytest.fixture
-def store(harness: DynamoDBHarness, tenant: str) -> DynamoDBStore:
-    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
+def store(uncached_store: DynamoDBStore, tenant: str) -> DynamoDBStore:
     for each in (tenant, intruder(tenant)):
-        store.inboxes.save(each, Inbox("crm", None, NOW))
-    return store
+        uncached_store.inboxes.save(each, Inbox("crm", None, NOW))
+    return uncached_store
 
 
 def intruder(tenant: str) -> str:
-    """An id that begins like the tenant's, which is no part of the tenant's partitions for that."""
+    """Returns a tenant ID that begins like the tenant's."""
     return f"{tenant}-2"
 
 
@@ -42,16 +35,16 @@ def intruder(tenant: str) -> str:
 def own(store: DynamoDBStore, tenant: str, inbox: str) -> list[str]:
     """The tenant's events. The inbox's index partition also lists delivered and undelivered ones of the intruder."""
     put_foreign_entries(store, tenant, inbox, consume=2)
-    own = filled(store, tenant, 3)
+    own = put_events(store, tenant, 3)
     put_foreign_entries(store, tenant, inbox, consume=0)
     return own
 
 
 def put_foreign_entries(store: DynamoDBStore, tenant: str, inbox: str, consume: int) -> None:
     other = intruder(tenant)
-    foreign = filled(store, other, 3)
+    foreign = put_events(store, other, 3)
     if consume:
-        store.events.claim(other, inbox, PageSize(consume, ANY_SIZE), NOW)
+        claim(store, other, consume, inbox=inbox)
     for item in store._connection.get_many(EVENTS, [event_key(other, each, inbox) for each in foreign]):
         item["gsi1pk"] = {"S": tenant if inbox == DEFAULT_INBOX else f"{tenant}#{inbox}"}
         if "gsi2pk" in item:
@@ -70,7 +63,7 @@ def test_poll_returns_own_events_only(
 
 
 @each_inbox
-def test_lists_show_own_events_only(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
+def test_lists_contain_own_events_only(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
     assert ids(store.events.peek(tenant, inbox, Order.NEWEST, EVERYTHING, NOW).events) == own[::-1]
     of_inbox = Selection(inbox=inbox)
     selections = [of_inbox, replace(of_inbox, status=Status.UNDELIVERED), replace(of_inbox, event_type="order.created")]
@@ -81,18 +74,18 @@ def test_lists_show_own_events_only(store: DynamoDBStore, tenant: str, inbox: st
 
 
 @each_inbox
-def test_own_events_only_are_counted(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
+def test_only_own_events_are_counted(store: DynamoDBStore, tenant: str, inbox: str, own: list[str]) -> None:
     assert store.counters.undelivered(tenant, inbox, NOW).count == len(own)
 
 
 @each_inbox
 @pytest.mark.usefixtures("own")
-def test_own_events_only_are_replayed(store: DynamoDBStore, tenant: str, inbox: str) -> None:
+def test_only_own_events_are_replayed(store: DynamoDBStore, tenant: str, inbox: str) -> None:
     assert store.events.replay_all(tenant, Selection(inbox=inbox), 500, NOW).count == 0
 
 
 @pytest.mark.parametrize("inbox", ["crm"])
-def test_clearing_an_inbox_deletes_own_events_only(
+def test_deleting_an_inbox_deletes_own_events_only(
     store: DynamoDBStore, tenant: str, inbox: str, own: list[str]
 ) -> None:
     assert store.inboxes.close(tenant, inbox)

@@ -1,4 +1,4 @@
-"""Moving over from the embedded store: everything arrives, once, in order, however often it is copied."""
+"""Copying from SQLite: everything is imported once and in order, even if the copy is repeated."""
 
 import secrets
 import uuid
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Receipt, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, Selection, Status
 from inbox.domain.inboxes import Inbox
 from inbox.domain.keys import KeyStatus
 from inbox.domain.tenants import TenantStatus
@@ -17,15 +17,29 @@ from inbox.services.store_copy import CopyResult, StoreCopy
 from inbox.services.tenants import TenantService
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.sqlite import SQLiteStore
+from tests.contract.samples import ids
+from tests.contract.samples import receipts as receipts_of
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, key_of, keyed
+from tests.dynamodb.conftest import (
+    EVERYTHING,
+    LATER,
+    LEASE_UNTIL,
+    NOW,
+    api_key,
+    audit_entry,
+    claim,
+    keyed_event,
+    new_event,
+    poll,
+    put_events,
+)
 from tests.engines.harnesses import MAX_DELIVERIES
 
 
 @pytest.fixture
 def source(tmp_path: Path, tenant: str) -> Iterator[SQLiteStore]:
     source = SQLiteStore(tmp_path / "inbox.db", MAX_DELIVERIES)
-    source.tenants.create(named(tenant, organization_name="Acme", email=f"ops@{tenant}.example"), [entry()])
+    source.tenants.create(named(tenant, organization_name="Acme", email=f"ops@{tenant}.example"), [audit_entry()])
     yield source
     source.close()
 
@@ -43,14 +57,16 @@ def copied(move: StoreCopy) -> CopyResult:
     return copied
 
 
-def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
-    keys = [key_of(tenant, "one", NOW + 1), key_of(tenant, "two", NOW + 1)]
+def test_everything_is_copied_unchanged(
+    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
+) -> None:
+    keys = [api_key(tenant, "one", NOW + 1), api_key(tenant, "two", NOW + 1)]
     for key in keys:
         source.keys.create(key)
     source.keys.revoke(keys[1].key_id)
-    events = [fresh(b'{"n":%d.0}' % number, "a" if number % 2 else None) for number in range(250)]
+    events = [new_event(b'{"n":%d.0}' % number, "a" if number % 2 else None) for number in range(250)]
     source.events.put(tenant, events, NOW, LATER)
-    delivered = source.events.claim(tenant, DEFAULT_INBOX, PageSize(20, ANY_SIZE), NOW + 5).events
+    delivered = poll(source, tenant, 20, now_ms=NOW + 5)
 
     assert copied(move) == CopyResult(tenants=1, keys=2, events=250, written=250)
     assert store.tenants.get(tenant) == source.tenants.get(tenant)
@@ -59,10 +75,10 @@ def test_everything_arrives_as_it_was(source: SQLiteStore, store: DynamoDBStore,
     assert store.keys.get_by_hash(keys[1].key_hash) is None
     for event in delivered[:3]:
         assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) == event
-    assert claim(store, tenant, 500) == [event.event_id for event in events[20:]]
+    assert claim(store, tenant, 500) == ids(events[20:])
 
 
-def test_a_copied_tenant_can_be_resumed_to_its_status_before(
+def test_copied_tenant_can_be_resumed_to_its_previous_status(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     TenantService(source.tenants, lambda: NOW).set_status(tenant, "admin", TenantStatus.VALIDATED, force=True)
@@ -74,55 +90,49 @@ def test_a_copied_tenant_can_be_resumed_to_its_status_before(
     assert TenantService(store.tenants, lambda: NOW).resume(tenant, "admin").status is TenantStatus.VALIDATED
 
 
-def test_a_second_copy_brings_only_what_is_new(
+def test_second_copy_only_writes_new_events(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
-    first, second = [fresh() for _ in range(5)], [fresh() for _ in range(3)]
-    source.events.put(tenant, first, NOW, LATER)
+    first = put_events(source, tenant, 5)
     copied(move)
-    source.events.put(tenant, second, NOW, LATER)
+    second = put_events(source, tenant, 3)
 
     assert copied(move).written == 3
     assert copied(move).written == 0
-    assert claim(store, tenant) == [event.event_id for event in (*first, *second)]
+    assert claim(store, tenant) == first + second
 
 
-def test_what_was_delivered_meanwhile_is_not_delivered_again(
+def test_events_delivered_by_the_source_are_not_delivered_again(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
-    events = [fresh() for _ in range(6)]
-    source.events.put(tenant, events, NOW, LATER)
+    events = put_events(source, tenant, 6)
     copied(move)
-    # Two are polled from the old store, and one from the new.
-    source.events.claim(tenant, DEFAULT_INBOX, PageSize(2, ANY_SIZE), NOW)
+    # Two are polled from the source, and one from the target.
+    claim(source, tenant, 2)
     copied(move)
-    assert claim(store, tenant, 1) == [events[2].event_id]
+    assert claim(store, tenant, 1) == [events[2]]
 
     assert copied(move).written == 0
-    assert claim(store, tenant) == [event.event_id for event in events[3:]]
-    assert store.events.get(tenant, DEFAULT_INBOX, events[0].event_id, NOW) == source.events.get(
-        tenant, DEFAULT_INBOX, events[0].event_id, NOW
-    )
+    assert claim(store, tenant) == events[3:]
+    expected = source.events.get(tenant, DEFAULT_INBOX, events[0], NOW)
+    assert store.events.get(tenant, DEFAULT_INBOX, events[0], NOW) == expected
 
 
-def test_what_was_touched_in_the_new_store_is_left_alone(
+def test_events_changed_in_the_target_stay_unchanged(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
-    event = fresh()
-    source.events.put(tenant, [event], NOW, LATER)
+    (event_id,) = put_events(source, tenant, 1)
     copied(move)
-    source.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
+    claim(source, tenant, 1)
     claim(store, tenant)
-    store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
+    store.events.replay(tenant, DEFAULT_INBOX, event_id, NOW)
 
     assert copied(move).written == 0
-    assert claim(store, tenant) == [event.event_id]
+    assert claim(store, tenant) == [event_id]
 
 
-def test_a_key_that_was_revoked_meanwhile_is_revoked(
-    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
-) -> None:
-    key = key_of(tenant, "zapier")
+def test_revocation_is_copied(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    key = api_key(tenant, "zapier")
     source.keys.create(key)
     copied(move)
     source.keys.revoke(key.key_id)
@@ -131,7 +141,7 @@ def test_a_key_that_was_revoked_meanwhile_is_revoked(
     assert store.keys.all(tenant) == [replace(key, status=KeyStatus.REVOKED)]
 
 
-def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
+def test_change_of_a_tenant_is_copied_with_its_audit_log(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     copied(move)
@@ -146,27 +156,21 @@ def test_a_tenant_that_was_changed_meanwhile_changes_too_with_its_trail(
     assert len(store.tenants.audit_log(tenant, 10, None)) == 3
 
 
-def test_a_tenant_that_was_changed_in_the_new_store_is_left_alone(
-    store: DynamoDBStore, move: StoreCopy, tenant: str
-) -> None:
+def test_tenant_changed_in_the_target_stays_unchanged(store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     copied(move)
     changed = TenantService(store.tenants, lambda: NOW + 9).delete(tenant, "cli")
     copied(move)
     assert store.tenants.get(tenant) == changed
 
 
-def test_an_email_that_is_anothers_in_the_new_store_stops_the_copy_with_a_word(
-    store: DynamoDBStore, move: StoreCopy, tenant: str
-) -> None:
-    store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [entry()])
+def test_e_mail_of_another_tenant_stops_the_copy(store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [audit_entry()])
     with pytest.raises(NotAllowed, match=f"The e-mail of {tenant} belongs to another tenant"):
         copied(move)
 
 
-def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
-    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
-) -> None:
-    old, new = key_of(tenant, "old"), key_of(tenant, "new")
+def test_rotation_is_copied(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    old, new = api_key(tenant, "old"), api_key(tenant, "new")
     source.keys.create(old)
     copied(move)
     source.keys.rotate(old.key_id, new, NOW + 60_000)
@@ -174,92 +178,87 @@ def test_a_key_that_was_rotated_meanwhile_expires_as_it_should(
     assert set(store.keys.all(tenant)) == {replace(old, expires_at_ms=NOW + 60_000), new}
 
 
-def test_inboxes_arrive_with_their_copies_and_what_became_of_them(
+def test_inboxes_are_copied_with_the_status_of_their_events(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     shipping = Inbox("shipping", ("order.*",), NOW)
     source.inboxes.save(tenant, shipping)
-    events = [fresh(), fresh(event_type="invoice"), keyed()]
+    events = [new_event(), new_event(event_type="invoice"), keyed_event()]
     source.events.put(tenant, events, NOW, LATER)
-    source.events.claim(tenant, "shipping", PageSize(1, ANY_SIZE), NOW + 5)
+    claim(source, tenant, 1, inbox="shipping", now_ms=NOW + 5)
 
     assert (copied(move).inboxes, store.inboxes.all(tenant)) == (1, [shipping])
-    assert claim(store, tenant) == [event.event_id for event in events]
-    in_shipping = store.events.page(tenant, Selection("shipping"), Order.OLDEST, PageSize(9, ANY_SIZE), None, NOW)
+    assert claim(store, tenant) == ids(events)
+    in_shipping = store.events.page(tenant, Selection("shipping"), Order.OLDEST, EVERYTHING, None, NOW)
     assert [(event.event_id, event.status) for event in in_shipping.events] == [
         (events[0].event_id, Status.DELIVERED),
         (events[2].event_id, Status.UNDELIVERED),
     ]
 
 
-def test_a_default_inbox_that_is_off_stays_off(
+def test_disabled_default_inbox_stays_disabled(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     source.inboxes.set_default_enabled(tenant, False)
-    event = fresh()
-    source.events.put(tenant, [event], NOW, LATER)
+    (event_id,) = put_events(source, tenant, 1)
     for _ in range(2):
         copied(move)
         assert store.inboxes.is_default_enabled(tenant) is False
         assert store.inboxes.all(tenant) == []
     assert claim(store, tenant) == []
-    there = source.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW)
-    assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) == there
+    expected = source.events.get(tenant, DEFAULT_INBOX, event_id, NOW)
+    assert store.events.get(tenant, DEFAULT_INBOX, event_id, NOW) == expected
 
     source.inboxes.set_default_enabled(tenant, True)
     copied(move)
     assert store.inboxes.is_default_enabled(tenant) is True
 
 
-def test_leases_go_on_and_their_receipts_hold(
+def test_leases_and_receipts_stay_valid(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
-    events = [fresh() for _ in range(3)]
-    source.events.put(tenant, events, NOW, LATER)
-    leased = source.events.claim(tenant, DEFAULT_INBOX, PageSize(2, ANY_SIZE), NOW, NOW + 60_000).events
-    receipts = [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in leased if event.lease]
+    events = put_events(source, tenant, 3)
+    leased = poll(source, tenant, 2, lease_until_ms=LEASE_UNTIL)
+    receipts = receipts_of(leased)
     copied(move)
-    # One is acknowledged at the source, and that comes with the second copy; the other one where it is now.
+    # One is acknowledged at the source before the second copy, the other at the target after it.
     source.events.acknowledge(tenant, receipts[:1], NOW + 1)
     assert copied(move).written == 1
 
-    assert claim(store, tenant) == [events[2].event_id]
+    assert claim(store, tenant) == [events[2]]
     assert store.events.acknowledge(tenant, receipts[1:], NOW + 2) == [True]
     delivered = [store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) for event in leased]
     assert [event.delivered_at_ms for event in delivered if event] == [NOW + 1, NOW + 2]
 
 
-def test_lost_leases_stay_lost(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
-    event = fresh()
-    source.events.put(tenant, [event], NOW, LATER)
+def test_lost_leases_are_copied(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    (event_id,) = put_events(source, tenant, 1)
     later = NOW
     for _ in range(MAX_DELIVERIES - 1):
-        assert source.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), later, later + 1_000).events
+        assert claim(source, tenant, 1, now_ms=later, lease_until_ms=later + 1_000)
         later += 1_000
-    assert source.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PageSize(1, ANY_SIZE), later).events
+    assert source.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, EVERYTHING, later).events
     copied(move)
 
-    assert store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), later, later + 1_000).events
-    dead = store.events.get(tenant, DEFAULT_INBOX, event.event_id, later + 1_000)
+    assert claim(store, tenant, 1, now_ms=later, lease_until_ms=later + 1_000)
+    dead = store.events.get(tenant, DEFAULT_INBOX, event_id, later + 1_000)
     assert dead is not None
     assert dead.status is Status.DEAD
 
 
-def test_an_idempotency_key_goes_on_standing_for_its_event(
-    source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
-) -> None:
-    event = keyed()
+def test_idempotency_keys_are_copied(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    event = keyed_event()
     source.events.put(tenant, [event], NOW, LATER)
     copied(move)
 
     assert store.events.put(tenant, [event], NOW, LATER)[0].replayed
 
 
-def test_what_has_no_room_is_named_and_the_rest_arrives(
+def test_events_that_are_too_large_are_reported_and_the_rest_copied(
     source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str
 ) -> None:
     huge = NewEvent(str(uuid.uuid4()), None, b'{"noise":"' + secrets.token_hex(500_000).encode() + b'"}')
-    small = fresh()
+    small = new_event()
     source.events.put(tenant, [huge, small], NOW, LATER)
 
     result = copied(move)
@@ -267,8 +266,8 @@ def test_what_has_no_room_is_named_and_the_rest_arrives(
     assert claim(store, tenant) == [small.event_id]
 
 
-def test_what_has_expired_stays_behind(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
-    source.events.put(tenant, [fresh()], NOW, NOW // 1000)
+def test_expired_events_are_not_copied(source: SQLiteStore, store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+    source.events.put(tenant, [new_event()], NOW, NOW // 1000)
 
     assert copied(move).events == 0
     assert claim(store, tenant) == []

@@ -1,4 +1,4 @@
-"""Payloads come out as they went in, whichever form they are kept in."""
+"""Payloads are returned as they were sent, as native maps or compressed."""
 
 import json
 import secrets
@@ -12,7 +12,7 @@ from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import EventTooLarge
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import MAX_PAYLOAD_BYTES, payload_attribute, payload_of
-from tests.dynamodb.conftest import LATER, NOW, fresh
+from tests.dynamodb.conftest import LATER, NOW, new_event
 from tests.json_documents import OBJECTS, exact
 
 
@@ -43,25 +43,25 @@ NOT_EXACT = [
 
 
 @pytest.mark.parametrize("payload", EXACT)
-def test_a_small_payload_is_a_native_map(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
+def test_small_payload_is_a_native_map(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
     assert set(payload_attribute(payload)) == {"M"}
-    assert exact(kept(store, tenant, payload)) == exact(payload)
+    assert exact(stored_payload(store, tenant, payload)) == exact(payload)
 
 
 @pytest.mark.parametrize("payload", NOT_EXACT, ids=lambda payload: payload[:20])
-def test_what_a_map_would_change_is_kept_as_text(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
+def test_payload_that_a_map_would_change_is_compressed_text(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
     assert set(payload_attribute(payload)) == {"B"}
-    assert kept(store, tenant, payload) == payload
+    assert stored_payload(store, tenant, payload) == payload
 
 
 def as_received(attribute: dict[str, Any]) -> dict[str, Any]:
-    """Returns the attribute as an answer has it."""
+    """Returns the attribute as in a response."""
     received: dict[str, Any] = attribute if "B" in attribute else orjson.loads(orjson.dumps(attribute))
     return received
 
 
-def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
-    event = fresh(payload)
+def stored_payload(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
+    event = new_event(payload)
     store.events.put(tenant, [event], NOW, LATER)
     found = store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW)
     assert found is not None
@@ -69,19 +69,19 @@ def kept(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
 
 
 @given(OBJECTS)
-def test_both_forms_give_back_the_same_document(document: dict[str, Any]) -> None:
+def test_both_formats_return_the_same_document(document: dict[str, Any]) -> None:
     payload = json.dumps(document).encode()
     assert exact(payload_of(as_received(payload_attribute(payload)))) == exact(payload)
 
 
-def test_large_payloads_shrink() -> None:
+def test_large_payloads_are_compressed() -> None:
     payload = json.dumps({"lines": [{"sku": f"SKU-{n}", "quantity": n} for n in range(1000)]}).encode()
     assert len(payload_attribute(payload)["B"]) < len(payload) / 3
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDBStore, tenant: str) -> None:
-    huge = fresh(b'{"noise":"' + secrets.token_hex(MAX_PAYLOAD_BYTES + 4096).encode() + b'"}')
-    small = fresh()
+def test_event_that_is_too_large_is_refused_before_anything_is_written(store: DynamoDBStore, tenant: str) -> None:
+    huge = new_event(b'{"noise":"' + secrets.token_hex(MAX_PAYLOAD_BYTES + 4096).encode() + b'"}')
+    small = new_event()
     with pytest.raises(EventTooLarge) as refused:
         store.events.put(tenant, [small, huge], NOW, LATER)
 
@@ -89,8 +89,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(store: DynamoDB
     assert store.events.get(tenant, DEFAULT_INBOX, small.event_id, NOW) is None
 
 
-def test_the_largest_that_fits_is_taken(store: DynamoDBStore, tenant: str) -> None:
+def test_largest_event_is_stored(store: DynamoDBStore, tenant: str) -> None:
     # Random hexadecimal digits compress to a little over half.
     payload = b'{"noise":"' + secrets.token_hex(340 * 1024).encode() + b'"}'
     assert len(payload_attribute(payload)["B"]) > 380 * 1024
-    assert kept(store, tenant, payload) == payload
+    assert stored_payload(store, tenant, payload) == payload

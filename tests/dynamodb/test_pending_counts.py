@@ -1,4 +1,4 @@
-"""Counts that are added up in memory: when they are written, what becomes of them where that fails, what it costs."""
+"""Counts in memory: when they are written, what a failed write does, and what counting costs."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,21 +11,32 @@ from unittest.mock import Mock
 import pytest
 from structlog.testing import capture_logs
 
-from inbox.domain.events import DEFAULT_INBOX, PageSize, Receipt, Status
+from inbox.domain.events import DEFAULT_INBOX, Status
 from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, pending_counts
 from inbox.store.dynamodb.connection import MAX_PARALLEL_CALLS
 from inbox.store.dynamodb.layout import TENANTS, counter_key
-from tests.dynamodb.conftest import ALL_ATTEMPTS, ANY_SIZE, LATER, NOW, claim, keyed
-from tests.dynamodb.counted import TODAY, send, totals
+from tests.contract.samples import receipt as receipt_of
+from tests.dynamodb.conftest import (
+    BOTOCORE_ATTEMPTS,
+    LATER,
+    LEASE_UNTIL,
+    NOW,
+    TODAY,
+    claim,
+    keyed_event,
+    poll,
+    put_events,
+    total_counts,
+)
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire
 
 
-class Seconds:
-    """The clock that says when counts are due."""
+class FakeClock:
+    """The monotonic clock of the counter."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -35,51 +46,52 @@ class Seconds:
 
 
 @pytest.fixture
-def seconds(monkeypatch: pytest.MonkeyPatch) -> Seconds:
-    seconds = Seconds()
-    monkeypatch.setattr(pending_counts, "time", SimpleNamespace(monotonic=seconds))
-    return seconds
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    clock = FakeClock()
+    monkeypatch.setattr(pending_counts, "time", SimpleNamespace(monotonic=clock))
+    return clock
 
 
-def held(store: DynamoDBStore) -> int:
+def pending_sums(store: DynamoDBStore) -> int:
     pending = store.counters._counter._pending
     assert pending._size == sum(len(each.sums) for each in pending._inboxes.values())
     return pending._size
 
 
 @pytest.mark.parametrize(
-    ("moves", "age", "is_written"), [(99, 5, False), (100, 4.9, False), (100, 5, True), (1, 59, False), (1, 60, True)]
+    ("events_sent", "age", "is_written"),
+    [(99, 5, False), (100, 4.9, False), (100, 5, True), (1, 59, False), (1, 60, True)],
 )
-def test_counts_are_written_once_they_are_worth_it_or_old(
+def test_counts_are_written_once_they_are_worth_their_price_or_old(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     tenant: str,
-    seconds: Seconds,
-    moves: int,
+    clock: FakeClock,
+    events_sent: int,
     age: float,
     is_written: bool,
 ) -> None:
-    send(store, tenant, moves)
-    seconds.now += age
+    put_events(store, tenant, events_sent)
+    clock.now += age
     store.counters.flush(at_once=False)
-    assert totals(other_store, tenant).received == (moves if is_written else 0)
+    assert total_counts(other_store, tenant).received == (events_sent if is_written else 0)
     store.counters.flush()
-    assert totals(other_store, tenant).received == moves
+    assert total_counts(other_store, tenant).received == events_sent
 
 
-def test_counting_costs_less_than_two_hundredths_of_the_write_units(
-    store: DynamoDBStore, wire: Wire, tenant: str, seconds: Seconds
+def test_counting_costs_less_than_2_percent_of_the_write_units(
+    store: DynamoDBStore, wire: Wire, tenant: str, clock: FakeClock
 ) -> None:
-    """Of an inbox through which ten events a second go, sent and polled ten at a time."""
-    # DynamoDB Local does not say what a statement costs.
+    """In an inbox with ten events per second, sent and polled ten at a time."""
+    # DynamoDB Local does not report the units of a statement.
     store.events._updates._statements_are_conditional = False
     counters, events = [], []
     wire.reset()
     for _ in range(10):
         for _ in range(10):
-            send(store, tenant, 10)
+            put_events(store, tenant, 10)
             claim(store, tenant)
-            seconds.now += 1
+            clock.now += 1
         events.append(wire.write_units)
         wire.reset()
         store.counters.flush(at_once=False)
@@ -88,28 +100,26 @@ def test_counting_costs_less_than_two_hundredths_of_the_write_units(
     store.counters.flush()
     counters.append(wire.write_units)
 
-    assert totals(store, tenant)[:2] == (1000, 1000)
+    assert total_counts(store, tenant)[:2] == (1000, 1000)
     assert 0 < sum(counters) < 0.02 * sum(events), (sum(counters), sum(events))
 
 
-def test_the_price_of_what_is_worth_nothing_yet_is_not_asked_for(
-    store: DynamoDBStore, tenant: str, seconds: Seconds
-) -> None:
-    """Whoever counts an event waits while it is worked out."""
-    units = Mock(return_value=1)
-    for moves, is_asked in ((49, False), (1, True)):
-        send(store, tenant, moves)
-        seconds.now += 5
-        assert (bool(store.counters._counter._pending.pop_due(units)), units.called) == (is_asked, is_asked)
+def test_price_of_few_counts_is_not_computed(store: DynamoDBStore, tenant: str, clock: FakeClock) -> None:
+    """Threads that count an event wait while the price is computed."""
+    price = Mock(return_value=1)
+    for events, is_computed in ((49, False), (1, True)):
+        put_events(store, tenant, events)
+        clock.now += 5
+        assert (bool(store.counters._counter._pending.pop_due(price)), price.called) == (is_computed, is_computed)
 
 
-def test_a_copy_is_counted_once_however_many_have_written_it(
+def test_copy_that_several_processes_write_is_counted_once(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    """Whoever repeats an event with a key finishes what is left to do of the first try."""
+    """A repeat of an event with a key finishes what the first try left undone."""
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    event = keyed()
-    wire.fail("UpdateItem", Fault.TIMEOUT_BEFORE, ALL_ATTEMPTS)
+    event = keyed_event()
+    wire.fail("UpdateItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         store.events.put(tenant, [event], NOW, LATER)
     wire.reset()
@@ -122,21 +132,21 @@ def test_a_copy_is_counted_once_however_many_have_written_it(
     assert store.counters.recount(tenant, 0, NOW) == 0
 
 
-def test_an_event_that_many_erase_at_once_is_gone_once(
+def test_event_erased_by_concurrent_requests_is_counted_once(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, erased = send(store, tenant, 2)
+    _, erased = put_events(store, tenant, 2)
     together = threading.Barrier(4)
     walk = store._connection.query_items
 
-    def all_have_seen_it(**query: Any) -> list[dict[str, Any]]:
+    def wait_for_others(**query: Any) -> list[dict[str, Any]]:
         found = list(walk(**query))
         together.wait(10)
         return found
 
     with monkeypatch.context() as patch, ThreadPoolExecutor(4) as threads:
-        patch.setattr(store._connection, "query_items", all_have_seen_it)
-        erasing = [threads.submit(store.events.erase, tenant, erased.event_id, NOW) for _ in range(4)]
+        patch.setattr(store._connection, "query_items", wait_for_others)
+        erasing = [threads.submit(store.events.erase, tenant, erased, NOW) for _ in range(4)]
         assert all(each.result() for each in erasing)
     store.counters.flush()
     today = store._connection.get(TENANTS, counter_key(tenant, DEFAULT_INBOX, Span.DAY, TODAY))
@@ -144,69 +154,68 @@ def test_an_event_that_many_erase_at_once_is_gone_once(
     assert today["undelivered"] == {"N": "1"}
 
 
-def test_what_was_refused_is_written_the_next_time(
+def test_throttled_counts_are_written_by_the_next_flush(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    send(store, tenant, 3)
+    put_events(store, tenant, 3)
     wire.fail("UpdateItem", Fault.THROTTLED, 1)
     with capture_logs() as log:
         store.counters.flush()
     assert [(line["event"], line["will_retry"]) for line in log] == [("counts not written", True)]
-    assert totals(other_store, tenant).received in (0, 3)
+    assert total_counts(other_store, tenant).received in (0, 3)
 
-    send(store, tenant, 2)
+    put_events(store, tenant, 2)
     store.counters.flush()
     for span in Span:
-        assert totals(other_store, tenant, span).received == 5
+        assert total_counts(other_store, tenant, span).received == 5
 
 
 @pytest.mark.parametrize(
     ("fault", "received"),
     [(Fault.TIMEOUT_AFTER, 3), (Fault.SERVER_ERROR_AFTER, 3), (Fault.TIMEOUT_BEFORE, 0)],
 )
-def test_an_addition_whose_answer_is_lost_is_not_made_twice(
+def test_addition_whose_response_is_lost_is_not_repeated(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault, received: int
 ) -> None:
-    send(store, tenant, 3)
+    put_events(store, tenant, 3)
     wire.fail("UpdateItem", fault, 2)
     with capture_logs() as log:
         store.counters.flush()
         store.counters.flush()
     assert [(line["event"], line["will_retry"]) for line in log] == [("counts not written", False)] * 2
     for span in Span:
-        assert totals(other_store, tenant, span).received == received
+        assert total_counts(other_store, tenant, span).received == received
 
 
 @pytest.mark.usefixtures("no_pauses")
-@pytest.mark.parametrize("times", [1, ALL_ATTEMPTS])
-def test_a_claim_whose_answer_is_lost_is_counted_when_it_is_found(
+@pytest.mark.parametrize("times", [1, BOTOCORE_ATTEMPTS])
+def test_claim_whose_response_is_lost_is_counted_when_it_is_recovered(
     store: DynamoDBStore, wire: Wire, tenant: str, times: int
 ) -> None:
-    events = send(store, tenant, 3)
+    events = put_events(store, tenant, 3)
     claim(store, tenant, 1)
     wire.fail("BatchExecuteStatement", Fault.CUT_AFTER, times)
     taken: list[str] = []
     for _ in range(2):
         with suppress(StoreUnavailable):
             taken += claim(store, tenant)
-    assert sorted(taken) == sorted(event.event_id for event in events[1:])
+    assert sorted(taken) == sorted(events[1:])
     assert wire.fired == times
 
     store.counters.flush()
-    assert totals(store, tenant).delivered == 3
+    assert total_counts(store, tenant).delivered == 3
     assert store.counters.recount(tenant, 0, NOW) == 0
 
 
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_death_whose_answer_is_lost_is_counted_once(
+def test_death_whose_response_is_lost_is_counted_once(
     store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
-    send(store, tenant)
+    put_events(store, tenant, 1)
     for lost_leases in range(1, MAX_DELIVERIES + 1):
-        (event,) = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW, NOW + 60_000).events
-        assert event.lease is not None
-        receipt = Receipt(DEFAULT_INBOX, event.event_id, event.lease.claim_id)
+        (event,) = poll(store, tenant, 1, lease_until_ms=LEASE_UNTIL)
+        receipt = receipt_of(event)
         wire.fail("BatchExecuteStatement", fault, 1)
         for _ in range(2):
             assert store.events.release(tenant, [receipt], NOW, NOW, failed=True) == [True]
@@ -216,32 +225,30 @@ def test_death_whose_answer_is_lost_is_counted_once(
     assert found is not None
     assert found.status is Status.DEAD
     store.counters.flush()
-    assert totals(store, tenant)[:4] == (1, 0, MAX_DELIVERIES, 1)
+    assert total_counts(store, tenant)[:4] == (1, 0, MAX_DELIVERIES, 1)
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 0
 
 
-def test_what_cannot_be_written_does_not_grow_without_end(
+def test_pending_counts_are_bounded(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pending_counts, "_MAX_PENDING", 8)
-    send(store, tenant)
+    put_events(store, tenant, 1)
     for number in range(20):
-        send(store, f"{tenant}-{number}")
-    assert held(store) == 8
+        put_events(store, f"{tenant}-{number}", 1)
+    assert pending_sums(store) == 8
     wire.fail("UpdateItem", Fault.THROTTLED, 1_000)
     for _ in range(2):
         store.counters.flush()
-        assert held(store) == 8
+        assert pending_sums(store) == 8
     wire.reset()
     store.counters.flush()
-    assert held(store) == 0
-    assert totals(store, tenant).received == 1
+    assert pending_sums(store) == 0
+    assert total_counts(store, tenant).received == 1
 
 
-def test_a_tenant_whose_counts_cannot_be_written_is_nobody_elses_trouble(
-    store: DynamoDBStore, wire: Wire, tenant: str
-) -> None:
-    """An item that is full, for one: what is to be added to it is given up."""
+def test_counts_that_cannot_be_written_delay_no_other_tenant(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    """For example, an item that is full: what should be added to it is dropped."""
     store._connection.call(
         "put_item",
         TableName=store._connection.table(TENANTS),
@@ -249,61 +256,57 @@ def test_a_tenant_whose_counts_cannot_be_written_is_nobody_elses_trouble(
     )
     neighbours = [f"{tenant}-{number}" for number in range(40)]
     for each in (tenant, *neighbours):
-        send(store, each)
+        put_events(store, each, 1)
     with capture_logs() as log:
         store.counters.flush()
     assert [(line["error"], line["will_retry"]) for line in log] == [("ValidationException", False)]
-    assert held(store) == 0
-    assert all(totals(store, each).received == 1 for each in neighbours)
+    assert pending_sums(store) == 0
+    assert all(total_counts(store, each).received == 1 for each in neighbours)
 
-    # Throttled, they go on waiting, and nobody with them.
+    # Throttled counts remain pending, and delay no others.
     for each in (tenant, *neighbours):
-        send(store, each)
+        put_events(store, each, 1)
     wire.fail("UpdateItem", Fault.THROTTLED, 1)
     store.counters.flush()
-    assert 0 < held(store) <= 3
-    assert sum(totals(store, each).received for each in neighbours) >= 2 * len(neighbours) - 1
+    assert 0 < pending_sums(store) <= 3
+    assert sum(total_counts(store, each).received for each in neighbours) >= 2 * len(neighbours) - 1
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR])
-def test_where_nothing_answers_one_group_is_tried_and_the_others_wait(
-    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, seconds: Seconds, fault: Fault
+def test_flush_stops_after_one_group_if_dynamodb_is_unavailable(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, clock: FakeClock, fault: Fault
 ) -> None:
     tenants = [f"{tenant}-{number}" for number in range(40)]
     for each in tenants:
-        send(store, each)
+        put_events(store, each, 1)
     wire.fail("UpdateItem", fault, 1_000)
     store.counters.flush()
     assert 0 < wire.fired <= MAX_PARALLEL_CALLS
 
-    # For a while nothing is tried in the background.
+    # For 30 seconds no further write is tried in the background.
     tried = wire.calls.total()
-    seconds.now += 29
+    clock.now += 29
     store.counters.flush(at_once=False)
     assert wire.calls.total() == tried
     wire.reset()
     store.counters.flush()
-    assert sum(totals(other_store, each).received for each in tenants) >= len(tenants) - MAX_PARALLEL_CALLS
+    assert sum(total_counts(other_store, each).received for each in tenants) >= len(tenants) - MAX_PARALLEL_CALLS
 
 
-def test_a_flush_ends_in_time_however_much_waits(
-    store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_flush_ends_in_time(store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(40):
-        send(store, f"{tenant}-{number}")
-    before = held(store)
-    moments = count()
-    monkeypatch.setattr(pending_counts, "time", SimpleNamespace(monotonic=lambda: next(moments) * 2.0))
+        put_events(store, f"{tenant}-{number}", 1)
+    before = pending_sums(store)
+    readings = count()
+    monkeypatch.setattr(pending_counts, "time", SimpleNamespace(monotonic=lambda: next(readings) * 2.0))
     wire.reset()
     store.counters.flush()
-    # One group: two seconds later the time is up.
+    # Only one group fits, because each reading of the clock is two seconds later.
     assert wire.calls["UpdateItem"] == MAX_PARALLEL_CALLS
-    assert 0 < held(store) < before
+    assert 0 < pending_sums(store) < before
 
 
-def test_a_store_that_is_closed_has_written_what_it_counted(
-    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
-) -> None:
-    send(other_store, tenant, 2)
+def test_closing_the_store_writes_its_counts(store: DynamoDBStore, other_store: DynamoDBStore, tenant: str) -> None:
+    put_events(other_store, tenant, 2)
     other_store.close()
-    assert totals(store, tenant).received == 2
+    assert total_counts(store, tenant).received == 2

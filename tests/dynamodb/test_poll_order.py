@@ -1,4 +1,4 @@
-"""Polls that run side by side in one process: none overtakes another, and none waits without end."""
+"""Polls at the same time: events are delivered in order, and no poll waits without end."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,96 +8,168 @@ from typing import Any
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, PageSize
+from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, claims
 from inbox.store.dynamodb.claims import PollQueues
+from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import EventUpdates
-from tests.dynamodb.conftest import ANY_SIZE, NOW, Claim, claim, each_claim, filled, repeatable_claim
+from tests.contract.samples import ids
+from tests.dynamodb.conftest import (
+    LATER,
+    LEASE_UNTIL,
+    NOW,
+    Claim,
+    both_claims,
+    claim,
+    new_event,
+    poll,
+    put_events,
+    repeatable_claim,
+    warm_up,
+)
 from tests.service import until
 
-IN_VAIN_SECONDS = 0.3
+WAIT_SECONDS = 0.3
 
 
 @contextmanager
-def held_up(store: DynamoDBStore, claiming: Callable[[], list[str]]) -> Iterator[Future[list[str]]]:
-    """A poll that has chosen its events, and takes them at the end of this."""
-    make, events = EventUpdates.apply, store.events._updates
-    has_come, go_on = threading.Event(), threading.Event()
+def paused(store: DynamoDBStore, claiming: Callable[[], list[str]]) -> Iterator[Future[list[str]]]:
+    """Starts a poll that has chosen its events, and claims them when the context ends."""
+    apply, updates = EventUpdates.apply, store.events._updates
+    has_chosen, resume = threading.Event(), threading.Event()
 
-    def make_late(changes: EventUpdates, *arguments: Any) -> Any:
-        if changes is events and arguments[0] and not has_come.is_set():
-            has_come.set()
-            assert go_on.wait(10)
-        return make(changes, *arguments)
+    def apply_later(each: EventUpdates, *arguments: Any) -> Any:
+        if each is updates and arguments[0] and not has_chosen.is_set():
+            has_chosen.set()
+            assert resume.wait(10)
+        return apply(each, *arguments)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(EventUpdates, "apply", make_late)
-        poll = pool.submit(claiming)
-        assert has_come.wait(10)
+        patch.setattr(EventUpdates, "apply", apply_later)
+        result = pool.submit(claiming)
+        assert has_chosen.wait(10)
         try:
-            yield poll
+            yield result
         finally:
-            go_on.set()
+            resume.set()
 
 
-@each_claim
-def test_a_poll_does_not_pass_by_what_another_process_may_still_get(
+@both_claims
+def test_poll_does_not_skip_events_that_another_process_may_still_claim(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, claim_in: Claim
 ) -> None:
-    ids = filled(store, tenant, 6)
+    events = put_events(store, tenant, 6)
     with ThreadPoolExecutor(1) as pool:
-        with held_up(store, lambda: claim_in(store, tenant, 3)) as first:
+        with paused(store, lambda: claim_in(store, tenant, 3)) as first:
             second = pool.submit(claim, store, tenant, 3)
-            assert not wait([second], IN_VAIN_SECONDS).done
-            assert claim(other_store, tenant, 2) == ids[:2]
-        assert sorted(first.result() + second.result(), key=ids.index) == ids[2:]
-        assert ids[2] in first.result()
+            assert not wait([second], WAIT_SECONDS).done
+            assert claim(other_store, tenant, 2) == events[:2]
+        assert sorted(first.result() + second.result(), key=events.index) == events[2:]
+        assert events[2] in first.result()
 
 
-@each_claim
-def test_a_poll_whose_turn_does_not_come_says_so_and_takes_nothing(
+@both_claims
+def test_poll_that_waits_too_long_fails_and_claims_nothing(
     store: DynamoDBStore, tenant: str, claim_in: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = filled(store, tenant, 4)
-    elsewhere = filled(store, tenant + "-2", 1)
+    events = put_events(store, tenant, 4)
+    of_another_tenant = put_events(store, tenant + "-2", 1)
     monkeypatch.setattr(claims, "MAX_SECONDS", 0.01)
-    with held_up(store, lambda: claim(store, tenant, 2)) as first:
+    with paused(store, lambda: claim(store, tenant, 2)) as first:
         with pytest.raises(StoreUnavailable, match="Other polls"):
             claim_in(store, tenant, 4)
-        assert claim(store, tenant + "-2") == elsewhere
-    assert first.result() == ids[:2]
-    assert claim(store, tenant) == ids[2:]
+        assert claim(store, tenant + "-2") == of_another_tenant
+    assert first.result() == events[:2]
+    assert claim(store, tenant) == events[2:]
 
 
-@each_claim
-def test_a_lease_is_no_shorter_for_a_poll_that_had_to_wait(store: DynamoDBStore, tenant: str, claim_in: Claim) -> None:
-    filled(store, tenant, 4)
+@both_claims
+def test_lease_is_not_shorter_if_the_poll_had_to_wait(store: DynamoDBStore, tenant: str, claim_in: Claim) -> None:
+    put_events(store, tenant, 4)
     attempt = "attempt-2" if claim_in is repeatable_claim else None
-    size, until_ms = PageSize(2, ANY_SIZE), NOW + 60_000
     with ThreadPoolExecutor(1) as pool:
-        with held_up(store, lambda: claim_in(store, tenant, 2)):
-            second = pool.submit(store.events.claim, tenant, DEFAULT_INBOX, size, NOW, until_ms, attempt)
-            assert not wait([second], IN_VAIN_SECONDS).done
-        leases = [event.lease for event in second.result().events]
+        with paused(store, lambda: claim_in(store, tenant, 2)):
+            second = pool.submit(poll, store, tenant, 2, lease_until_ms=LEASE_UNTIL, attempt=attempt)
+            assert not wait([second], WAIT_SECONDS).done
+        leases = [event.lease for event in second.result()]
     assert len(leases) == 2
-    assert all(lease is not None and lease.expires_at_ms > until_ms for lease in leases)
+    assert all(lease is not None and lease.expires_at_ms > LEASE_UNTIL for lease in leases)
 
 
-def test_who_asks_again_at_once_comes_after_those_who_wait() -> None:
-    """A poll for many events, which takes them 25 at a time."""
-    polls, order = PollQueues(), list[str]()
-    many, few = polls.turn(("acme", DEFAULT_INBOX)), polls.turn(("acme", DEFAULT_INBOX))
+def test_poll_that_needs_several_turns_lets_others_go_between() -> None:
+    queues, order = PollQueues(), list[str]()
+    many, few = queues.turn(("acme", DEFAULT_INBOX)), queues.turn(("acme", DEFAULT_INBOX))
 
-    def take_few() -> None:
+    def take_turn() -> None:
         with few:
             order.append("few")
 
     with ThreadPoolExecutor(1) as pool:
         with many:
-            taking = pool.submit(take_few)
+            waiting = pool.submit(take_turn)
             until(lambda: few in few._queue.turns)
         with many:
             order.append("many")
-        taking.result()
+        waiting.result()
     assert order == ["few", "many"]
+
+
+@both_claims
+def test_event_that_is_indexed_late_is_not_overtaken(
+    store: DynamoDBStore,
+    other_store: DynamoDBStore,
+    third_store: DynamoDBStore,
+    tenant: str,
+    claim_in: Claim,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warm_up(store, tenant)
+    warm_up(other_store, tenant)
+    put_events(other_store, tenant, 24)
+    late, sent_after_it = new_event(), new_event()
+    apply = EventUpdates.apply
+    claimed: list[int] = []
+
+    def apply_after_others(updates: EventUpdates, *arguments: Any) -> Any:
+        if updates is not store.events._updates:
+            return apply(updates, *arguments)
+        claimed.append(len(arguments[0]))
+        if arguments[0] and sum(claimed) == 13:
+            # Another poll claims everything that this one has read.
+            claim(other_store, tenant, 23)
+            # An event appears in the index before all others, and then another one is sent.
+            third_store.events.put(tenant, [late], NOW - 1000, LATER)
+            other_store.events.put(tenant, [sent_after_it], NOW, LATER)
+        return apply(updates, *arguments)
+
+    monkeypatch.setattr(EventUpdates, "apply", apply_after_others)
+    delivered = claim_in(store, tenant, 13) + claim(store, tenant, 100)
+    expected = ids([late, sent_after_it])
+    assert [event_id for event_id in delivered if event_id in expected] == expected
+
+
+def test_page_is_in_order_within_a_millisecond(
+    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm_up(store, tenant)
+    warm_up(other_store, tenant)
+    events = put_events(other_store, tenant, 26)
+    apply, call = EventUpdates.apply, Connection.call
+    not_indexed = {events[10]}
+
+    def apply_after_others(updates: EventUpdates, *arguments: Any) -> Any:
+        if updates is store.events._updates and arguments[0] and not_indexed:
+            assert claim(other_store, tenant, 11) == events[:10] + events[11:12]
+            not_indexed.clear()
+        return apply(updates, *arguments)
+
+    def call_on_lagging_index(connection: Connection, operation: str, **parameters: Any) -> Any:
+        response = call(connection, operation, **parameters)
+        if operation == "query":
+            response["Items"] = [item for item in response["Items"] if item["sk"]["S"] not in not_indexed]
+        return response
+
+    monkeypatch.setattr(EventUpdates, "apply", apply_after_others)
+    monkeypatch.setattr(Connection, "call", call_on_lagging_index)
+    assert claim(store, tenant, 13) == [events[10], *events[12:24]]

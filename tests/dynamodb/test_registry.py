@@ -1,28 +1,33 @@
-"""The registry's items: what they consist of, which index they are in, and how they are listed."""
+"""Tenants and API keys: their items and indexes, and concurrent changes."""
 
+import threading
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX
+from inbox.domain.keys import KeyStatus
 from inbox.domain.stats import Span
 from inbox.domain.tenants import TenantSelection
-from inbox.errors import EmailTaken, TenantExists
+from inbox.errors import EmailTaken, StoreUnavailable, TenantExists
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key, tenant_key
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import NOW, entry, key_of
+from tests.dynamodb.conftest import NOW, api_key, audit_entry
 from tests.engines.harnesses import DynamoDBHarness
-from tests.engines.wire import Wire
+from tests.engines.wire import Fault, Wire
 
 INDEXES = ["EmailIndex", "TenantStatusIndex", "ActiveIndex"]
 MORE_THAN_A_TRANSACTION = 120
 
 
 def items_of(harness: DynamoDBHarness, tenant: str, **index: str) -> list[dict[str, Any]]:
-    """Everything that has the tenant's name in it, from the table or one of its indexes."""
+    """Returns all items that contain the tenant's name, from the table or one of its indexes."""
     found = harness.connection.all_items("scan", TableName=harness.connection.table("Tenants"), **index)
     return [item for item in found if tenant in str(item)]
 
@@ -38,7 +43,7 @@ def by_index_email(harness: DynamoDBHarness, email: str) -> list[str]:
     return [item["tenant_id"]["S"] for item in answer["Items"]]
 
 
-def test_a_tenant_s_item_is_that_of_the_contract(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str) -> None:
+def test_item_of_a_tenant_is_as_documented(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str) -> None:
     full = named(
         tenant,
         organization_name="Acme",
@@ -49,7 +54,7 @@ def test_a_tenant_s_item_is_that_of_the_contract(harness: DynamoDBHarness, store
         active=False,
         version=3,
     )
-    store.tenants.create(full, [entry(3)])
+    store.tenants.create(full, [audit_entry(3)])
 
     assert harness.connection.get("Tenants", tenant_key(tenant)) == {
         "PK": {"S": f"TENANT#{tenant}"},
@@ -70,13 +75,13 @@ def test_a_tenant_s_item_is_that_of_the_contract(harness: DynamoDBHarness, store
     assert store.tenants.get(tenant) == full
 
 
-def test_what_a_tenant_does_not_have_is_not_in_its_item(
+def test_item_lacks_attributes_that_the_tenant_does_not_have(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
     plain = named(tenant, version=2)
     full = named(tenant, organization_name="Acme", email=f"O@{tenant}.example", destination_email="d@e.f", rate_limit=1)
-    store.tenants.create(full, [entry(1)])
-    assert store.tenants.update(plain, 1, [entry(2)])
+    store.tenants.create(full, [audit_entry(1)])
+    assert store.tenants.update(plain, 1, [audit_entry(2)])
 
     item = harness.connection.get("Tenants", tenant_key(tenant)) or {}
     absent = {"organization_name", "email", "email_as_given", "destination_email", "rate_limit"}
@@ -84,30 +89,28 @@ def test_what_a_tenant_does_not_have_is_not_in_its_item(
     assert store.tenants.get(tenant) == plain
 
 
-def test_email_index_finds_a_tenant_by_its_e_mail_in_lower_case(
+def test_email_index_contains_the_e_mail_in_lower_case(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
-    store.tenants.create(named(tenant, email=f"Ops@{tenant}.Example"), [entry()])
+    store.tenants.create(named(tenant, email=f"Ops@{tenant}.Example"), [audit_entry()])
 
     assert by_index_email(harness, f"ops@{tenant}.example") == [tenant]
 
 
 @pytest.mark.parametrize("index", INDEXES)
-def test_nothing_but_the_tenant_itself_is_in_an_index(
-    harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, index: str
-) -> None:
-    store.tenants.create(named(tenant, email=f"ops@{tenant}.example"), [entry()])
-    store.keys.create(key_of(tenant))
+def test_indexes_contain_only_tenants(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, index: str) -> None:
+    store.tenants.create(named(tenant, email=f"ops@{tenant}.example"), [audit_entry()])
+    store.keys.create(api_key(tenant))
 
     assert [item["SK"]["S"] for item in items_of(harness, tenant, IndexName=index)] == ["METADATA"]
     kinds = sorted(item["PK"]["S"].partition("#")[0] for item in items_of(harness, tenant))
-    # Itself, its trail and its key; the e-mail. What leads from a key's id names no tenant.
+    # The tenant, its audit log and its key; the e-mail. The item of the key's ID does not contain the tenant.
     assert kinds == ["EMAIL", "TENANT", "TENANT", "TENANT"]
 
 
-def test_a_trail_longer_than_a_transaction_is_kept_whole(store: DynamoDBStore, tenant: str) -> None:
-    half = [entry(number) for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
-    other = [entry(number) for number in range(len(half) + 1, 2 * len(half) + 1)]
+def test_audit_log_longer_than_a_transaction_is_stored(store: DynamoDBStore, tenant: str) -> None:
+    half = [audit_entry(number) for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
+    other = [audit_entry(number) for number in range(len(half) + 1, 2 * len(half) + 1)]
     store.tenants.create(named(tenant, version=len(half)), half)
     assert store.tenants.update(named(tenant, version=2 * len(half)), len(half), other)
 
@@ -115,20 +118,20 @@ def test_a_trail_longer_than_a_transaction_is_kept_whole(store: DynamoDBStore, t
 
 
 def outcome(act: Callable[[], object]) -> object:
-    """What it answers, or the kind of error that it raises."""
+    """Returns the result, or the type of the error."""
     try:
         return act()
     except (TenantExists, EmailTaken) as refused:
         return type(refused)
 
 
-def test_nothing_of_a_long_trail_is_left_by_what_was_refused(
+def test_refused_change_leaves_nothing_of_a_long_audit_log(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
-    store.tenants.create(named(tenant, email=f"o@{tenant}.example"), [entry()])
-    store.tenants.create(named(f"{tenant}-2"), [entry()])
+    store.tenants.create(named(tenant, email=f"o@{tenant}.example"), [audit_entry()])
+    store.tenants.create(named(f"{tenant}-2"), [audit_entry()])
     before = items_of(harness, tenant)
-    trail = [replace(entry(number), by="nobody") for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
+    trail = [replace(audit_entry(number), by="nobody") for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
 
     outcomes = [
         outcome(lambda: store.tenants.create(named(tenant), trail)),
@@ -140,25 +143,25 @@ def test_nothing_of_a_long_trail_is_left_by_what_was_refused(
     assert items_of(harness, tenant) == before
 
 
-def test_a_change_keeps_the_shards(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str) -> None:
-    store.tenants.create(named(tenant), [entry(1)])
+def test_update_keeps_the_shards(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str) -> None:
+    store.tenants.create(named(tenant), [audit_entry(1)])
     store.tenants.shard(tenant, 4, NOW)
     shards = (harness.connection.get("Tenants", tenant_key(tenant)) or {})["shards"]
 
-    assert store.tenants.update(named(tenant, rate_limit=5, version=2), 1, [entry(2)])
+    assert store.tenants.update(named(tenant, rate_limit=5, version=2), 1, [audit_entry(2)])
     assert (harness.connection.get("Tenants", tenant_key(tenant)) or {})["shards"] == shards
 
 
-def test_a_tenant_that_an_index_shows_in_two_states_is_listed_once_in_the_later(
+def test_tenant_listed_in_two_states_is_returned_once_in_the_later(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = []
     for version in (1, 2):
         each = named(tenant, version=version, active=version == 1)
         if version == 1:
-            store.tenants.create(each, [entry(1)])
+            store.tenants.create(each, [audit_entry(1)])
         else:
-            assert store.tenants.update(each, 1, [entry(2)])
+            assert store.tenants.update(each, 1, [audit_entry(2)])
         shown.append(harness.connection.get("Tenants", tenant_key(tenant)))
 
     def lagging(**parameters: Any) -> Any:
@@ -170,11 +173,118 @@ def test_a_tenant_that_an_index_shows_in_two_states_is_listed_once_in_the_later(
 
 
 def test_listing_all_tenants_reads_nothing_but_tenants(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    store.tenants.create(named(tenant), [entry()])
+    store.tenants.create(named(tenant), [audit_entry()])
     for day in range(20):
         item = {**counter_key(tenant, DEFAULT_INBOX, Span.DAY, NOW - day * Span.DAY.ms), "filling": {"S": "x" * 4_000}}
         store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
     wire.reset()
     assert tenant in [each.tenant_id for each in store.tenants.all()]
-    # Half a unit for those that are active, and for those that are not.
+    # Half a unit each for active and inactive tenants.
     assert wire.read_units == 1
+
+
+def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Callable[[], object]]) -> list[object]:
+    """Returns the outcomes. No call writes before all have read."""
+    have_read = threading.Barrier(len(acts))
+    transact = store._connection.transact
+
+    def together(*writes: dict[str, Any]) -> None:
+        have_read.wait(30)
+        transact(*writes)
+
+    monkeypatch.setattr(store._connection, "transact", together)
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(outcome, acts))
+
+
+def test_one_of_eight_concurrent_creations_gets_the_e_mail(
+    harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    racers = [named(f"{tenant}-{number}", email=f"Ops@{tenant}.example") for number in range(8)]
+    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in racers])
+
+    assert Counter(outcomes) == {None: 1, EmailTaken: 7}
+    winner = racers[outcomes.index(None)]
+    assert store.tenants.get_by_email(f"ops@{tenant}.example") == winner
+    found = {item["PK"]["S"] for item in items_of(harness, tenant)}
+    assert found == {f"TENANT#{winner.tenant_id}", f"EMAIL#ops@{tenant}.example"}
+    assert by_index_email(harness, f"ops@{tenant}.example") == [winner.tenant_id]
+
+
+def test_one_of_eight_concurrent_creations_gets_the_id(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The e-mail is taken too, but the tenant ID is reported first.
+    racers = [named(tenant, email=f"ops@{tenant}.example", rate_limit=number) for number in range(8)]
+    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in racers])
+
+    assert Counter(outcomes) == {None: 1, TenantExists: 7}
+    assert store.tenants.get(tenant) == racers[outcomes.index(None)]
+
+
+def test_one_of_eight_concurrent_updates_of_a_version_succeeds(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.tenants.create(named(tenant), [audit_entry(1)])
+    racers = [named(tenant, email=f"ops{number}@{tenant}.example", version=2) for number in range(8)]
+    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in racers])
+
+    assert Counter(outcomes) == {True: 1, False: 7}
+    winner = racers[outcomes.index(True)]
+    assert [store.tenants.get_by_email(each.email or "") for each in racers].count(None) == 7
+    assert store.tenants.get(tenant) == winner
+
+
+def test_one_of_two_concurrent_updates_gets_the_e_mail(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    racers = [named(f"{tenant}-{number}", email=f"ops@{tenant}.example", version=2) for number in range(2)]
+    for each in racers:
+        store.tenants.create(replace(each, email=None, version=1), [audit_entry(1)])
+    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in racers])
+
+    assert Counter(outcomes) == {True: 1, EmailTaken: 1}
+    assert store.tenants.get_by_email(f"ops@{tenant}.example") == racers[outcomes.index(True)]
+
+
+def test_key_that_is_revoked_while_it_is_rotated_has_no_successor(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    key, successor = api_key(tenant), api_key(tenant)
+    store.tenants.create(named(tenant), [audit_entry()])
+    store.keys.create(key)
+    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=lambda _body: other_store.keys.revoke(key.key_id))
+
+    assert store.keys.rotate(key.key_id, successor, NOW + 9) is False
+    assert store.keys.all(tenant) == [replace(key, status=KeyStatus.REVOKED)]
+
+
+@pytest.mark.parametrize("expires_at_ms", [None, NOW + 20])
+def test_earlier_expiry_of_two_concurrent_rotations_counts(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, expires_at_ms: int | None
+) -> None:
+    key, mine, theirs = api_key(tenant, expires_at_ms=expires_at_ms), api_key(tenant), api_key(tenant)
+    store.tenants.create(named(tenant), [audit_entry()])
+    store.keys.create(key)
+
+    def rotate_it_too(_body: dict[str, Any]) -> None:
+        assert other_store.keys.rotate(key.key_id, theirs, NOW + 5)
+
+    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_it_too)
+    assert store.keys.rotate(key.key_id, mine, NOW + 9)
+    assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_key_that_keeps_changing_cannot_be_rotated(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = api_key(tenant)
+    store.tenants.create(named(tenant), [audit_entry()])
+    store.keys.create(key)
+    as_it_was = store.keys._item(key.key_id)
+    assert store.keys.rotate(key.key_id, api_key(tenant), NOW + 9)
+    monkeypatch.setattr(store.keys, "_item", lambda _key_id: as_it_was)
+
+    with pytest.raises(StoreUnavailable):
+        store.keys.rotate(key.key_id, api_key(tenant), NOW + 5)

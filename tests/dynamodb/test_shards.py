@@ -1,4 +1,4 @@
-"""A heavy tenant spread over several partitions: everything is found, in order, whenever the number changes."""
+"""A tenant spread over several partitions: every event is found, in order, after each change of their number."""
 
 import uuid
 
@@ -13,7 +13,7 @@ from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import ids as ids_of
 from tests.contract.samples import receipts
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import ANY_SIZE, LATER, NOW, claim, entry, fresh, keyed
+from tests.dynamodb.conftest import ANY_SIZE, EVERYTHING, LATER, NOW, audit_entry, claim, keyed_event, new_event
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 SOON = NOW + NOTICE_MS
@@ -21,65 +21,61 @@ SOON = NOW + NOTICE_MS
 
 @pytest.fixture
 def sharded(store: DynamoDBStore, tenant: str) -> DynamoDBStore:
-    store.tenants.create(named(tenant), [entry()])
+    store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
     return store
 
 
 def partitions(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> set[str]:
-    keys = [key for event in events for key in _keys(store, tenant, event)]
+    shards = store.events._shards.get(tenant)
+    keys = [key for event in events for key in shards.keys(event.event_id, DEFAULT_INBOX)]
     return {item["pk"]["S"] for item in harness.connection.get_many("Events", keys)}
 
 
-def _keys(store: DynamoDBStore, tenant: str, event: NewEvent) -> list[dict[str, dict[str, str]]]:
-    places = store.events._shards.get(tenant).partitions_of_event(event.event_id)
-    return [{"pk": {"S": place}, "sk": {"S": event.event_id}} for place in places]
-
-
-def test_new_events_spread_out_and_come_back_in_order(
+def test_new_events_are_spread_and_delivered_in_order(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
 ) -> None:
-    events = [fresh() for _ in range(60)]
+    events = [new_event() for _ in range(60)]
     sharded.events.put(tenant, events, SOON, LATER)
 
     assert partitions(harness, sharded, tenant, events) == {f"{tenant}##{shard}" for shard in range(4)}
-    ids = [event.event_id for event in events]
+    ids = ids_of(events)
     for order, expected in ((Order.OLDEST, ids), (Order.NEWEST, ids[::-1])):
         page = sharded.events.peek(tenant, DEFAULT_INBOX, order, PageSize(25, ANY_SIZE), SOON)
-        assert ([event.event_id for event in page.events], page.more) == (expected[:25], True)
-    assert [claim(sharded, tenant, 25, SOON) for _ in range(4)] == [ids[:25], ids[25:50], ids[50:], []]
+        assert (ids_of(page.events), page.more) == (expected[:25], True)
+    assert [claim(sharded, tenant, 25, now_ms=SOON) for _ in range(4)] == [ids[:25], ids[25:50], ids[50:], []]
 
 
-def test_they_do_so_only_once_every_process_knows(
+def test_sharding_takes_effect_once_every_process_knows(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
 ) -> None:
-    events = [fresh() for _ in range(20)]
+    events = [new_event() for _ in range(20)]
     sharded.events.put(tenant, events, SOON - 1, LATER)
 
     assert partitions(harness, sharded, tenant, events) == {tenant}
 
 
 @pytest.mark.parametrize("later_count", [1, 3, 8])
-def test_another_number_hides_nothing(
+def test_another_number_of_shards_hides_no_event(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str, later_count: int
 ) -> None:
-    before, between, after = ([fresh() for _ in range(10)] for _ in range(3))
+    before, between, after = ([new_event() for _ in range(10)] for _ in range(3))
     sharded.events.put(tenant, before, NOW, LATER)
     sharded.events.put(tenant, between, SOON, LATER)
     sharded.tenants.shard(tenant, later_count, SOON)
-    # As every process does within the notice.
+    # Every process reads the new number before it takes effect.
     store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
     store.events.put(tenant, after, SOON + NOTICE_MS, LATER)
 
     ids = [event.event_id for event in (*before, *between, *after)]
     assert all(store.events.get(tenant, DEFAULT_INBOX, event_id, SOON) for event_id in ids)
-    assert claim(store, tenant, 500, SOON) == ids
+    assert claim(store, tenant, now_ms=SOON) == ids
 
 
-def test_a_key_stands_for_the_same_event_when_the_number_changes(
+def test_idempotency_key_is_found_after_a_change_of_shards(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
 ) -> None:
-    events = [keyed() for _ in range(10)]
+    events = [keyed_event() for _ in range(10)]
     sharded.events.put(tenant, events, SOON, LATER)
     sharded.tenants.shard(tenant, 7, SOON)
     store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
@@ -89,49 +85,46 @@ def test_a_key_stands_for_the_same_event_when_the_number_changes(
         assert store.events.put(tenant, [event], SOON + NOTICE_MS, LATER)[0].replayed
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, [NewEvent(events[0].event_id, None, b"{}", b"another")], SOON + NOTICE_MS, LATER)
-    assert len(claim(store, tenant, 500, SOON)) == 10
+    assert len(claim(store, tenant, now_ms=SOON)) == 10
 
 
 def test_tenants_with_similar_names_stay_apart(sharded: DynamoDBStore, tenant: str) -> None:
-    sharded.events.put(f"{tenant}-0", [fresh()], SOON, LATER)
-    assert claim(sharded, tenant, 500, SOON) == []
+    sharded.events.put(f"{tenant}-0", [new_event()], SOON, LATER)
+    assert claim(sharded, tenant, now_ms=SOON) == []
 
 
-def test_only_a_tenant_can_be_spread(store: DynamoDBStore) -> None:
+def test_unknown_tenant_cannot_be_sharded(store: DynamoDBStore) -> None:
     with pytest.raises(NotFound):
         store.tenants.shard("nobody", 4, NOW)
 
 
-EVERYTHING = PageSize(500, ANY_SIZE)
 INBOX = "3"
 
 
 def ids_of_shard(number: int, count: int, of: int = 4) -> list[str]:
-    """Event ids whose shard is that one."""
+    """Returns event IDs of that shard."""
     return [str(uuid.UUID(int=each * of + number)) for each in range(2**100, 2**100 + count)]
 
 
 def test_inbox_named_by_digits_does_not_read_a_shard_of_default(
-    harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.MonkeyPatch
+    uncached_store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
-    store.tenants.create(named(tenant), [entry()])
+    store = uncached_store
+    store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
     store.events.put(tenant, [NewEvent(each, None, b"{}") for each in ids_of_shard(3, 30)], SOON, LATER)
     store.inboxes.save(tenant, Inbox(INBOX, None, NOW))
-    # A poll that reads further than one page of the index is a 503 now.
+    # A poll that reads more than one page of the index fails.
     monkeypatch.setattr("inbox.store.dynamodb.status_index.MAX_QUERIES", 1)
 
     assert store.events.claim(tenant, INBOX, PageSize(1, ANY_SIZE), SOON).events == []
 
 
 @pytest.fixture
-def sharded_before(harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.MonkeyPatch) -> DynamoDBStore:
-    """The tenant is spread as releases did that spelled shard 3 like the inbox `3`."""
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    store = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0)
-    store.tenants.create(named(tenant), [entry()])
+def sharded_before(uncached_store: DynamoDBStore, tenant: str) -> DynamoDBStore:
+    """A tenant that was sharded by a release that named shard 3 like the inbox `3`."""
+    store = uncached_store
+    store.tenants.create(named(tenant), [audit_entry()])
     old = {"L": [{"M": {"count": {"N": "4"}, "since": {"N": str(NOW)}}}]}
     store._connection.call(
         "update_item",
@@ -147,7 +140,7 @@ def sharded_before(harness: DynamoDBHarness, tenant: str, monkeypatch: pytest.Mo
 def test_tenant_sharded_by_an_earlier_release_keeps_its_partitions(
     harness: DynamoDBHarness, sharded_before: DynamoDBStore, tenant: str
 ) -> None:
-    """Processes of that release read and write there during the upgrade."""
+    """Processes of that release read and write them during the upgrade."""
     events = [NewEvent(each, None, b"{}") for number in range(4) for each in ids_of_shard(number, 5)]
     sharded_before.events.put(tenant, events, NOW, LATER)
 
@@ -161,7 +154,7 @@ def resharded(
     harness: DynamoDBHarness, sharded_before: DynamoDBStore, tenant: str
 ) -> tuple[DynamoDBStore, list[NewEvent]]:
     """Events in the partitions of the earlier release, in the first one, and in those of this release."""
-    old, new = ([*(fresh() for _ in range(11)), keyed()] for _ in range(2))
+    old, new = ([*(new_event() for _ in range(11)), keyed_event()] for _ in range(2))
     sharded_before.events.put(tenant, old, NOW, LATER)
     sharded_before.counters.flush()
     sharded_before.tenants.shard(tenant, 4, NOW)
@@ -211,14 +204,14 @@ def test_events_of_both_releases_are_counted_and_deleted(
     assert store.inboxes.delete_copies(tenant, INBOX, 500) == len(events)
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, SOON).count == len(events)
     assert all(store.events.erase(tenant, event.event_id, SOON) for event in events)
-    assert claim(store, tenant, 500, SOON) == []
+    assert claim(store, tenant, now_ms=SOON) == []
 
 
 def test_process_of_an_earlier_release_writes_where_this_release_reads(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
-    """Such a process reads `count` alone: with 1 it puts events into the first partition."""
-    store.tenants.create(named(tenant), [entry()])
+    """It reads `count` alone: with 1 it writes to the first partition."""
+    store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
 
     item = harness.connection.get(TENANTS, tenant_key(tenant)) or {}

@@ -1,4 +1,4 @@
-"""The tables that `inbox init` makes."""
+"""The tables that `inbox init` creates."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.tables import DEFINITIONS, _enable_recovery, create_tables
-from tests.dynamodb.conftest import LATER, NOW, fresh
+from tests.dynamodb.conftest import LATER, NOW, new_event
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 
@@ -34,7 +34,7 @@ def indexes(connection: Connection, name: str) -> dict[str, list[str]]:
     return {index["IndexName"]: schema(index["KeySchema"]) for index in there}
 
 
-def test_they_are_those_of_the_contract(connection: Connection) -> None:
+def test_tables_are_as_documented(connection: Connection) -> None:
     keys = {name: schema(described(connection, name)["KeySchema"]) for name in DEFINITIONS}
     assert keys == {"Events": ["pk", "sk"], "TenantApiKeys": ["pk", "sk"], "Tenants": ["PK", "SK"]}
     assert indexes(connection, "Events") == {
@@ -50,22 +50,22 @@ def test_they_are_those_of_the_contract(connection: Connection) -> None:
         assert described(connection, name)["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_expired_items_are_deleted_by_dynamodb_too(connection: Connection) -> None:
+def test_dynamodb_deletes_expired_items(connection: Connection) -> None:
     for name in DEFINITIONS:
         answer = connection.call("describe_time_to_live", TableName=connection.table(name))
         assert answer["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}
 
 
 @pytest.mark.parametrize("engine", ["moto"], indirect=True)
-def test_they_can_be_restored_to_any_point_in_time(connection: Connection) -> None:
+def test_tables_can_be_restored_to_any_point_in_time(connection: Connection) -> None:
     for name in DEFINITIONS:
         answer = connection.call("describe_continuous_backups", TableName=connection.table(name))
         recovery = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
         assert recovery["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
-def test_making_them_again_changes_nothing(store: DynamoDBStore, tenant: str) -> None:
-    event = fresh()
+def test_init_is_repeatable(store: DynamoDBStore, tenant: str) -> None:
+    event = new_event()
     store.events.put(tenant, [event], NOW, LATER)
     store.init()
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
@@ -90,7 +90,7 @@ def with_numbers(definition: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def elsewhere(harness: DynamoDBHarness) -> Iterator[Connection]:
-    """A prefix with no tables."""
+    """A connection with a prefix that has no tables."""
     other = Connection(f"{harness.prefix}elsewhere-", 1)
     yield other
     for name in tables(other):
@@ -107,7 +107,7 @@ def tables(connection: Connection) -> list[str]:
 @pytest.mark.parametrize(
     "foreign", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
-def test_a_foreign_table_is_refused_before_anything_is_made(
+def test_table_with_other_keys_is_refused_before_any_is_created(
     elsewhere: Connection, name: str, foreign: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     definition = foreign(DEFINITIONS[name])
@@ -124,7 +124,7 @@ def test_a_foreign_table_is_refused_before_anything_is_made(
     assert tables(elsewhere) == [elsewhere.table(name)]
 
 
-def test_tables_that_somebody_else_made_at_the_same_moment_are_taken(
+def test_tables_created_by_another_process_at_the_same_time_are_used(
     elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_tables(elsewhere)
@@ -134,7 +134,7 @@ def test_tables_that_somebody_else_made_at_the_same_moment_are_taken(
     assert tables(elsewhere) == made
 
 
-def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection) -> None:
+def test_table_with_another_ttl_attribute_is_refused(elsewhere: Connection) -> None:
     elsewhere.call("create_table", TableName=elsewhere.table("Tenants"), **DEFINITIONS["Tenants"])
     elsewhere.call(
         "update_time_to_live",
@@ -145,14 +145,12 @@ def test_a_table_that_deletes_by_something_else_is_refused(elsewhere: Connection
         DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
 
 
-def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    not_yet = ClientError(
+    not_ready = ClientError(
         {"Error": {"Code": "ContinuousBackupsUnavailableException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}, ""
     )
-    answers = [not_yet, not_yet, None]
+    answers = [not_ready, not_ready, None]
 
     def update(**_: Any) -> dict[str, Any]:
         answer = answers.pop(0)
@@ -165,6 +163,6 @@ def test_recovery_is_turned_on_once_the_table_is_ready_for_it(
     assert answers == []
 
 
-def test_a_missing_table_is_an_outage_that_says_what_to_do(harness: DynamoDBHarness) -> None:
+def test_missing_table_is_an_outage_with_advice(harness: DynamoDBHarness) -> None:
     with pytest.raises(StoreUnavailable, match="inbox init"):
         DynamoDBStore(Connection(f"{harness.prefix}none-", 1), MAX_DELIVERIES).check()

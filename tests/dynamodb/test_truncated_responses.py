@@ -1,4 +1,4 @@
-"""An answer of DynamoDB's that ends too early is no answer, wherever it was cut."""
+"""A response of DynamoDB that ends too early is an error, wherever it was cut."""
 
 import socketserver
 import threading
@@ -22,13 +22,13 @@ HEAD = (
 WHOLE = "".join(f"{line}\r\n" for line in [*HEAD, ""]).encode() + BODY
 
 
-class Cutting(socketserver.ThreadingTCPServer):
+class CuttingServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
     sends = WHOLE
 
 
-class Answer(socketserver.StreamRequestHandler):
-    server: Cutting
+class Handler(socketserver.StreamRequestHandler):
+    server: CuttingServer
 
     def handle(self) -> None:
         size = 0
@@ -40,15 +40,15 @@ class Answer(socketserver.StreamRequestHandler):
 
 
 @pytest.fixture
-def engine() -> Iterator[Cutting]:
-    with Cutting(("127.0.0.1", 0), Answer) as server:
+def engine() -> Iterator[CuttingServer]:
+    with CuttingServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         yield server
         server.shutdown()
 
 
 @pytest.fixture
-def connection(engine: Cutting, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def connection(engine: CuttingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     for name, value in aws_environment(f"http://127.0.0.1:{engine.server_address[1]}").items():
         monkeypatch.setenv(name, value)
     connection = Connection("", 1)
@@ -57,7 +57,7 @@ def connection(engine: Cutting, monkeypatch: pytest.MonkeyPatch) -> Iterator[Con
 
 
 @pytest.mark.parametrize("operation", ["query", "get_item"])
-def test_an_answer_that_was_cut_is_none(engine: Cutting, connection: Connection, operation: str) -> None:
+def test_truncated_response_is_an_error(engine: CuttingServer, connection: Connection, operation: str) -> None:
     assert connection.call_once(operation, TableName="Events")["ResponseMetadata"]["HTTPStatusCode"] == 200
     for length in range(len(WHOLE)):
         engine.sends = WHOLE[:length]
@@ -66,10 +66,10 @@ def test_an_answer_that_was_cut_is_none(engine: Cutting, connection: Connection,
 
 
 @pytest.mark.parametrize("end", [b"x-amz-crc32:", b"x-amz-crc32: 12"])
-def test_an_answer_that_was_cut_in_its_checksum_is_none_either(
-    engine: Cutting, connection: Connection, end: bytes
+def test_response_truncated_in_its_checksum_is_an_error(
+    engine: CuttingServer, connection: Connection, end: bytes
 ) -> None:
-    """botocore looks at that only where it may try again."""
+    """botocore only checks it if it may retry."""
     engine.sends = WHOLE[: WHOLE.index(b"x-amz-crc32")] + end
     with pytest.raises(StoreUnavailable):
         connection.call("query", TableName="Events")

@@ -1,4 +1,4 @@
-"""Claims whose answer was lost: the events come out all the same, once."""
+"""Claims whose response is lost: their events are delivered once all the same."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,25 +12,26 @@ from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.event_states import EventUpdate
 from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
+from tests.contract.samples import ids
 from tests.dynamodb.conftest import (
-    ALL_ATTEMPTS,
     ANY_SIZE,
+    BOTOCORE_ATTEMPTS,
     LATER,
     NOW,
     both_ways_to_claim,
     claim,
-    fresh,
-    have_polled_before,
+    put_events,
+    warm_up,
 )
 from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
-# A poll looks for what is undelivered, and for what has come back, at the same time.
+# A poll queries undelivered events and expired leases in parallel.
 QUERIES = 2
 
 
-def lose_a_claim(
+def lose_claim(
     engine: str,
     store: DynamoDBStore,
     wire: Wire,
@@ -39,155 +40,142 @@ def lose_a_claim(
     events: int,
     then: Callable[[dict[str, Any]], object] = lambda _body: None,
 ) -> None:
-    """A claim of so many events in which every attempt fails."""
-    # Where statements do not keep conditions, there are three rounds of an update for each event.
+    """Makes a claim of `events` events in which every attempt fails."""
+    # On moto there are three tries of an update for each event.
     operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * events)
-    wire.fail(operation, fault, calls * ALL_ATTEMPTS, then=then)
+    wire.fail(operation, fault, calls * BOTOCORE_ATTEMPTS, then=then)
     with pytest.raises(StoreUnavailable):
         claim(store, tenant)
 
 
 @both_ways_to_claim
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_a_claim_whose_answer_was_lost_comes_out_at_the_next_poll(
+def test_next_poll_returns_events_of_a_claim_whose_response_was_lost(
     engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(3)]
-    store.events.put(tenant, events, NOW, LATER)
-    lose_a_claim(engine, store, wire, tenant, fault, 3)
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 3)
+    lose_claim(engine, store, wire, tenant, fault, 3)
 
-    assert claim(store, tenant) == [event.event_id for event in events]
+    assert claim(store, tenant) == events
     assert claim(store, tenant) == []
 
 
-def test_an_error_after_the_first_events_does_not_take_them_back(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(60)]
-    store.events.put(tenant, events, NOW, LATER)
-    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, ALL_ATTEMPTS, after=1)
+def test_error_after_the_first_events_does_not_discard_them(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 60)
+    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, BOTOCORE_ATTEMPTS, after=1)
 
     page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW)
-    ids = [event.event_id for event in events]
-    assert ([event.event_id for event in page.events], page.more) == (ids[:25], True)
-    assert claim(store, tenant) == ids[25:]
+    assert (ids(page.events), page.more) == (events[:25], True)
+    assert claim(store, tenant) == events[25:]
 
 
-def test_a_claim_that_takes_long_hands_out_what_it_has(
-    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    events = [fresh() for _ in range(60)]
-    store.events.put(tenant, events, NOW, LATER)
+def test_slow_claim_returns_what_it_has(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = put_events(store, tenant, 60)
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 0)
 
     pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW) for _ in range(4)]
     assert [(len(page.events), page.more) for page in pages] == [(25, True), (25, True), (10, True), (0, False)]
-    assert [event.event_id for page in pages for event in page.events] == [event.event_id for event in events]
+    assert [event_id for page in pages for event_id in ids(page.events)] == events
 
 
 @pytest.fixture
 def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
-    """Events that a claim has marked delivered without hearing so."""
-    have_polled_before(store, tenant)
-    events = [fresh() for _ in range(3)]
-    store.events.put(tenant, events, NOW, LATER)
-    # Once before the commit and once after it, so that two claims of each event are in doubt.
+    """Events that a claim has marked delivered without getting a response."""
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 3)
+    # Once before the commit and once after it, so that two claims of each event are unconfirmed.
     for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
-        lose_a_claim(engine, store, wire, tenant, fault, 3)
-    return [event.event_id for event in events]
+        lose_claim(engine, store, wire, tenant, fault, 3)
+    return events
 
 
-def test_two_lost_answers_about_the_same_events_are_no_trouble(
-    store: DynamoDBStore, tenant: str, lost_claim: list[str]
-) -> None:
+def test_two_lost_claims_of_an_event_deliver_it_once(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
     assert claim(store, tenant) == lost_claim
     assert claim(store, tenant) == []
 
 
 @pytest.mark.parametrize(("operation", "calls"), [("GetItem", 1), ("BatchGetItem", 1), ("Query", QUERIES)])
-def test_a_lost_claim_survives_further_faults(
+def test_lost_claim_survives_further_faults(
     store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str, calls: int
 ) -> None:
     store.events._shards._cache.clear()
-    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * ALL_ATTEMPTS)
-    came_out: list[str] = []
+    wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * BOTOCORE_ATTEMPTS)
+    delivered: list[str] = []
     for _ in range(6):
         with suppress(StoreUnavailable):
-            came_out += claim(store, tenant)
+            delivered += claim(store, tenant)
 
     assert wire.fired
-    assert came_out == lost_claim
+    assert delivered == lost_claim
 
 
-def test_what_is_recovered_keeps_to_the_size_of_a_page(
-    store: DynamoDBStore, tenant: str, lost_claim: list[str]
-) -> None:
+def test_recovered_events_keep_to_the_page_size(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
     pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(9, 1), NOW).events for _ in range(4)]
-    assert [[event.event_id for event in page] for page in pages] == [*([each] for each in lost_claim), []]
+    assert [ids(page) for page in pages] == [*([each] for each in lost_claim), []]
 
 
-def test_what_is_recovered_may_have_expired(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
-    assert lost_claim
+@pytest.mark.usefixtures("lost_claim")
+def test_expired_events_are_not_recovered(store: DynamoDBStore, tenant: str) -> None:
     assert claim(store, tenant, now_ms=LATER * 1000) == []
 
 
-def test_a_write_that_is_still_on_its_way_is_waited_for(
+@both_ways_to_claim
+def test_write_that_arrives_late_is_recovered(
     engine: str, store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    have_polled_before(store, tenant)
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 1)
     late: list[dict[str, Any]] = []
-    lose_a_claim(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
-    # A poll that looks, and fails before it can claim anything itself.
-    wire.fail("Query", Fault.TIMEOUT_BEFORE, QUERIES * ALL_ATTEMPTS)
+    lose_claim(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
+    # A poll that looks for the event, and fails before it can claim anything itself.
+    wire.fail("Query", Fault.TIMEOUT_BEFORE, QUERIES * BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         claim(store, tenant)
-    # One of its queries may still be at it.
+    # One of its queries may still be running.
     wire.reset()
-    call = "batch_execute_statement" if engine == "dynamodb_local" else "update_item"
-    getattr(other_store._connection.client, call)(**late[0])
+    operation = "batch_execute_statement" if engine == "dynamodb_local" else "update_item"
+    getattr(other_store._connection.client, operation)(**late[0])
 
-    assert claim(store, tenant) == [event.event_id]
+    assert claim(store, tenant) == events
 
 
-def test_a_claim_that_arrives_late_takes_nothing_that_was_replayed_meanwhile(
+@both_ways_to_claim
+def test_claim_that_arrives_late_does_not_take_a_replayed_event(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
 ) -> None:
-    """The event stands in the index as it did when the claim was made, but for its number of deliveries."""
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    item = store._connection.get("Events", event_key(tenant, event.event_id))
+    (event_id,) = put_events(store, tenant, 1)
+    item = store._connection.get("Events", event_key(tenant, event_id))
     assert item is not None
-    seen = to_known_event(item)
-    assert claim(other_store, tenant) == [event.event_id]
-    other_store.events.replay(tenant, DEFAULT_INBOX, event.event_id, NOW)
+    event = to_known_event(item)
+    assert claim(other_store, tenant) == [event_id]
+    # The event has the same status key as before, but one delivery more.
+    other_store.events.replay(tenant, DEFAULT_INBOX, event_id, NOW)
 
-    (outcome,) = store.events._updates.apply([EventUpdate(seen, seen.consumed("late", NOW))], NOW)
-    assert (outcome.item, outcome.error) == (None, None)
-    assert claim(other_store, tenant) == [event.event_id]
+    (result,) = store.events._updates.apply([EventUpdate(event, event.consumed("late", NOW))], NOW)
+    assert (result.item, result.error) == (None, None)
+    assert claim(other_store, tenant) == [event_id]
 
 
-def test_a_statement_that_says_nothing_of_its_item_is_asked_again(
+def test_statement_that_returns_no_item_is_repeated(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    have_polled_before(store, tenant)
-    event = fresh()
-    store.events.put(tenant, [event], NOW, LATER)
-    answer = store._connection.client.batch_execute_statement
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 1)
+    execute = store._connection.client.batch_execute_statement
 
-    def silent(**parameters: Any) -> Any:
+    def without_items(**parameters: Any) -> Any:
         monkeypatch.undo()
         monkeypatch.setattr("time.sleep", lambda _seconds: None)
-        return {"Responses": [{"TableName": response["TableName"]} for response in answer(**parameters)["Responses"]]}
+        return {"Responses": [{"TableName": part["TableName"]} for part in execute(**parameters)["Responses"]]}
 
-    monkeypatch.setattr(store._connection.client, "batch_execute_statement", silent)
-    assert claim(store, tenant) == [event.event_id]
+    monkeypatch.setattr(store._connection.client, "batch_execute_statement", without_items)
+    assert claim(store, tenant) == events
 
 
-def test_a_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    for _ in range(2):
-        store.events.put(tenant, [fresh()], NOW, LATER)
+def test_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    put_events(store, tenant, 2)
     wire.fail("BatchExecuteStatement", Fault.NONE, 1)
     assert len(claim(store, tenant, 1)) == len(claim(store, tenant, 1)) == 1
     assert (wire.calls["UpdateItem"], wire.calls["BatchExecuteStatement"]) == (1, 3)

@@ -1,4 +1,4 @@
-"""What docs/explanation/cost.md says an event costs is what it costs now."""
+"""The units that docs/explanation/cost.md is computed from are the units that an event costs."""
 
 import json
 from contextlib import closing
@@ -9,11 +9,11 @@ from inbox.store.dynamodb.connection import Connection
 from tests.engines.harnesses import DynamoDBHarness
 
 
-def test_every_step_of_an_events_life_costs_the_units_that_are_written_down(harness: DynamoDBHarness) -> None:
+def test_every_operation_costs_the_units_in_the_cost_sheet(harness: DynamoDBHarness) -> None:
     with closing(Connection(harness.prefix, 16)) as connection:
         now = Measuring(connection).figures()
 
     written = json.loads(UNITS.read_text())
     others = {step: units for step, units in now["steps"].items() if units != written["steps"].get(step)}
-    assert others == {}, "more units are more money; where that is meant, make cost writes them down"
+    assert others == {}, "more units cost more money; if that is intended, run `make cost`"
     assert now == written

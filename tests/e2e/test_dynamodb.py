@@ -12,8 +12,7 @@ import requests
 from inbox.domain.keys import MAX_KEYS, KeyStatus
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from tests.dynamodb.conftest import key_of
-from tests.dynamodb.counted import totals
+from tests.dynamodb.conftest import api_key, total_counts
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.service import Service, bearer, until
@@ -62,14 +61,14 @@ def test_counts_are_written_before_open_connections_end_a_stop(on_dynamodb: Serv
         requests.post(f"{on_dynamodb.url}/events", json={"n": number}, headers=bearer(key), timeout=30)
     prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]
     with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
-        assert totals(store, "acme").received == 0
+        assert total_counts(store, "acme").received == 0
         with ExitStack() as held:
             # Enough that each worker gets one.
             for _ in range(8):
                 connection = held.enter_context(socket.create_connection(("127.0.0.1", on_dynamodb.port)))
                 connection.sendall(b"POST /events HTTP/1.1\r\n")
             on_dynamodb.ask_to_stop()
-            until(lambda: totals(store, "acme").received == 8)
+            until(lambda: total_counts(store, "acme").received == 8)
         on_dynamodb.wait_until_stopped()
 
 
@@ -146,7 +145,7 @@ def test_creating_a_key_deletes_keys_that_ended_long_ago(on_dynamodb: Service) -
     on_dynamodb.invoke("tenants", "create", "acme")
     prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]
     with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
-        revoked = [replace(key_of("acme"), status=KeyStatus.REVOKED) for _ in range(MAX_KEYS + 1)]
+        revoked = [replace(api_key("acme"), status=KeyStatus.REVOKED) for _ in range(MAX_KEYS + 1)]
         for key in revoked:
             store.keys.create(key)
         assert on_dynamodb.invoke("keys", "create", "acme").returncode == 0
