@@ -11,36 +11,24 @@ import click
 from inbox import __version__
 from inbox.errors import InboxError
 
-_MODULES = {
-    "serve": "serve",
-    "quickstart": "serve",
-    "init": "init",
-    "config": "config",
-    "backup": "backup",
-    "restore": "backup",
-    "copy": "copy",
-    "tenants": "tenants",
-    "keys": "keys",
-    "send": "send",
-    "poll": "poll",
-    "replay": "replay",
-    "inboxes": "inboxes",
-    "purge": "purge",
-    "backlog": "backlog",
-    "recount": "recount",
-}
+_COMMANDS = (
+    *("serve", "quickstart", "init", "config", "backup", "restore", "copy", "tenants", "keys"),
+    *("send", "poll", "replay", "inboxes", "purge", "backlog", "recount"),
+)
+# The others are each in the module of their name.
+_MODULES = {"quickstart": "serve", "config": "init", "restore": "backup"}
 
 
 class _Commands(click.Group):
     """Imports a command's module when the command is used: `inbox keys create` does not wait for a web framework."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(_MODULES)
+        return list(_COMMANDS)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _MODULES:
+        if name not in _COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"inbox.cli.{_MODULES[name]}"), name)
+        command: click.Command = getattr(import_module(f"inbox.cli.{_MODULES.get(name, name)}"), name)
         return command
 
     def main(self, *args: Any, **options: Any) -> NoReturn:

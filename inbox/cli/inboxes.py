@@ -20,10 +20,7 @@ _default = click.argument("name", type=click.Choice([DEFAULT_INBOX]))
 
 @click.group()
 def inboxes() -> None:
-    """Manage named inboxes.
-
-    Changes need a key with tenant:manage.
-    """
+    """Manage named inboxes. Changes need tenant:manage."""
 
 
 @inboxes.command("list")
@@ -38,12 +35,7 @@ def list_inboxes(client: Client, *, as_json: bool) -> None:
 
 @inboxes.command()
 @_name
-@click.option(
-    "--event-type",
-    "event_types",
-    multiple=True,
-    help="Event types it gets, such as order.*; repeatable.",
-)
+@click.option("--event-type", "event_types", multiple=True, help="What it gets, such as order.*; repeatable.")
 @click.option("--replace", is_flag=True, help="Change the event types if the inbox exists.")
 @calls_service
 def create(client: Client, name: str, event_types: tuple[str, ...], replace: bool) -> None:

@@ -1,4 +1,4 @@
-"""inbox init"""
+"""inbox init and inbox config"""
 
 from contextlib import closing
 
@@ -18,3 +18,10 @@ def init() -> None:
     with closing(open_store(settings)) as store:
         store.init()
     click.echo(f"{settings.store} is ready.", err=True)
+
+
+@click.command()
+def config() -> None:
+    """Print every setting and its value. Secrets are hidden."""
+    for name, value in read_environment().as_variables().items():
+        click.echo(f"{name}={value}")
