@@ -54,7 +54,7 @@ def test_every_command_is_in_one_of_the_lists() -> None:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_a_store_of_an_earlier_release_is_not_changed_by_any_command(
+def test_no_command_changes_a_store_of_an_earlier_release(
     path: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # `backup` would leave its signal handlers in this process.
@@ -72,7 +72,7 @@ def test_a_store_of_an_earlier_release_is_not_changed_by_any_command(
     assert path.read_bytes() == before[path.name]
 
 
-def test_a_running_service_of_an_earlier_release_keeps_its_store(path: Path) -> None:
+def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> None:
     make_older(path, OLDER[-1])
     with closing(apsw.Connection(str(path))) as service:
         # What it has written is in the log, and a migration would be too.
@@ -92,7 +92,7 @@ def test_init_migrates_a_store_of_an_earlier_release(path: Path, version: int) -
 
 
 @pytest.mark.parametrize("words", (READ | WRITE).keys() - {"inbox tenants create"})
-def test_a_missing_store_is_an_error(path: Path, words: str) -> None:
+def test_missing_store_is_an_error(path: Path, words: str) -> None:
     refused = run(path, words, (READ | WRITE)[words])
     expected = f"error: {path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.\n"
     assert (refused.exit_code, refused.stdout, refused.stderr) == (1, "", expected)

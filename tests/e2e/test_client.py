@@ -1,4 +1,4 @@
-"""inbox.client: what a program in Python sends and consumes with."""
+"""inbox.client against a running service, over an unreliable connection."""
 
 import secrets
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from inbox.client import CallFailed, Client, NewEvent
 from tests.service import Service
 
 
-class BadLine(HTTPAdapter):
-    """The service does its part, and the answers to the next calls get lost, or are others."""
+class LossyConnection(HTTPAdapter):
+    """Loses the next responses of the service, or changes their status, body or location."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,37 +26,37 @@ class BadLine(HTTPAdapter):
         self.location: str | None = None
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
-        answer = super().send(*arguments, **options)
+        response = super().send(*arguments, **options)
         if self.to_lose:
             self.to_lose -= 1
-            answer.close()
+            response.close()
             raise requests.ConnectionError
         if self.statuses:
-            answer.status_code = self.statuses.pop(0)
-            answer.headers["Retry-After"] = "7"
+            response.status_code = self.statuses.pop(0)
+            response.headers["Retry-After"] = "7"
             if self.location is not None:
-                answer.headers["Location"] = self.location
+                response.headers["Location"] = self.location
             if self.body is not None:
-                answer.close()
-                answer._content = self.body
-        return answer
+                response.close()
+                response._content = self.body
+        return response
 
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Those that a client makes, in seconds; they take no time."""
+    """Records the pauses in seconds, and skips them."""
     made: list[int] = []
     monkeypatch.setattr("inbox.client.http_calls.sleep", made.append)
     return made
 
 
 @pytest.fixture
-def line() -> BadLine:
-    return BadLine()
+def line() -> LossyConnection:
+    return LossyConnection()
 
 
 @pytest.fixture
-def client(running_service: Service, line: BadLine) -> Iterator[Client]:
+def client(running_service: Service, line: LossyConnection) -> Iterator[Client]:
     """With a tenant of its own."""
     key = running_service.create_key(f"t-{secrets.token_hex(8)}")
     with Client(f"{running_service.url}/", key) as client:
@@ -65,16 +65,16 @@ def client(running_service: Service, line: BadLine) -> Iterator[Client]:
 
 
 class Observed(Client):
-    """Shows what went over the line."""
+    """Records the responses."""
 
     def __init__(self, other: Client, **options: Any) -> None:
         super().__init__(other._url, other._key, **options)
-        self.answers: list[requests.Response] = []
-        self._session.hooks["response"].append(lambda answer, **_: self.answers.append(answer))
+        self.responses: list[requests.Response] = []
+        self._session.hooks["response"].append(lambda response, **_: self.responses.append(response))
 
     @property
     def sent_codings(self) -> list[str | None]:
-        return [answer.request.headers.get("Content-Encoding") for answer in self.answers]
+        return [response.request.headers.get("Content-Encoding") for response in self.responses]
 
 
 def numbers(events: list[Any]) -> list[int]:
@@ -85,15 +85,15 @@ def send(client: Client, count: int) -> None:
     client.send_many([{"payload": {"n": n}} for n in range(1, count + 1)])
 
 
-def test_compressed_answers_are_read(client: Client) -> None:
+def test_compressed_responses_are_read(client: Client) -> None:
     with Observed(client) as consumer:
         send(consumer, 100)
         assert numbers(consumer.poll()) == list(range(1, 101))
-        assert consumer.answers[-1].headers["Content-Encoding"] == "gzip"
+        assert consumer.responses[-1].headers["Content-Encoding"] == "gzip"
         assert consumer.sent_codings == [None, None]
 
 
-def test_large_bodies_are_compressed_if_asked_for(client: Client) -> None:
+def test_large_bodies_are_compressed_on_request(client: Client) -> None:
     with Observed(client, compress=True) as producer:
         send(producer, 1)
         send(producer, 100)
@@ -102,14 +102,14 @@ def test_large_bodies_are_compressed_if_asked_for(client: Client) -> None:
     assert numbers(client.poll(limit=500)) == [1, *range(1, 101), 0]
 
 
-def test_batch_that_is_too_large_after_decompression_is_divided(client: Client) -> None:
+def test_batch_that_is_too_large_after_decompression_is_split(client: Client) -> None:
     with Observed(client, compress=True) as producer:
         producer.send_many([{"payload": {"n": n, "text": "x" * 260_000}} for n in range(1, 71)])
-        assert [answer.status_code for answer in producer.answers] == [413, 201, 201]
+        assert [response.status_code for response in producer.responses] == [413, 201, 201]
     assert numbers(client.peek(limit=2)) == [1, 2]
 
 
-def test_what_is_sent_is_polled(client: Client) -> None:
+def test_sent_event_is_polled(client: Client) -> None:
     stored = client.send({"n": 1, "text": "Zürich", "part": 1.5}, "order.created")
     assert (stored["event_type"], stored["status"]) == ("order.created", "undelivered")
     assert client.peek() == client.peek()
@@ -118,13 +118,13 @@ def test_what_is_sent_is_polled(client: Client) -> None:
     assert client.poll() == []
 
 
-def test_only_a_key_of_ones_own_makes_an_event_the_only_one(client: Client) -> None:
+def test_only_an_explicit_idempotency_key_prevents_a_second_event(client: Client) -> None:
     assert client.send({"n": 1})["id"] != client.send({"n": 1})["id"]
     assert client.send({"n": 2}, idempotency_key="2") == client.send({"n": 2}, idempotency_key="2")
     assert numbers(client.poll()) == [1, 1, 2]
 
 
-def test_many_are_sent_in_their_order_however_many(client: Client) -> None:
+def test_many_events_are_sent_in_their_order(client: Client) -> None:
     events = [{"payload": {"n": n}, "event_type": f"t{n}"} for n in range(1, 502)]
     stored = client.send_many(events)  # type: ignore[arg-type]
     assert [event["event_type"] for event in stored] == [f"t{n}" for n in range(1, 502)]
@@ -132,7 +132,7 @@ def test_many_are_sent_in_their_order_however_many(client: Client) -> None:
     assert client.send_many([]) == []
 
 
-def test_what_is_too_much_for_a_call_takes_more_of_them(client: Client) -> None:
+def test_events_that_are_too_large_for_one_request_take_several(client: Client) -> None:
     large = [{"payload": {"n": n, "text": "x" * 100_000}} for n in range(200)]
     client.send_many(large)  # type: ignore[arg-type]
     assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(200))
@@ -141,7 +141,7 @@ def test_what_is_too_much_for_a_call_takes_more_of_them(client: Client) -> None:
     assert (refused.value.status, refused.value.stored_before) == (413, 1)
 
 
-def test_many_that_were_divided_can_be_sent_again_in_one(client: Client) -> None:
+def test_events_of_a_split_batch_can_be_sent_again_in_one(client: Client) -> None:
     small: list[NewEvent] = [{"payload": {"n": n}} for n in range(3)]
     large = NewEvent(payload={"text": "x" * 262_144})
     with pytest.raises(CallFailed) as refused:
@@ -151,7 +151,7 @@ def test_many_that_were_divided_can_be_sent_again_in_one(client: Client) -> None
     assert numbers(client.poll()) == [0, 1, 2, 3]
 
 
-def test_many_with_a_key_of_ones_own_can_be_sent_again_once_they_are_mended(client: Client) -> None:
+def test_corrected_events_can_be_sent_again_with_the_same_key(client: Client) -> None:
     events: list[NewEvent] = [{"payload": {"n": n}} for n in range(600)]
     broken = [*events[:550], NewEvent(payload={}, event_type="not a type"), *events[551:]]
     with pytest.raises(CallFailed) as refused:
@@ -162,7 +162,7 @@ def test_many_with_a_key_of_ones_own_can_be_sent_again_once_they_are_mended(clie
     assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(600))
 
 
-def test_what_a_block_has_leased_is_acknowledged_at_its_end(client: Client) -> None:
+def test_leased_events_are_acknowledged_at_the_end_of_the_block(client: Client) -> None:
     send(client, 3)
     with client.lease(limit=2) as lease:
         assert numbers(lease.events) == [1, 2]
@@ -172,7 +172,7 @@ def test_what_a_block_has_leased_is_acknowledged_at_its_end(client: Client) -> N
     assert numbers(client.poll()) == [3]
 
 
-def test_a_block_that_raises_gives_back_what_it_has_not_acknowledged(client: Client) -> None:
+def test_block_that_raises_releases_unacknowledged_events(client: Client) -> None:
     send(client, 3)
     with pytest.raises(ZeroDivisionError), client.lease() as lease:  # noqa: PT012
         lease.acknowledge(lease.events[:1])
@@ -200,7 +200,7 @@ def test_consumer_gets_past_a_poison_event(client: Client) -> None:
     assert (in_status(client, "dead"), in_status(client, "delivered")) == ([1], [2, 3, 4])
 
 
-def test_event_in_hand_fails_and_the_others_do_not(client: Client) -> None:
+def test_only_the_current_event_fails_when_the_loop_raises(client: Client) -> None:
     send(client, 4)
     with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60) as lease:  # noqa: PT012
         for event in lease:
@@ -219,7 +219,7 @@ def test_iterating_acknowledges_an_event_before_the_next(client: Client) -> None
     assert in_status(client, "delivered") == [1, 2, 3]
 
 
-def test_breaking_out_of_a_loop_releases_what_it_did_not_reach(client: Client) -> None:
+def test_breaking_out_of_a_loop_releases_the_remaining_events(client: Client) -> None:
     send(client, 3)
     with client.lease() as lease:
         for event in lease:
@@ -228,7 +228,7 @@ def test_breaking_out_of_a_loop_releases_what_it_did_not_reach(client: Client) -
     assert (in_status(client, "delivered"), numbers(client.peek())) == ([1, 2], [3])
 
 
-def test_events_settled_in_the_loop_are_left_alone(client: Client) -> None:
+def test_events_settled_in_the_loop_are_not_settled_again(client: Client) -> None:
     send(client, 4)
     with client.lease() as lease:
         for event in lease:
@@ -251,7 +251,7 @@ def test_block_that_raises_fails_the_whole_batch(client: Client) -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
 @pytest.mark.parametrize("one_by_one", [True, False])
-def test_a_stop_is_no_failure(client: Client, error: type[BaseException], one_by_one: bool) -> None:
+def test_stop_does_not_count_as_failure(client: Client, error: type[BaseException], one_by_one: bool) -> None:
     send(client, 2)
     for _ in range(11):
         with pytest.raises(error), client.lease(delay_seconds=60) as lease:  # noqa: PT012
@@ -262,7 +262,7 @@ def test_a_stop_is_no_failure(client: Client, error: type[BaseException], one_by
 
 
 def test_handled_event_that_cannot_be_acknowledged_has_not_failed(
-    client: Client, line: BadLine, monkeypatch: pytest.MonkeyPatch
+    client: Client, line: LossyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.retries = 0
     send(client, 1)
@@ -281,7 +281,7 @@ def test_handled_event_that_cannot_be_acknowledged_has_not_failed(
     assert calls[-1][1]["failed"] is False
 
 
-def test_failed_release_whose_answer_was_lost_counts_once(client: Client, line: BadLine) -> None:
+def test_failed_release_with_a_lost_response_counts_once(client: Client, line: LossyConnection) -> None:
     send(client, 1)
     for time in range(10):
         assert in_status(client, "dead") == []
@@ -292,7 +292,7 @@ def test_failed_release_whose_answer_was_lost_counts_once(client: Client, line: 
     assert in_status(client, "dead") == [1]
 
 
-def test_no_events_are_none_and_not_all(client: Client) -> None:
+def test_settling_no_events_changes_nothing(client: Client) -> None:
     send(client, 2)
     with client.lease() as lease:
         lease.acknowledge([])
@@ -302,13 +302,13 @@ def test_no_events_are_none_and_not_all(client: Client) -> None:
         assert len(client.ask("GET", "/events", list, parameters={"status": "leased"})) == 2
 
 
-def test_an_empty_lease_has_nothing_to_settle(client: Client) -> None:
+def test_empty_lease_is_settled_without_requests(client: Client) -> None:
     with client.lease() as lease:
         lease.extend(60)
         assert lease.events == []
 
 
-def test_a_block_that_raises_says_so_even_where_nothing_can_be_given_back(client: Client, line: BadLine) -> None:
+def test_exception_of_the_block_is_raised_even_if_the_release_fails(client: Client, line: LossyConnection) -> None:
     send(client, 1)
     with pytest.raises(ZeroDivisionError), client.lease():  # noqa: PT012
         line.to_lose = 1
@@ -316,7 +316,7 @@ def test_a_block_that_raises_says_so_even_where_nothing_can_be_given_back(client
     assert line.to_lose == 0
 
 
-def test_a_lease_is_released_and_extended_by_hand(client: Client) -> None:
+def test_lease_is_released_and_extended_explicitly(client: Client) -> None:
     send(client, 2)
     with client.lease(lease_seconds=5) as lease:
         before = lease.events[1]["lease_expires_at"]
@@ -329,7 +329,7 @@ def test_a_lease_is_released_and_extended_by_hand(client: Client) -> None:
     assert client.poll() == []
 
 
-def test_events_whose_lease_was_over_are_named(client: Client) -> None:
+def test_events_with_an_expired_lease_are_reported_as_lost(client: Client) -> None:
     send(client, 2)
     with client.lease() as lease:
         first, second = lease.events
@@ -341,7 +341,7 @@ def test_events_whose_lease_was_over_are_named(client: Client) -> None:
     assert numbers(client.poll()) == [1, 2]
 
 
-def test_a_lost_answer_costs_nothing(client: Client, line: BadLine, pauses: list[int]) -> None:
+def test_lost_responses_lose_and_duplicate_nothing(client: Client, line: LossyConnection, pauses: list[int]) -> None:
     line.to_lose = 3
     send(client, 2)
     line.to_lose = 1
@@ -357,21 +357,21 @@ def test_a_lost_answer_costs_nothing(client: Client, line: BadLine, pauses: list
     assert pauses == [1, 2, 4, 1, 1, 2, 1, 2, 1]
 
 
-def test_a_busy_service_is_given_the_time_that_it_asks_for(client: Client, line: BadLine, pauses: list[int]) -> None:
+def test_retries_wait_for_retry_after(client: Client, line: LossyConnection, pauses: list[int]) -> None:
     line.statuses = [503, 429, 500]
     client.send({"n": 1})
     assert pauses == [7, 7, 7]
     assert numbers(client.poll()) == [1]
 
 
-def test_patience_has_an_end(client: Client, line: BadLine, pauses: list[int]) -> None:
+def test_retries_are_limited(client: Client, line: LossyConnection, pauses: list[int]) -> None:
     line.to_lose = 4
     with pytest.raises(CallFailed, match=r"^The request to \S+ failed") as failed:
         client.send({"n": 1})
     assert (failed.value.status, failed.value.may_pass, pauses) == (None, True, [1, 2, 4])
 
 
-def test_what_was_replayed_comes_again(client: Client, line: BadLine) -> None:
+def test_replayed_events_are_polled_again(client: Client, line: LossyConnection) -> None:
     send(client, 2)
     first, _ = client.poll()
     assert client.replay(first["id"])["status"] == "undelivered"
@@ -387,7 +387,7 @@ def test_what_was_replayed_comes_again(client: Client, line: BadLine) -> None:
     assert numbers(client.poll()) == [1, 2]
 
 
-def test_a_replay_whose_answer_was_lost_is_not_repeated(client: Client, line: BadLine, pauses: list[int]) -> None:
+def test_replay_is_not_retried_after_a_lost_response(client: Client, line: LossyConnection, pauses: list[int]) -> None:
     stored = client.send({"n": 1})
     client.poll()
     line.to_lose = 1
@@ -396,7 +396,7 @@ def test_a_replay_whose_answer_was_lost_is_not_repeated(client: Client, line: Ba
     assert pauses == []
 
 
-def test_a_refusal_is_raised_at_once_with_what_is_wrong(
+def test_refusals_are_raised_at_once_with_their_reason(
     client: Client, running_service: Service, pauses: list[int]
 ) -> None:
     with pytest.raises(CallFailed, match="/event_type: `event_type` must be") as refused:
@@ -419,7 +419,7 @@ def test_a_refusal_is_raised_at_once_with_what_is_wrong(
     assert pauses == []
 
 
-def test_words_of_something_else_are_no_problem_of_ours(client: Client, line: BadLine) -> None:
+def test_problems_of_other_servers_are_ignored(client: Client, line: LossyConnection) -> None:
     for body in (b"", b"[]", b'{"errors": null}', b'{"status": 403, "title": "No", "errors": [{}]}', b"\xff"):
         line.statuses, line.body = [403], body
         with pytest.raises(CallFailed, match=r"^403 ") as refused:
@@ -427,20 +427,20 @@ def test_words_of_something_else_are_no_problem_of_ours(client: Client, line: Ba
         assert refused.value.problem == {}
 
 
-def test_an_address_that_leads_elsewhere_is_told_and_not_followed(client: Client, line: BadLine) -> None:
+def test_redirects_are_reported_and_not_followed(client: Client, line: LossyConnection) -> None:
     client.send({"n": 1})
     line.statuses, line.location = [301], "http://127.0.0.1:1/inbox"
     with pytest.raises(CallFailed, match=r"^301 The service redirects to http://127.0.0.1:1/inbox$"):
         client.peek()
 
 
-def test_an_event_named_twice_is_settled_once(client: Client) -> None:
+def test_repeated_event_is_settled_once(client: Client) -> None:
     send(client, 300)
     with client.lease(limit=300) as lease:
         lease.acknowledge(lease.events + lease.events)
     assert lease.lost == []
 
 
-def test_a_page_of_something_else_is_no_answer(client: Client) -> None:
+def test_html_page_is_not_accepted_as_a_response(client: Client) -> None:
     with pytest.raises(CallFailed, match="not a Polling Inbox"):
         client.ask("GET", "/docs", list)

@@ -1,4 +1,4 @@
-"""Bodies in chunks, cut anywhere. Malformed ones are in tests/torture."""
+"""Chunked bodies that arrive in any pieces. tests/torture sends malformed ones."""
 
 import pytest
 

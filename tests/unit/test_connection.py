@@ -1,4 +1,4 @@
-"""One connection on a real socket. Malformed requests are in tests/torture."""
+"""One connection on a real socket. tests/torture sends malformed requests."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ MAX_BODY_BYTES = 3 * LARGE_BYTES
 
 
 class App:
-    """Records the requested paths. `/blocked` waits for `release`, `/large` has a large answer."""
+    """Records the requested paths. `/blocked` waits for `release`, `/large` has a large response."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -80,7 +80,7 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
-async def answer(reader: asyncio.StreamReader) -> bytes:
+async def response_body(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     return await reader.readexactly(int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0]))
 
@@ -102,9 +102,9 @@ async def test_request_of_a_client_that_gives_up_in_the_queue_is_not_run(
                 queued.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset_on_close)
         await until(lambda: any(each._is_gone for each in server.connections._all()))
         app.release.set()
-        assert await answer(reader) == b"ok"
+        assert await response_body(reader) == b"ok"
         writer.write(get("/next"))
-        assert await answer(reader) == b"ok"
+        assert await response_body(reader) == b"ok"
     assert app.paths == ["/blocked", "/next"]
 
 
@@ -130,7 +130,7 @@ async def test_time_of_an_upload_does_not_count_as_time_in_the_queue(app: App) -
         await until(lambda: app.paths == ["/upload"] and bool(server.connections._by_state[State.RECEIVING]))
         assert {each._queued_at for each in server.connections._all()} == {inf}
         writer.write(bytes(100_000))
-        assert await answer(reader) == b"ok"
+        assert await response_body(reader) == b"ok"
 
 
 @in_event_loop
@@ -141,18 +141,18 @@ async def test_incomplete_head_counts_as_held_memory(app: App) -> None:
 
 
 @in_event_loop
-async def test_connection_stays_usable_after_a_large_answer_is_read_late(app: App) -> None:
+async def test_connection_stays_usable_after_a_large_response_is_read_late(app: App) -> None:
     async with serving(app) as server, server.connect() as (reader, writer):
         reader._transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(get("/large"))
         await until(lambda: app.paths == ["/large"] and server.connections._held_bytes > 0)
         server.connections.check_deadlines()
         reader._transport.resume_reading()  # type: ignore[attr-defined]
-        assert len(await answer(reader)) == LARGE_BYTES
+        assert len(await response_body(reader)) == LARGE_BYTES
         await until(lambda: server.connections._held_bytes == 0)
         writer.write(get("/next"))
         server.connections.check_deadlines()
-        assert await answer(reader) == b"ok"
+        assert await response_body(reader) == b"ok"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ async def test_nothing_is_held_after_a_body_that_arrived_in_pieces(app: App, pie
             writer.write(piece)
             await until(lambda: bool(server.connections._by_state[State.RECEIVING]))
         writer.write(pieces[-1])
-        assert await answer(reader) == b"ok"
+        assert await response_body(reader) == b"ok"
         await until(lambda: server.connections._held_bytes == 0)
 
 

@@ -1,4 +1,4 @@
-"""What the connections of a process may use together, and which of them are closed first."""
+"""The shared limits of a process, and which connections they close first."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_connections_are_closed_in_the_order_of_their_states() -> None:
     assert running.fate == ""
 
 
-def test_connection_that_was_closed_to_make_room_is_not_counted_again() -> None:
+def test_connection_closed_at_the_limit_is_not_counted_again() -> None:
     connections = Connections(1, 100)
     closed = Member(connections, State.WAITING)
     Member(connections)
@@ -66,7 +66,7 @@ def test_connection_that_was_closed_to_make_room_is_not_counted_again() -> None:
     assert len(connections) == 1
 
 
-def test_connections_that_run_the_app_are_not_closed_to_make_room() -> None:
+def test_connections_that_run_the_app_are_not_closed_at_the_limit() -> None:
     connections = Connections(1, 100)
     running = Member(connections)
     assert not Member(connections).is_added
@@ -92,7 +92,7 @@ def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
     assert newest.held_bytes == 0
 
 
-def test_requests_are_cancelled_before_answers() -> None:
+def test_requests_are_cancelled_before_responses() -> None:
     connections = Connections(9, 100)
     sending, receiving = Member(connections, State.SENDING, 60), Member(connections, State.RECEIVING, 30)
     Member(connections, State.RUNNING, 20)
@@ -114,12 +114,12 @@ def test_thousands_of_transfers_are_cancelled_at_once() -> None:
     assert fates(*members) == ["cancelled"] * 4_000
 
 
-def test_connections_whose_deadline_is_over_time_out() -> None:
+def test_connections_time_out_after_their_deadline() -> None:
     connections = Connections(9, 100)
-    late, patient = Member(connections), Member(connections)
+    late, other = Member(connections), Member(connections)
     late.deadline = 0
     connections.check_deadlines()
-    assert fates(late, patient) == ["timed out", ""]
+    assert fates(late, other) == ["timed out", ""]
 
 
 @pytest.mark.parametrize("state", State)

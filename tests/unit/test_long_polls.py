@@ -1,4 +1,4 @@
-"""Which long polls are run again, when, and what ends them."""
+"""When long polls run again, and what ends them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
