@@ -1,1 +1,1 @@
-"""How fast it is, as ratios: ours against a reference in the same run, because machines are shared and noisy."""
+"""Benchmarks as ratios to a reference that is measured in the same run, because machines are shared and noisy."""

@@ -2,9 +2,9 @@
 
     python -m bench [--against DIR] [WORD ...]
 
-With words, only the rows that have one of them in their names; the others keep their results. With --against, this
-checkout against the one in DIR, which has its own .venv, and nothing is written. Exit status 1 if a goal is missed by
-more than the noise, or could not be measured; 2 if no row has such a name, or DIR cannot be run.
+With words, measures only rows whose name has one of them; the others keep their results. With --against, compares this
+checkout with the one in DIR, which has its own .venv, and writes nothing. Exit status 1 if a goal is missed by more
+than the noise or cannot be measured; 2 if no row has such a name, or DIR cannot run.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     rows_to_choose = comparison.measurements(checkout) if checkout else MEASUREMENTS
     chosen = [each for each in rows_to_choose if not words or any(word.lower() in each.name.lower() for word in words)]
     if not chosen:
-        print(f"No row has such a word in its name: {', '.join(words)}", file=sys.stderr)
+        print(f"error: no row is named {' or '.join(words)}", file=sys.stderr)
         return 2
     possible = [each for each in chosen if not each.needs_dynamodb or dynamodb_local.is_available()]
     rows = []
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{number} of {len(possible)}: {each.name} …", file=sys.stderr)
             rows.append(each.row(Path(folder)))
             if not checkout:
-                # After each row: a run takes a while, and the next row may fail.
+                # After each row, because a later row may fail.
                 report.save(rows, [measurement.name for measurement in MEASUREMENTS])
     print(report.text_table(rows))
     if len(possible) < len(chosen):

@@ -1,4 +1,4 @@
-"""What a million events that are there already cost a poll and a POST."""
+"""How much a million stored events slow down a poll and a POST."""
 
 import time
 from contextlib import closing
@@ -30,15 +30,15 @@ _BACK_TO_SHALLOW = "DELETE FROM events WHERE seq > (SELECT min(seq) FROM events)
 def poll(folder: Path) -> list[Round]:
     """Milliseconds for a poll of 100, by the store itself: HTTP would hide the difference."""
     with closing(_store(_deep(folder))) as deep:
-        # A few polls empty the shallow one, so each round has its own.
+        # Ten polls empty the small store, so each round has its own.
         return [_poll_by_poll(deep, folder / f"shallow_{number}.db") for number in range(POLL_ROUNDS)]
 
 
 def _poll_by_poll(deep: SQLiteStore, path: Path) -> Round:
-    """In turns, so that both see the same weather."""
+    """Polls both stores in turn, so that noise hits both."""
     fill(path, waiting=SHALLOW + 100)
     with closing(_store(path)) as shallow:
-        # A store that was just opened takes longer for its first poll.
+        # The first poll of a new connection takes longer.
         _poll(shallow)
         seconds = [(_poll(deep), _poll(shallow)) for _ in range(POLLS)]
     return Round(*(1000 * sum(each) / POLLS for each in zip(*seconds, strict=True)))
@@ -49,12 +49,12 @@ def _poll(store: SQLiteStore) -> float:
     page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(100, _ANY_SIZE), store.now_ms())
     seconds = time.perf_counter() - started
     if len(page.events) != 100:
-        raise RuntimeError(f"{len(page.events)} events came instead of 100")
+        raise RuntimeError(f"the poll returned {len(page.events)} events instead of 100")
     return seconds
 
 
 def post(folder: Path) -> list[Round]:
-    """Milliseconds from one answer to the next, with all connections busy."""
+    """Milliseconds between responses, with all connections busy."""
     shallow = folder / "shallow.db"
     fill(shallow, waiting=SHALLOW)
     with ours(_deep(folder)) as at_deep, ours(shallow) as at_shallow:
@@ -76,7 +76,7 @@ def _make_shallow_again(path: Path) -> None:
 
 
 def _deep(folder: Path) -> Path:
-    """Filled once: what a row adds or takes is nothing to it."""
+    """Creates the large store once: what a row adds or removes does not matter."""
     path = folder / "deep.db"
     if not path.exists():
         fill(path, waiting=DEEP)

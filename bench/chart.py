@@ -2,8 +2,8 @@
 
     python -m bench.chart
 
-Every row has a track of its own on which the goal is the same mark, since a ratio of 0.15 and one of 1.2 have nothing
-else in common. The light part of it is where the bar should end, the dots are the rounds.
+Each row has its own track with the goal in the middle, because ratios of 0.15 and 1.2 have no common scale. The bar
+should end in the light part. The dots are the rounds.
 """
 
 from html import escape
@@ -14,7 +14,7 @@ from bench.rounds import Bound, Outcome, Row
 CHART = report.ROOT / "docs" / "explanation" / "performance.svg"
 
 _WIDTH, _TRACK_X, _TRACK_WIDTH, _ROW_HEIGHT, _TOP = 960, 370, 330, 44, 66
-# The goal stands in the middle; what is twice as much or more ends at the edge.
+# The goal is in the middle of the track; twice the goal or more ends at its edge.
 _END_OF_TRACK = 2.0
 
 _STYLE = """

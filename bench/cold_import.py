@@ -1,4 +1,4 @@
-"""How long the authorizer takes to import in a new process, as at a Lambda's cold start, against boto3 alone."""
+"""Time to import the authorizer in a new process, as at a Lambda's cold start, against boto3 alone."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ _TIMED = "import time; started = time.perf_counter(); import {}; print(time.perf
 
 
 def rounds(_folder: Path) -> list[Round]:
-    """Milliseconds for the handler with boto3 in it, and for boto3. A first round fills the disk's cache."""
+    """Milliseconds to import the handler, and boto3 alone. The first round warms the disk cache and is dropped."""
     measured = [Round(_import("authorizer.lambda_handler"), _import("boto3")) for _ in range(ROUNDS + 1)]
     return measured[1:]
 

@@ -1,6 +1,6 @@
-"""What the DynamoDB store costs this process in CPU for an event, against boto3 with a call for each.
+"""CPU time per event of the DynamoDB store, against boto3 with one call per event.
 
-DynamoDB Local answers, in a process of its own; how fast it is does not matter.
+The engine is DynamoDB Local in another process, whose speed does not matter.
 """
 
 import os
@@ -39,9 +39,9 @@ _DELIVER = "SET #status = :delivered, gsi1sk = :now, deliveries = deliveries + :
 
 
 def sending(_folder: Path) -> list[Round]:
-    """Milliseconds of CPU: 32 producers with an event at a time each, and put_item in a loop.
+    """Milliseconds of CPU per event: 32 producers with single events, and put_item in a loop.
 
-    In a loop, since in 32 threads an event costs boto3 as much or more.
+    In a loop, because boto3 needs at least as much per event in 32 threads.
     """
     with _opened() as (store, client):
 
@@ -97,7 +97,7 @@ def _update_all(client: Any) -> None:
             Limit=AT_A_TIME,
         )["Items"]
         if len(found) != AT_A_TIME:
-            raise RuntimeError(f"{len(found)} events were found instead of {AT_A_TIME}")
+            raise RuntimeError(f"the query returned {len(found)} events instead of {AT_A_TIME}")
         for entry in found:
             _update(client, entry)
 
@@ -107,7 +107,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
         TableName=EVENTS,
         Key=key_of(entry),
         UpdateExpression=_DELIVER,
-        # Only if nobody else has taken it since.
+        # Only if no other poll has claimed it.
         ConditionExpression="gsi1sk = :before",
         ExpressionAttributeNames={"#status": "status"},
         ExpressionAttributeValues={
@@ -124,7 +124,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
 
 @contextmanager
 def _opened() -> Iterator[tuple[DynamoDBStore, Any]]:
-    """Our store, and a client as anybody makes one, on new tables."""
+    """Yields our store and a plain boto3 client on new tables."""
     with dynamodb_local.running() as url, patch.dict(os.environ, _environment(url)):
         settings = Settings()
         store = DynamoDBStore(Connection("", settings.threads), settings.max_deliveries)
@@ -136,13 +136,13 @@ def _opened() -> Iterator[tuple[DynamoDBStore, Any]]:
 
 
 def _environment(url: str) -> dict[str, str]:
-    # Not that of the tests: it comes with moto, which puts a hook of its own into every client.
+    # Not the environment of the tests: moto hooks into every client of their process.
     keys = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
     return keys | {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
 
 
 def _cpu_ms(act: Callable[[], None]) -> float:
-    """Of every thread of this process, and of no other process."""
+    """Returns the CPU time of this process."""
     started = time.process_time()
     act()
     return 1000 * (time.process_time() - started)
@@ -153,7 +153,7 @@ def _events(count: int) -> list[NewEvent]:
 
 
 def _item(event: NewEvent) -> dict[str, Any]:
-    """The item that our store would write."""
+    """Returns the item that our store would write."""
     now = time.time_ns() // 1_000_000
     its_order_key = order_key(now, time.monotonic_ns(), "boto3x")
     item = to_item(_OTHER_TENANT, UNSHARDED, event, now, its_order_key, undelivered_state(its_order_key), _end())

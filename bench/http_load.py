@@ -1,4 +1,4 @@
-"""Requests as they go over the wire, and what the load generator counted of them."""
+"""Runs the load generator with a request, and returns what it counted."""
 
 import json
 import subprocess
@@ -24,18 +24,18 @@ def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
 
 
 def drive(target: str, text: bytes, *until: str) -> Counts:
-    """`until` is one of the load generator's options."""
+    """`until` is the load generator's option that ends the run."""
     command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), *until]
     done = subprocess.run(command, input=text, capture_output=True, timeout=_LONGEST_SECONDS)
     if done.returncode:
         raise RuntimeError(f"The load generator failed:\n{done.stderr.decode()}")
     counts = Counts(**json.loads(done.stdout))
     if counts.bad:
-        raise RuntimeError(f"{counts.bad} answers were no success")
+        raise RuntimeError(f"{counts.bad} responses were errors")
     return counts
 
 
 def rate(target: str, text: bytes, seconds: float) -> float:
-    """Answers a second."""
+    """Returns responses per second."""
     counts = drive(target, text, "--seconds", str(seconds))
     return counts.good / counts.seconds

@@ -8,7 +8,7 @@ from bench.rounds import Round
 from bench.sample_data import fill
 from bench.servers import ours, reference
 
-# Many short rounds rather than few long ones: both sides of each should see the same weather.
+# Many short rounds, so that noise hits both sides of a round.
 ROUNDS = 9
 SECONDS = 2.0
 WARM_UP_SECONDS = 0.5
@@ -31,9 +31,9 @@ def peek(folder: Path) -> list[Round]:
 
 
 def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> list[Round]:
-    """Answers a second."""
+    """Returns responses per second."""
     with ours(database) as server, reference() as empty_view:
-        # The same bytes: an empty view has to read them too.
+        # The empty view reads the same bytes.
         real, empty = (request(method, where, server.key, body) for where in (path, "/"))
         return _in_turns((server.target, real), (empty_view.target, empty))
 

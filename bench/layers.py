@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-# The first that fits counts. A file of nobody's, such as one of the standard library, counts for whoever called it.
+# The first match counts. A frame of the standard library counts for its caller.
 _LAYERS = (
     ("inbox/store/", "store"),
     ("inbox/domain/exact_json", "JSON"),
@@ -30,7 +30,7 @@ def read_stacks(raw: str) -> Counter[tuple[str, ...]]:
     stacks: Counter[tuple[str, ...]] = Counter()
     for line in raw.splitlines():
         frames, times = line.rsplit(" ", 1)
-        # The first of them name the processes.
+        # The first frames name the processes.
         stacks[tuple(each for each in frames.split(";") if not each.startswith("process "))] += int(times)
     return stacks
 

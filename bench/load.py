@@ -1,8 +1,8 @@
-"""A load generator in a process of its own: keep-alive connections that send the same request again and again.
+"""A load generator: keep-alive connections that send one request again and again.
 
     python -m bench.load HOST:PORT CONNECTIONS (--seconds S | --answers N | --until-empty) < request
 
-Prints, as JSON, how many answers were a 2xx and how many not, how many events were in them, and how long it took.
+Prints as JSON the number of 2xx and other responses, the number of events in them, and the seconds that it took.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-# In every event of an answer once, whether it was sent or polled, and not in the payloads of this bench.
+# Appears once per event in a response, and not in the payloads of this bench.
 _IN_EACH_EVENT = b'"deliveries":'
 
 

@@ -1,4 +1,4 @@
-"""Whether a worker grows with the events that have gone through it."""
+"""Memory of a worker after many events, compared with its memory after the first of them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,15 +11,12 @@ ROUNDS = 5
 FIRST = 10_000
 ALL = 200_000
 _BLOCKS = 4
-# About one in so many is sent alone, the others in batches.
+# One in this many events is sent alone, the others in batches.
 _ALONE = 50
 
 
 def growth(folder: Path) -> list[Round]:
-    """Resident megabytes of one worker after ALL events, and after the first of them.
-
-    A new server for each round, all of them at the same time: it is not speed that is measured here.
-    """
+    """Resident megabytes of one worker after ALL events and after FIRST. All rounds run at once: speed does not matter."""
     with ThreadPoolExecutor(ROUNDS) as pool:
         return list(pool.map(_round, [folder / f"memory_{number}.db" for number in range(ROUNDS)]))
 
@@ -41,4 +38,4 @@ def _pass_through(server: Server, events: int) -> None:
     drive(server.target, batches, "--answers", str((events - alone) // BATCH))
     polled = drive(server.target, request("GET", f"/inbox?limit={BATCH}", server.key), "--until-empty")
     if polled.events != events:
-        raise RuntimeError(f"{polled.events} events came instead of {events}")
+        raise RuntimeError(f"polls returned {polled.events} events instead of {events}")

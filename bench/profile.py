@@ -1,7 +1,7 @@
-"""`make profile`: where the workers' time goes under POST /events and under GET /inbox, empty and full.
+"""`make profile`: where the workers spend CPU time during POST /events and GET /inbox, empty and full.
 
-py-spy looks at them a hundred times a second and counts who holds the interpreter's lock. So what waits is left out,
-and so is what SQLite does with the lock released. Flame graphs and stacks go to .cache/profile/.
+py-spy samples the thread that holds the GIL a hundred times a second. So it counts neither waiting threads nor SQLite,
+which releases the GIL. Flame graphs and stacks go to .cache/profile/.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ def main() -> None:
         with ours(empty) as server:
             _show("empty-poll", server, request("GET", "/inbox", server.key))
             _show("post", server, request("POST", "/events", server.key, EVENT))
-        # More than are polled: an empty inbox is another picture.
+        # More than are polled, since polls of an empty inbox would distort the profile.
         fill(full, waiting=1_200_000)
         with ours(full) as server:
             _show("poll", server, request("GET", "/inbox?limit=100", server.key))

@@ -23,7 +23,7 @@ _END = "<!-- until here -->\n"
 
 
 def save(rows: list[Row], names: Sequence[str]) -> None:
-    """Writes what the table and the chart are made of. Rows that were not measured keep their results."""
+    """Writes the results. Rows that were not measured keep theirs."""
     known = {row.name: row for row in load()[1]} if RESULTS.exists() else {}
     known |= {row.name: row for row in rows}
     document = {"context": _context(), "rows": [known[name].as_json() for name in names if name in known]}
@@ -51,7 +51,7 @@ _FIGURES = (1, 2, 4, 5)
 
 
 def page_with_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
-    """The page with the table of these rows in place of the one that it has."""
+    """Returns the page with its table replaced by one of these rows."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     lines = [
@@ -95,7 +95,7 @@ def goal_text(row: Row) -> str:
 
 
 def value_text(row: Row, value: float) -> str:
-    """A ratio, the figure itself, or how much more it is."""
+    """Formats a ratio, a figure or a difference, depending on the goal."""
     if row.goal.part == "ratio":
         return f"{value:.2f}"
     return f"{figure(value)} {row.unit}" if row.goal.part == "ours" else f"{value:+.0f} {row.unit}"
@@ -106,12 +106,11 @@ def noise_text(row: Row) -> str:
 
 
 def figure(value: float) -> str:
-    """Three digits, or a whole number."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _context() -> dict[str, Any]:
-    """What the figures depend on, apart from the code. Nothing that says whose machine it was."""
+    """Returns what the figures depend on apart from the code, without anything that identifies the machine."""
     return {
         "cores": os.cpu_count(),
         "python": platform.python_version(),

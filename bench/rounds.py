@@ -1,4 +1,4 @@
-"""What is measured one right after the other, what it comes to, and whether that is good enough."""
+"""Rounds of a row, their median and noise, and whether they meet the goal."""
 
 import statistics
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """`part` is what it is a goal for: the `ratio`, or in the row's unit `ours` alone or how much `more` ours is."""
+    """`part` is what the goal limits: the `ratio`, or in the unit of the row `ours`, or how much `more` ours is."""
 
     bound: Bound
     figure: float
@@ -45,8 +45,6 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """`unit` is that of ours and of the reference, the same in every round."""
-
     name: str
     unit: str
     against: str
@@ -61,12 +59,12 @@ class Row:
 
     @property
     def value(self) -> float:
-        """What the goal is for."""
+        """The median of the part that the goal limits."""
         return self.median(self.goal.part)
 
     @property
     def noise(self) -> float:
-        """How far a round usually is from the median: the median of their distances, so no single hiccup counts."""
+        """The median distance of the rounds from their median, so that single outliers do not count."""
         return statistics.median(abs(each - self.value) for each in self.each(self.goal.part))
 
     @property
@@ -82,7 +80,7 @@ class Row:
 
 
 def row_from(document: dict[str, Any]) -> Row:
-    """The row that `as_json` wrote down; what it came to is worked out anew."""
+    """Reads a row that `as_json` wrote. Value, noise and outcome are computed from its rounds."""
     goal = document["goal"]
     return Row(
         document["name"],

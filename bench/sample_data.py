@@ -1,4 +1,4 @@
-"""Databases with events in them, quickly: by plain SQL into the schema that our migrations make."""
+"""Creates databases with many events, by SQL into the schema of our migrations."""
 
 import time
 from contextlib import closing
@@ -16,7 +16,7 @@ RETENTION_SECONDS = 86_400
 
 _CACHE_KIB = 400_000
 
-# The ids are as random as those of the service: how well an index keeps up depends on that.
+# Random IDs like those of the service, since they decide how fast the index grows.
 _FILL = """
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :events),
         random_ids (hex) AS (SELECT lower(hex(randomblob(16))) FROM numbers)
@@ -29,7 +29,7 @@ _FILL = """
 
 
 def fill(path: Path, waiting: int) -> None:
-    """Makes the file where it is not there, and adds so many events to it."""
+    """Adds `waiting` events to a database, which is created if it does not exist."""
     SQLiteStore(path, max_deliveries=1).close()
     if not waiting:
         return
@@ -42,11 +42,11 @@ def fill(path: Path, waiting: int) -> None:
     }
     with closing(apsw.Connection(str(path))) as connection:
         connection.set_busy_timeout(5000)
-        # Nothing is measured here, and nobody misses the file if the power goes.
+        # Setup only: speed matters, durability does not.
         connection.pragma("synchronous", "off")
         connection.pragma("cache_size", -_CACHE_KIB)
         connection.execute(_FILL, values)
-        # Otherwise whoever writes next pays for it.
+        # Otherwise the first measured write does it.
         connection.pragma("wal_checkpoint", "truncate")
 
 

@@ -1,4 +1,4 @@
-"""The servers that are compared, each started as a user would start it, on a free port of loopback."""
+"""Starts the compared servers as a user would, on a free port of loopback."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def ours(database: Path, workers: int = Settings().workers, inbox: str = BIN + "
 
 @contextmanager
 def reference(worker_class: str = "gthread") -> Iterator[Server]:
-    """Starts the empty view."""
+    """Starts gunicorn with an empty Flask view."""
     target = _free_address()
     options = ["--workers", str(Settings().workers), "--threads", str(_REFERENCE_THREADS), *_SAME_AS_OURS]
     options += ["--worker-class", worker_class]
@@ -70,7 +70,7 @@ def cpu_seconds(server: Server) -> float:
     """Returns the CPU time of all workers so far, user and system."""
     ticks = 0
     for pid in workers_of(server):
-        # The command's name may hold spaces; the figures come behind its bracket.
+        # The name of the command is in brackets and may contain spaces.
         figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(figures[11]) + int(figures[12])
     return ticks / os.sysconf("SC_CLK_TCK")
@@ -97,17 +97,17 @@ def _wait_for(process: subprocess.Popen[bytes], target: str) -> None:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"{target} ended with {process.returncode} before it listened")
+            raise RuntimeError(f"the server at {target} exited with {process.returncode} before it listened")
         try:
             socket.create_connection((host, int(port)), timeout=1).close()
             return
         except OSError:
             time.sleep(0.05)
-    raise RuntimeError(f"{target} did not listen within 30 seconds")
+    raise RuntimeError(f"the server at {target} did not listen within 30 seconds")
 
 
 def _clean_environment() -> dict[str, str]:
-    """Without settings of whoever runs the bench: the defaults are what is measured."""
+    """Returns the environment without settings, so that the defaults are measured."""
     return {name: value for name, value in os.environ.items() if not name.startswith("INBOX_")}
 
 

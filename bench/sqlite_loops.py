@@ -1,4 +1,4 @@
-"""What SQLite itself can do: one connection in a loop, the schema and the durability of the embedded store, no HTTP."""
+"""SQLite without HTTP: one connection in a loop, with the schema and durability of the embedded store."""
 
 import json
 import time
@@ -29,7 +29,7 @@ _READ = """
 
 
 def insert(database: Path, at_a_time: int, seconds: float) -> float:
-    """Events a second, a transaction for each `at_a_time` of them."""
+    """Returns events per second, with `at_a_time` events per transaction."""
     inserted = 0
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
@@ -45,7 +45,7 @@ def insert(database: Path, at_a_time: int, seconds: float) -> float:
 
 
 def claim(database: Path, at_a_time: int, expected: int) -> float:
-    """Events a second, until none is left."""
+    """Claims all events and returns events per second."""
     claimed = 0
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
@@ -69,14 +69,14 @@ def _connection(database: Path) -> apsw.Connection:
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
     for name, value in (("synchronous", "full"), ("fullfsync", 1), ("checkpoint_fullfsync", 1)):
         connection.pragma(name, value)
-    # A server on the same file has its own work to do, such as deleting what has expired.
+    # A server on the same file also writes, for example to purge expired events.
     connection.set_busy_timeout(5000)
     return connection
 
 
 @contextmanager
 def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    # Not `with connection`, which makes a savepoint and not a transaction that takes the write lock at once.
+    # Not `with connection`, which creates a savepoint without taking the write lock.
     connection.execute("BEGIN IMMEDIATE")
     yield
     connection.execute("COMMIT")

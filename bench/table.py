@@ -10,7 +10,7 @@ from bench.rounds import Bound, Goal, Round, Row
 
 @dataclass(frozen=True)
 class Measurement:
-    """`rounds` gets a folder of its own and of the others that are measured in the same run."""
+    """`rounds` gets a folder that all measurements of a run share."""
 
     name: str
     unit: str

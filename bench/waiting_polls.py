@@ -18,13 +18,13 @@ POLLS = 5_000
 TENANTS = 500
 WAIT_SECONDS = 20
 
-# Opening, measuring and sending have to fit into WAIT_SECONDS.
+# Connecting, measuring and sending must fit into WAIT_SECONDS.
 _OPENING_SECONDS = 7.0
 _IDLE_SECONDS = 4.0
 _SENDING_SECONDS = 3.0
 _WARM_UP_SECONDS = 1.0
 _LATE_SECONDS = 20.0
-# Fewer than the backlog of a listening socket.
+# Fewer than the backlog of the listening socket.
 _OPENING_AT_ONCE = 200
 
 
@@ -103,7 +103,7 @@ async def _is_held(target: str, poll: bytes, opening: asyncio.Semaphore) -> bool
     with suppress(OSError, EOFError, TimeoutError):
         async with opening:
             reader, writer = await asyncio.open_connection(*target.split(":"))
-            # Before the write: the service may have read the poll when the write returns.
+            # Set before the write, since the service may respond before the write returns.
             sent_at = time.monotonic()
             writer.write(poll)
         try:

@@ -15,7 +15,7 @@ SAMPLES = 200
 
 _LONGEST_SECONDS = 30
 _WAIT = "/inbox?wait=20"
-# Long enough for the poll to be waiting, and at any point of the interval in which a process looks for news.
+# Long enough for the poll to wait, and random within the interval at which a process looks for new events.
 _PAUSE_SECONDS = (0.03, 0.08)
 
 

@@ -16,7 +16,7 @@ LOOKED_UP = ("a key looked up", "a tenant's shards looked up", "a tenant's inbox
 POLLED = ("an empty poll", "a key looked up", "a tenant's shards looked up")
 
 _GIGABYTE = 1024**3
-# What DynamoDB adds to each item when it bills storage, in the table and in each index.
+# Bytes that DynamoDB adds to each item, in the table and in each index, when it bills storage.
 _ITEM_OVERHEAD_BYTES = 100
 _TABLE = "Events"
 # Over HTTP, one event a POST and 100 a poll: docs/explanation/scale.md says how that was measured.

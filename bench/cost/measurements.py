@@ -1,4 +1,4 @@
-"""The units of each step of an event's life, through the store itself, on DynamoDB Local: its figures are right.
+"""Counts the units of each step of an event's life through the store, on DynamoDB Local, whose figures are correct.
 
 What a process remembers is warm in every step but those that are about it.
 """
@@ -25,11 +25,11 @@ from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import STATUS_INDEX
 from tests.engines.wire import Wire
 
-# Far ahead: DynamoDB Local deletes what has expired by its own clock.
+# In the far future: DynamoDB Local deletes expired items by its own clock.
 NOW = 4_102_444_800_123
 LATER = NOW // 1000 + 30 * 86_400
 SMALL = b'{"order": 1001, "total": 12.5, "currency": "EUR"}'
-# Nothing can be saved on random bytes, so this one is stored as 10 KB whatever compresses it.
+# Random bytes cannot be compressed, so this payload is stored as 10 KB.
 LARGE = b'{"document": "%s"}' % b64encode(random.Random(6).randbytes(10_000))  # noqa: S311 - no secret
 _POLL = 100
 _FEW = 10
@@ -60,12 +60,12 @@ class Measuring:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._wire = Wire(connection)
-        # Whoever changes an inbox waits for as long as the others remember it.
+        # A change of an inbox waits as long as other processes cache it.
         self._impatient = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _LONG_SECONDS)
-        # However slow the machine is, what was looked up stays known.
+        # The cache must not expire on a slow machine.
         self._store.events._shards._cache = TTLCache(1_000, _LONG_SECONDS)
-        # DynamoDB Local does not say what a statement costs, so the same write is looked at as an update.
+        # DynamoDB Local does not report the units of a statement, so the same write is measured as an update.
         self._store.events._updates._statements_are_conditional = False
 
     def figures(self) -> dict[str, Any]:

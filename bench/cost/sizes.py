@@ -1,4 +1,4 @@
-"""What an event takes up, by the rules of docs.aws.amazon.com/amazondynamodb/…/CapacityUnitCalculations.html.
+"""The size of an event, by the rules of docs.aws.amazon.com/amazondynamodb/…/CapacityUnitCalculations.html.
 
 DynamoDB Local says the size of a table, and of an index it says the table's.
 """
