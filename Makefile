@@ -1,4 +1,4 @@
-# Everything a person types. The virtual environment is made on first use and again when the pins change.
+# The virtual environment is created on first use and updated when the pins change.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,13 +7,13 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/pip install --quiet
 .DEFAULT_GOAL := help
 .PHONY: help run install test test-all engines check bench profile cost torture recipes screenshots build lock clean
 
-help: ## this list
+help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: $(VENV)/.run ## start the service on http://127.0.0.1:8080 with its store in data/
 	@exec $(BIN)/inbox quickstart
 
-install: $(VENV)/.dev ## only the .venv, with the development requirements
+install: $(VENV)/.dev ## create .venv with the development requirements
 
 # Options for pytest, such as `make test PYTEST='-k keys'`.
 PYTEST ?=
@@ -33,9 +33,9 @@ engines: $(VENV)/.dev ## install what tests run on: DynamoDB Local, a browser, Z
 	@$(BIN)/python -m tests.engines dynamodb_local zapier programs browser cloud || true
 
 TEMPLATES := $(wildcard deploy/cloudformation/*.yaml)
-# Neither budgets nor App Runner are in every region.
+# Budgets and App Runner are not available in every region.
 NOT_EVERYWHERE := %/bill.yaml %/service-apprunner.yaml
-check: $(VENV)/.dev ## lint, format, types, import rules, templates, Dockerfile, bandit, known vulnerabilities of what is pinned
+check: $(VENV)/.dev ## check lint, format, types, import rules, templates, Dockerfile, and vulnerabilities of pinned packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -48,31 +48,31 @@ check: $(VENV)/.dev ## lint, format, types, import rules, templates, Dockerfile,
 	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
 		-r requirements.txt -r requirements-dev.txt -r bench/requirements.txt 2>&1 | $(BIN)/python deploy/audit.py
 
-# gunicorn's C parser, for the threaded worker that ours is compared with. It has no wheel for Linux and needs a C compiler.
-bench: engines ## ratios against references in the same run, held against goals
+# The reference is gunicorn's threaded worker with its C parser, which has no wheel for Linux and needs a C compiler.
+bench: engines ## measure ratios against references in the same run, and compare them with goals
 	@$(PIP) --require-hashes -r bench/requirements.txt
 	$(BIN)/python -m bench
 
-profile: $(VENV)/.dev ## where the time of a POST and of a poll goes; py-spy needs root for it
+profile: $(VENV)/.dev ## profile POST /events and polls; py-spy needs root
 	$(BIN)/python -m bench.profile
 
-cost: $(VENV)/.dev ## count what an event costs on DynamoDB, and write docs/explanation/cost.md
+cost: $(VENV)/.dev ## count the units of an event on DynamoDB, and write docs/explanation/cost.md
 	$(BIN)/python -m bench.cost
 
-# One after the other: each of them takes all that the machine has.
-torture: engines ## the long crash, fault and concurrency runs; at its end a soak
+# Not in parallel: each test uses the whole machine.
+torture: engines ## run the crash, fault and concurrency tests at full length, and a soak test
 	$(BIN)/pytest --torture --require-engines --ignore tests/torture/test_soak.py tests/torture tests/contract/test_state_machine.py
 	$(BIN)/pytest --torture tests/torture/test_soak.py
 
-recipes: engines ## what docs/how-to/recipes show, with Node-RED, which is fetched first
+recipes: engines ## run the recipes in docs/how-to/recipes, also in a real Node-RED, which is installed first
 	@$(BIN)/python -m tests.engines node_red
 	$(BIN)/pytest --node-red --require-engines tests/recipes
 
-screenshots: $(VENV)/.dev ## take the console's pictures in docs/images anew
+screenshots: $(VENV)/.dev ## take the console's screenshots in docs/images again
 	@$(BIN)/python -m tests.engines browser
 	$(BIN)/python -m tests.browser.screenshots
 
-build: ## dist/authorizer.zip, for a Lambda behind API Gateway
+build: ## build dist/authorizer.zip, for a Lambda behind API Gateway
 	@$(PYTHON) deploy/authorizer_zip.py dist/authorizer.zip
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header
@@ -84,13 +84,13 @@ lock: $(VENV)/.dev ## compile the pinned requirements files from pyproject.toml
 	echo checkov | $(COMPILE) - -o tests/engines/pins/checkov.txt
 	printf 'boto3\nministack>=1.5.33\n' | $(COMPILE) - -o tests/engines/pins/ministack.txt
 
-clean: ## remove what was built; data/ stays
+clean: ## remove everything generated, except data/
 	rm -rf $(VENV) build dist zapier/node_modules *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .cache
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Polling Inbox needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "Making $(VENV) …" >&2
+	@echo "Creating $(VENV) …" >&2
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.run: requirements.txt pyproject.toml | $(VENV)/bin/python

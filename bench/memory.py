@@ -16,7 +16,7 @@ _ALONE = 50
 
 
 def growth(folder: Path) -> list[Round]:
-    """Resident megabytes of one worker after ALL events and after FIRST. All rounds run at once: speed does not matter."""
+    """Resident megabytes of one worker after ALL events and after FIRST. Rounds run at once: speed does not matter."""
     with ThreadPoolExecutor(ROUNDS) as pool:
         return list(pool.map(_round, [folder / f"memory_{number}.db" for number in range(ROUNDS)]))
 
