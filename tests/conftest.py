@@ -27,7 +27,8 @@ _SLOW = (
     "tests/deploy/test_checkov.py",
     "tests/deploy/test_emulator.py",
     "tests/deploy/test_image.py",
-    "tests/deploy/test_smoke",
+    "tests/deploy/test_smoke.py",
+    "tests/deploy/test_smoke_interrupted.py",
     "tests/e2e/test_generated_client.py",
     "tests/e2e/test_memory.py",
     "tests/e2e/test_proxies.py",
@@ -54,6 +55,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if renamed := [path for path in (*_SLOW, *_LONGEST) if not (config.rootpath / path).exists()]:
+        raise pytest.UsageError(f"tests/conftest.py names files that do not exist: {', '.join(renamed)}")
     # Not in xdist's workers: they inherit what it sets.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CallRecording())
