@@ -1,4 +1,4 @@
-"""What waits, and since when."""
+"""The oldest claimable event of each inbox."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def waiting(store: SQLiteStore) -> list[Waiting]:
     return list(Backlog(store.tenants, store.inboxes, store.events, lambda: NOW_MS).waiting())
 
 
-def test_each_inbox_is_as_old_as_its_oldest_event_that_can_be_taken(store: SQLiteStore) -> None:
+def test_age_is_that_of_the_oldest_claimable_event(store: SQLiteStore) -> None:
     create(store, "acme", "beta", "idle")
     for name in ("crm", "idle"):
         store.inboxes.save("acme", Inbox(name, (f"{name}.*",), NOW_MS))
@@ -45,7 +45,7 @@ def test_each_inbox_is_as_old_as_its_oldest_event_that_can_be_taken(store: SQLit
     ]
 
 
-def test_default_is_left_out_while_it_is_off(store: SQLiteStore) -> None:
+def test_disabled_default_is_left_out(store: SQLiteStore) -> None:
     create(store, "acme", "beta")
     store.inboxes.save("acme", Inbox("crm", None, NOW_MS))
     put(store, "acme", 90)
@@ -58,7 +58,7 @@ def test_default_is_left_out_while_it_is_off(store: SQLiteStore) -> None:
     assert waiting(store)[0] == Waiting("acme", DEFAULT_INBOX, NOW_MS - 90_000, 90)
 
 
-def test_what_is_leased_delivered_or_expired_does_not_wait(store: SQLiteStore) -> None:
+def test_leased_delivered_and_expired_events_are_left_out(store: SQLiteStore) -> None:
     create(store, "acme")
     put(store, "acme", RETENTION_SECONDS + 1)
     put(store, "acme", 50)
@@ -68,13 +68,13 @@ def test_what_is_leased_delivered_or_expired_does_not_wait(store: SQLiteStore) -
     assert waiting(store) == []
 
 
-def test_an_event_from_a_moment_ahead_is_new(store: SQLiteStore) -> None:
+def test_event_from_the_future_has_age_zero(store: SQLiteStore) -> None:
     create(store, "acme")
     put(store, "acme", -3)
     assert [each.age_seconds for each in waiting(store)] == [0]
 
 
-def test_tenants_whose_keys_are_refused_do_not_count(store: SQLiteStore) -> None:
+def test_suspended_and_deleted_tenants_are_left_out(store: SQLiteStore) -> None:
     create(store, "suspended", "deleted")
     put(store, "suspended", 50)
     put(store, "deleted", 50)
@@ -84,7 +84,7 @@ def test_tenants_whose_keys_are_refused_do_not_count(store: SQLiteStore) -> None
     assert waiting(store) == []
 
 
-def test_a_tenant_that_is_not_there_any_more_does_no_harm(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vanished_tenant_is_ignored(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     create(store, "acme")
     put(store, "acme", 5)
     tenants = [named("vanished"), *store.tenants.all()]

@@ -1,4 +1,4 @@
-"""Waits that hold a thread, under a WSGI server that is not ours."""
+"""Waiting polls that block a thread, under other WSGI servers."""
 
 from collections.abc import Iterator
 
@@ -16,12 +16,12 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inbox.services.long_polling._PAUSE_SECONDS", 0)
 
 
-def test_client_that_is_gone_gets_nothing_more_claimed() -> None:
+def test_nothing_is_claimed_after_the_client_has_gone() -> None:
     is_gone = iter([False, True])
-    looks: Iterator[Page] = iter([NOTHING, NOTHING])
-    assert ThreadWaits().claim_or_wait(20, lambda: next(looks), lambda: next(is_gone)) == NOTHING
-    assert next(looks, None) is None
+    pages: Iterator[Page] = iter([NOTHING, NOTHING])
+    assert ThreadWaits().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NOTHING
+    assert next(pages, None) is None
 
 
-def test_client_that_has_only_ended_its_side_gets_what_is_there() -> None:
+def test_available_events_are_returned_without_checking_the_client() -> None:
     assert ThreadWaits().claim_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING

@@ -1,4 +1,4 @@
-"""What counts as JSON here, and that it stays exact."""
+"""Parsing and writing JSON without changing it."""
 
 import json
 from decimal import Decimal
@@ -24,7 +24,7 @@ from tests.json_documents import VALUES, exact
 
 
 @given(VALUES, st.booleans())
-def test_what_goes_in_comes_out(document: Any, ascii_only: bool) -> None:
+def test_dump_of_a_parsed_document_equals_it(document: Any, ascii_only: bool) -> None:
     text = json.dumps(document, ensure_ascii=ascii_only, indent=1).encode()
     assert exact(dump(parse(text))) == exact(text)
 
@@ -44,18 +44,18 @@ def test_what_goes_in_comes_out(document: Any, ascii_only: bool) -> None:
         "5e-324",
     ],
 )
-def test_a_number_stays_the_text_it_came_as(number: str) -> None:
+def test_number_keeps_its_text(number: str) -> None:
     assert dump(parse(f'{{"n": [{number}]}}'.encode())) == f'{{"n":[{number}]}}'.encode()
     assert Decimal(number) == Decimal(dump(parse(number.encode())).decode())
 
 
-def test_members_keep_their_order_and_the_canonical_form_sorts_them() -> None:
+def test_only_the_canonical_form_sorts_members() -> None:
     document = parse(b'{"b": 1, "a": {"d": 2, "c": 3}}')
     assert dump(document) == b'{"b":1,"a":{"d":2,"c":3}}'
     assert dump_canonical(document) == b'{"a":{"c":3,"d":2},"b":1}'
 
 
-def test_a_surrogate_pair_is_one_character() -> None:
+def test_surrogate_pair_is_one_character() -> None:
     assert dump(parse(b'"\\ud83c\\udf89"')) == '"🎉"'.encode()
 
 
@@ -93,24 +93,24 @@ def test_a_surrogate_pair_is_one_character() -> None:
         b'{"a":' * 100_000,
     ],
 )
-def test_what_is_not_json_is_refused(text: bytes) -> None:
+def test_invalid_json_is_refused(text: bytes) -> None:
     with pytest.raises(NotJSON):
         parse(text)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
-def test_32_levels_are_the_most(opening: bytes, closing: bytes) -> None:
+def test_documents_have_up_to_32_levels(opening: bytes, closing: bytes) -> None:
     parse(opening * MAX_DEPTH + b"1" + closing * MAX_DEPTH)
     with pytest.raises(NotJSON, match="32 levels"):
         parse(opening * (MAX_DEPTH + 1) + b"1" + closing * (MAX_DEPTH + 1))
 
 
-def test_brackets_in_strings_and_side_by_side_make_no_depth() -> None:
+def test_brackets_in_strings_and_siblings_add_no_depth() -> None:
     for text in (b'["' + b"[{" * 50 + b'","\\"' + b"[" * 50 + b'"]', b"[" + b"[],{}," * 100 + b"1]"):
         assert dump(parse(text)) == text
 
 
-def test_the_reason_quotes_nothing_of_the_text() -> None:
+def test_error_quotes_nothing_of_the_text() -> None:
     for text in (b'{"secret": nope}', b'{"secret": 1, "secret": 2}', b'"secret\\ud800"', b'"secret'):
         with pytest.raises(NotJSON) as refused:
             parse(text)
@@ -118,7 +118,7 @@ def test_the_reason_quotes_nothing_of_the_text() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_json_or_refused(text: bytes) -> None:
+def test_any_bytes_are_parsed_exactly_or_refused(text: bytes) -> None:
     try:
         document = parse(text)
     except NotJSON:
@@ -127,17 +127,17 @@ def test_any_bytes_are_json_or_refused(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"43200", 43200), (b"999999999999999", 999999999999999)])
-def test_a_whole_number_can_be_read(text: bytes, number: int) -> None:
+def test_whole_number_is_read(text: bytes, number: int) -> None:
     assert whole_number(parse(text)) == number
 
 
 @pytest.mark.parametrize("text", [b"-1", b"1.0", b"1e3", b'"1"', b"true", b"null", b"[1]", b"1000000000000000"])
-def test_what_is_no_whole_number_is_none(text: bytes) -> None:
+def test_other_values_are_not_whole_numbers(text: bytes) -> None:
     assert whole_number(parse(text)) is None
 
 
 def elements(text: bytes, max_element_bytes: int) -> Any:
-    """Returns the elements as text, or why there are none."""
+    """Returns the elements as text, or the error."""
     try:
         return list(map(dump, parse_array(text, max_element_bytes)))
     except NotJSON as error:
@@ -158,7 +158,7 @@ def elements_of_whole(text: bytes) -> Any:
 
 class TestArray:
     @given(st.lists(VALUES, max_size=5), st.booleans(), st.sampled_from([None, 1]), st.integers(1, 300))
-    def test_elements_are_those_of_the_whole(
+    def test_elements_equal_those_of_the_parsed_array(
         self, document: list[Any], ascii_only: bool, indent: int | None, max_element_bytes: int
     ) -> None:
         text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
@@ -170,7 +170,7 @@ class TestArray:
             assert found == elements_of_whole(text)
 
     @given(st.lists(VALUES, min_size=1, max_size=5), st.data(), st.integers(4, 300))
-    def test_damaged_array_is_refused_like_the_whole(
+    def test_damaged_array_has_the_same_error(
         self, document: list[Any], data: st.DataObject, max_element_bytes: int
     ) -> None:
         text = json.dumps(document, ensure_ascii=False).encode()
@@ -209,10 +209,10 @@ class TestArray:
         assert elements(text, 420) == elements_of_whole(text)
         assert elements(text, 200) is ElementTooLarge
 
-    def test_array_is_a_level(self) -> None:
+    def test_array_counts_as_a_level(self) -> None:
         for levels in (MAX_DEPTH - 1, MAX_DEPTH):
             text = b"[1, " + b"[" * levels + b"]" * levels + b", " + b"1" * 50 + b"]"
             assert elements(text, 100) == elements_of_whole(text)
 
-    def test_object_larger_than_an_element_is_no_array(self) -> None:
+    def test_large_object_is_not_an_array(self) -> None:
         assert elements(b'{"a":[' + b"1," * 500 + b"1]}", 200) is NotAnArray

@@ -1,4 +1,4 @@
-"""The policy that pins a role to a tenant, against every key that the store builds."""
+"""The IAM policy that limits a role to one tenant, against every key that the store builds."""
 
 import json
 import uuid
@@ -31,12 +31,12 @@ def as_list(value: Any) -> list[str]:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """As IAM matches: only `*` and `?` mean something."""
+    """Matches like IAM, which has only the wildcards `*` and `?`."""
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def meets(conditions: dict[str, Any], leading_keys: Iterable[str], tenant_id: str) -> bool:
-    assert set(conditions) == {"ForAllValues:StringLike", "Null"}, "the evaluator knows no other"
+    assert set(conditions) == {"ForAllValues:StringLike", "Null"}, "other conditions are not supported here"
     assert all(set(each) == {"dynamodb:LeadingKeys"} for each in conditions.values())
     keys = list(leading_keys)
     wants_none = conditions["Null"]["dynamodb:LeadingKeys"] == "true"
@@ -44,7 +44,7 @@ def meets(conditions: dict[str, Any], leading_keys: Iterable[str], tenant_id: st
         each.replace("${aws:PrincipalTag/tenant_id}", tenant_id)
         for each in as_list(conditions["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
     ]
-    # All of no values: true, which is what the other condition is there for.
+    # ForAllValues is true without values, so the policy also needs the condition Null.
     return (not keys) == wants_none and all(any(is_like(key, pattern) for pattern in patterns) for key in keys)
 
 
@@ -87,7 +87,7 @@ def registry_partitions(tenant_id: str) -> set[str]:
 
 
 @pytest.mark.parametrize("prefix", ["", "dev-"])
-def test_a_tenant_reads_everything_of_its_own(prefix: str) -> None:
+def test_tenant_role_reads_all_of_its_items(prefix: str) -> None:
     for action in READING:
         for key in event_partitions("acme"):
             assert allows(action, f"{prefix}Events", [key]), (action, key)
@@ -101,26 +101,26 @@ def test_a_tenant_reads_everything_of_its_own(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_a_tenant_reaches_nothing_of_another(other: str) -> None:
+def test_tenant_role_reaches_no_other_tenant(other: str) -> None:
     foreign = event_partitions(other) | index_partitions(other) | registry_partitions(other)
     tables = ["Events", *(f"Events/index/{index}" for index in EVENT_INDEXES), "Tenants"]
     for action in READING | WRITING:
         for table in tables:
             for key in foreign:
                 assert not allows(action, table, [key]), (action, table, key)
-    # Among its own it is not overlooked, and the other way round it is the same.
+    # Also together with its own keys, and with the tenants exchanged.
     assert not allows("BatchGetItem", "Events", event_partitions("acme") | event_partitions(other))
     for key in event_partitions("acme") | index_partitions("acme"):
         assert not allows("Query", "Events", [key], other)
 
 
-def test_nothing_can_be_asked_for_without_a_key() -> None:
+def test_requests_without_a_key_are_refused() -> None:
     for action in READING | WRITING:
         for table in ("Events", "Events/index/status-index", "Tenants"):
             assert not allows(action, table, []), (action, table)
 
 
-def test_no_table_can_be_read_from_end_to_end() -> None:
+def test_scan_is_not_allowed() -> None:
     allowed = {action for statement in POLICY["Statement"] for action in as_list(statement["Action"])}
     assert allowed == {f"dynamodb:{action}" for action in READING}
 
@@ -134,7 +134,7 @@ def test_tenant_role_cannot_write() -> None:
             assert not allows(action, "Tenants", [key])
 
 
-def test_the_indexes_of_the_registry_are_out_of_reach() -> None:
+def test_indexes_of_the_registry_are_refused() -> None:
     keys = ["acme", "acme@example.com", "REGISTERED", "true", "TENANT#acme"]
     for index in REGISTRY_INDEXES:
         for prefix in ("", "dev-"):
@@ -142,7 +142,7 @@ def test_the_indexes_of_the_registry_are_out_of_reach() -> None:
                 assert not allows("Query", f"{prefix}Tenants/index/{index}", [key]), (index, key)
 
 
-def test_nothing_of_the_keys_is_within_reach() -> None:
+def test_table_of_keys_is_refused() -> None:
     for action in READING | WRITING:
         for key in ("acme", items.api_key_key("0" * 64)["pk"]["S"], "TENANT#acme"):
             for prefix in ("", "dev-"):

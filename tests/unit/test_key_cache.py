@@ -1,4 +1,4 @@
-"""What a process remembers of keys."""
+"""The cache of key records. tests/unit/test_authenticator.py tests its times."""
 
 from authorizer.resolver import KeyRecord, Principal
 from inbox.auth.key_cache import KeyCache
@@ -15,33 +15,14 @@ class Timer:
         return self.now
 
 
-def test_what_is_kept_is_remembered_for_its_time_and_no_longer() -> None:
-    timer = Timer()
-    cache = KeyCache(30, TokenBuckets(timer), timer)
-    cache.keep("known", RECORD, read_at=0)
-    cache.keep("unknown", None, read_at=0)
-    for timer.now, remembered in ((29.9, True), (30.0, False)):
-        assert (cache.get("known") is not None, cache.is_unknown("unknown")) == (remembered, remembered)
-
-
-def test_the_latest_answer_counts() -> None:
+def test_latest_read_replaces_an_earlier_one() -> None:
     cache = KeyCache(30, TokenBuckets(), Timer())
     cache.keep("revoked", RECORD, read_at=0)
     cache.keep("revoked", None, read_at=0)
     assert cache.get("revoked") is None
 
 
-def test_what_is_old_already_is_forgotten_earlier() -> None:
-    timer = Timer()
-    cache = KeyCache(30, TokenBuckets(timer), timer)
-    cache.keep("known", RECORD, read_at=-10)
-    timer.now = 19.9
-    assert cache.get("known") == RECORD
-    timer.now = 20.0
-    assert cache.get("known") is None
-
-
-def test_without_a_time_nothing_is_remembered() -> None:
+def test_cache_of_zero_seconds_is_off() -> None:
     cache = KeyCache(0, TokenBuckets(), Timer())
     cache.keep("known", RECORD, read_at=0)
     cache.keep("unknown", None, read_at=0)
@@ -49,30 +30,24 @@ def test_without_a_time_nothing_is_remembered() -> None:
     assert not cache.is_unknown("unknown")
 
 
-def test_that_there_was_such_a_key_is_not_forgotten_so_soon() -> None:
+def test_all_processes_remember_for_a_day_that_a_key_was_valid() -> None:
     timer = Timer()
-    cache = KeyCache(30, TokenBuckets(timer), timer)
-    cache.keep("known", RECORD, read_at=0)
-    cache.keep("unknown", None, read_at=0)
-    timer.now = 3600
-    assert cache.was_recently_valid("known")
-    assert not cache.was_recently_valid("unknown")
-    timer.now = 90_000
-    assert not cache.was_recently_valid("known")
-
-
-def test_that_there_was_such_a_key_is_known_to_all_processes() -> None:
-    met = TokenBuckets()
-    here, there = KeyCache(30, met), KeyCache(30, met)
+    shared = TokenBuckets(timer)
+    here, there = KeyCache(30, shared, timer), KeyCache(30, shared, timer)
     here.keep("known", RECORD, read_at=0)
+    here.keep("unknown", None, read_at=0)
+    timer.now = 3600
     assert there.was_recently_valid("known")
+    assert not there.was_recently_valid("unknown")
     assert there.get("known") is None
+    timer.now = 90_000
+    assert not there.was_recently_valid("known")
 
 
-def test_a_flood_of_unknown_keys_neither_grows_it_nor_pushes_known_ones_out() -> None:
+def test_flood_of_unknown_keys_does_not_evict_known_ones() -> None:
     cache = KeyCache(600, TokenBuckets(), Timer())
     cache.keep("known", RECORD, read_at=0)
     for number in range(10_500):
-        cache.keep(f"made up {number}", None, read_at=0)
+        cache.keep(f"invented {number}", None, read_at=0)
     assert len(cache._unknown) == 10_000
     assert cache.get("known") == RECORD

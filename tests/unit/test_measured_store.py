@@ -1,4 +1,4 @@
-"""A store whose calls are watched."""
+"""Measuring the calls of a store."""
 
 from typing import Any, cast
 
@@ -18,59 +18,55 @@ PARTS = {
 }
 
 
-class Watcher:
+class Recorder:
     def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.heard: list[tuple[str, Any, bool]] = []
+        self.operations: list[str] = []
+        self.calls: list[tuple[str, Any, bool]] = []
 
     def __call__(self, operation: str) -> Observer:
-        self.asked.append(operation)
+        self.operations.append(operation)
 
-        def ended(seconds: float, result: Any, failed: bool) -> None:
+        def observe(seconds: float, result: Any, failed: bool) -> None:
             assert 0 <= seconds < 60
-            self.heard.append((operation, result, failed))
+            self.calls.append((operation, result, failed))
 
-        return ended
+        return observe
 
 
 @pytest.fixture
-def watcher() -> Watcher:
-    return Watcher()
+def recorder() -> Recorder:
+    return Recorder()
 
 
-def test_it_has_every_operation_of_the_port(store: SQLiteStore, watcher: Watcher) -> None:
-    measured = MeasuredStore(store, watcher)
-    for name, port in PARTS.items():
+def test_measured_store_has_every_method_of_the_interface(store: SQLiteStore, recorder: Recorder) -> None:
+    measured = MeasuredStore(store, recorder)
+    for name, protocol in PARTS.items():
         part = getattr(measured, name)
-        assert operations_of(port)
-        assert all(callable(getattr(part, operation)) for operation in operations_of(port))
+        assert operations_of(protocol)
+        assert all(callable(getattr(part, operation)) for operation in operations_of(protocol))
     assert {*PARTS, *operations_of(Store)} <= set(vars(measured))
 
 
-def test_it_answers_what_the_store_answers_and_tells_of_it(store: SQLiteStore, watcher: Watcher) -> None:
-    measured = MeasuredStore(store, watcher)
+def test_results_are_returned_and_observed(store: SQLiteStore, recorder: Recorder) -> None:
+    measured = MeasuredStore(store, recorder)
     assert measured.tenants.get("nobody") is None
     assert measured.keys.all("nobody") == []
     assert measured.tenants.get(tenant_id="nobody") is None
     measured.check()
-    assert watcher.heard == [
+    measured.now_ms()
+    assert recorder.calls == [
         ("tenants.get", None, False),
         ("keys.all", [], False),
         ("tenants.get", None, False),
         ("check", None, False),
     ]
-    assert watcher.asked == ["tenants.get", "keys.all", "check"]
-
-
-def test_the_time_is_not_measured(store: SQLiteStore, watcher: Watcher) -> None:
-    MeasuredStore(store, watcher).now_ms()
-    assert watcher.heard == []
+    assert recorder.operations == ["tenants.get", "keys.all", "check"]
 
 
 @pytest.mark.parametrize(
     ("error", "failed"), [(StoreUnavailable("no"), True), (RuntimeError("bug"), True), (TenantExists("yes"), False)]
 )
-def test_what_the_store_raises_is_raised_and_told(watcher: Watcher, error: Exception, failed: bool) -> None:
+def test_exceptions_are_raised_and_observed(recorder: Recorder, error: Exception, failed: bool) -> None:
     class Failing:
         events = inboxes = counters = keys = tenants = now_ms = init = close = set_batch_listener = watch_arrivals = (
             None
@@ -80,6 +76,6 @@ def test_what_the_store_raises_is_raised_and_told(watcher: Watcher, error: Excep
             raise error
 
     with pytest.raises((InboxError, RuntimeError)) as raised:
-        MeasuredStore(cast(Store, Failing()), watcher).check()
+        MeasuredStore(cast(Store, Failing()), recorder).check()
     assert raised.value is error
-    assert watcher.heard == [("check", None, failed)]
+    assert recorder.calls == [("check", None, failed)]

@@ -1,4 +1,4 @@
-"""Metrics that several processes count in one folder."""
+"""Metrics of several processes in one folder."""
 
 import os
 import shutil
@@ -15,23 +15,23 @@ from inbox.metrics.service_metrics import Metrics
 from tests.exposition import Exposition
 
 
-def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: int, waiting: int = 0) -> None:
-    """Counts as a process with that pid would."""
+def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, responses: int, waiting: int = 0) -> None:
+    """Counts like a process with that PID."""
     with monkeypatch.context() as patch:
         patch.setattr("inbox.metrics.service_metrics.MultiProcessValue", lambda: MultiProcessValue(lambda: pid))
         metrics = Metrics("sqlite", folder)
-    for number in range(answers):
+    for number in range(responses):
         metrics.observe_response("/events", "POST", 201, number / 100, may_wait=False)
     for _ in range(waiting):
         metrics.waiting_poll().__enter__()
 
 
-def shown(folder: Path) -> Exposition:
+def exposition_of(folder: Path) -> Exposition:
     return Exposition(Metrics("sqlite", folder).exposition().decode())
 
 
-def answers(folder: Path) -> tuple[float, float, float]:
-    found = shown(folder)
+def responses(folder: Path) -> tuple[float, float, float]:
+    found = exposition_of(folder)
     return (
         found.total("inbox_requests_total"),
         found.total("inbox_request_duration_seconds_count"),
@@ -40,46 +40,46 @@ def answers(folder: Path) -> tuple[float, float, float]:
 
 
 def test_counts_of_all_processes_are_added_up(metrics_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count_as(1, metrics_folder, monkeypatch, answers=3, waiting=2)
-    count_as(2, metrics_folder, monkeypatch, answers=4, waiting=1)
-    assert answers(metrics_folder) == (7, 7, 0.09)
-    assert shown(metrics_folder).value("inbox_waiting_polls") == 3
+    count_as(1, metrics_folder, monkeypatch, responses=3, waiting=2)
+    count_as(2, metrics_folder, monkeypatch, responses=4, waiting=1)
+    assert responses(metrics_folder) == (7, 7, 0.09)
+    assert exposition_of(metrics_folder).value("inbox_waiting_polls") == 3
     bucket = {"route": "/events", "method": "POST", "le": "0.01"}
-    assert shown(metrics_folder).value("inbox_request_duration_seconds_bucket", **bucket) == 4
+    assert exposition_of(metrics_folder).value("inbox_request_duration_seconds_bucket", **bucket) == 4
 
 
 def test_file_that_a_starting_process_has_not_written_yet_is_skipped(
     metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count_as(1, metrics_folder, monkeypatch, answers=3)
+    count_as(1, metrics_folder, monkeypatch, responses=3)
     (metrics_folder / "counter_2.db").touch()
-    assert answers(metrics_folder)[0] == 3
+    assert responses(metrics_folder)[0] == 3
 
 
 def test_ended_process_keeps_its_counters_but_not_its_gauges(
     metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count_as(1, metrics_folder, monkeypatch, answers=3, waiting=2)
-    count_as(2, metrics_folder, monkeypatch, answers=4, waiting=1)
+    count_as(1, metrics_folder, monkeypatch, responses=3, waiting=2)
+    count_as(2, metrics_folder, monkeypatch, responses=4, waiting=1)
     remove_gauges(metrics_folder, 1)
-    assert answers(metrics_folder) == (7, 7, 0.09)
-    assert shown(metrics_folder).value("inbox_waiting_polls") == 1
+    assert responses(metrics_folder) == (7, 7, 0.09)
+    assert exposition_of(metrics_folder).value("inbox_waiting_polls") == 1
 
 
 def test_process_with_a_reused_pid_continues_its_counters(
     metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count_as(1, metrics_folder, monkeypatch, answers=3)
-    count_as(1, metrics_folder, monkeypatch, answers=4)
-    assert answers(metrics_folder)[0] == 7
+    count_as(1, metrics_folder, monkeypatch, responses=3)
+    count_as(1, metrics_folder, monkeypatch, responses=4)
+    assert responses(metrics_folder)[0] == 7
 
 
 def test_process_starts_after_its_folder_was_deleted(metrics_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = Metrics("sqlite", metrics_folder)
     shutil.rmtree(metrics_folder)
     assert b"inbox_build_info" in before.exposition()
-    count_as(1, metrics_folder, monkeypatch, answers=3)
-    assert answers(metrics_folder)[0] == 3
+    count_as(1, metrics_folder, monkeypatch, responses=3)
+    assert responses(metrics_folder)[0] == 3
 
 
 def test_folder_is_private_and_removed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,10 +120,10 @@ def test_folder_is_temporary_without_shared_memory(tmp_path: Path, monkeypatch: 
 def test_process_without_room_for_files_shows_the_counts_of_others(
     metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    count_as(1, metrics_folder, monkeypatch, answers=3)
+    count_as(1, metrics_folder, monkeypatch, responses=3)
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=4096))
     with capture_logs() as log:
-        count_as(2, metrics_folder, monkeypatch, answers=4)
+        count_as(2, metrics_folder, monkeypatch, responses=4)
     assert [line["log_level"] for line in log] == ["warning"]
     assert {file.name.rpartition("_")[2] for file in metrics_folder.iterdir()} == {"1.db"}
-    assert answers(metrics_folder)[0] == 3
+    assert responses(metrics_folder)[0] == 3

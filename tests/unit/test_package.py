@@ -1,4 +1,4 @@
-"""What the container installs. The tests run on an editable install, which would hide a file left behind."""
+"""The built wheel. Other tests use an editable install, which hides missing files."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from inbox import __version__
 ROOT = Path(__file__).parents[2]
 
 
-def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
+def test_wheel_contains_every_file(tmp_path: Path) -> None:
     source = tmp_path / "source"
     for folder in ("inbox", "authorizer"):
         shutil.copytree(ROOT / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -27,6 +27,6 @@ def test_an_installed_package_has_every_file(tmp_path: Path) -> None:
         names = wheel.namelist()
     packed = {name for name in names if ".dist-info/" not in name}
     assert packed == expected
-    # Without it the client has no types for those who install it.
+    # Marks the installed client as typed.
     assert "inbox/py.typed" in packed
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)

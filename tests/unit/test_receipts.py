@@ -1,4 +1,4 @@
-"""A receipt and its text stand for each other, one to one."""
+"""Receipts as text."""
 
 import base64
 
@@ -19,7 +19,7 @@ ONE = receipt_text(Receipt("default", "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", "0
 
 
 @given(RECEIPTS)
-def test_a_receipt_comes_back_from_its_text(receipt: Receipt) -> None:
+def test_receipt_is_parsed_from_its_text(receipt: Receipt) -> None:
     text = receipt_text(receipt)
     assert parse_receipt(text) == receipt
     assert len(text) <= 127
@@ -27,7 +27,7 @@ def test_a_receipt_comes_back_from_its_text(receipt: Receipt) -> None:
 
 
 @given(RECEIPTS, st.data())
-def test_a_changed_text_is_another_receipt_or_none(receipt: Receipt, data: st.DataObject) -> None:
+def test_changed_text_is_another_receipt_or_none(receipt: Receipt, data: st.DataObject) -> None:
     text = receipt_text(receipt)
     place = data.draw(st.integers(0, len(text)))
     changed = text[:place] + data.draw(st.text(max_size=2)) + text[place + data.draw(st.integers(0, 2)) :]
@@ -36,7 +36,7 @@ def test_a_changed_text_is_another_receipt_or_none(receipt: Receipt, data: st.Da
 
 
 @given(st.text() | st.text("ABCabc019-_"))
-def test_only_the_text_of_a_receipt_is_one(text: str) -> None:
+def test_parsed_receipt_has_exactly_that_text(text: str) -> None:
     found = parse_receipt(text)
     assert found is None or receipt_text(found) == text
 
@@ -44,6 +44,6 @@ def test_only_the_text_of_a_receipt_is_one(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", ONE + "=", ONE + "==", f"{ONE}\n", ONE[:-1], ONE[:43], ONE.replace("a", "+"), "é" * 52]
 )
-def test_what_a_lenient_decoder_would_take_is_none(text: str) -> None:
+def test_text_that_only_a_lenient_decoder_accepts_is_refused(text: str) -> None:
     assert parse_receipt(ONE) is not None
     assert parse_receipt(text) is None

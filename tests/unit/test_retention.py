@@ -1,4 +1,4 @@
-"""Purging in steps, at a command and in the background."""
+"""Purging in steps, by command and in the background."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> SQLiteStore:
     return store
 
 
-def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLiteStore) -> None:
+def test_purge_deletes_in_steps_with_pauses(store: SQLiteStore) -> None:
     pauses: list[float] = []
     assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == [100, 100, 50]
     assert len(pauses) == 2
@@ -39,7 +39,7 @@ def test_all_that_is_expired_goes_in_small_steps_with_pauses_between(store: SQLi
     store.close()
 
 
-def test_the_background_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
+def test_background_task_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
     purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
     purge.start()
     while _rows(tmp_path) > 3:
@@ -54,10 +54,10 @@ def _rows(folder: Path) -> int:
         return len(connection.execute("SELECT 1 FROM events").fetchall())
 
 
-def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_purge_is_repeated(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     tries, tried_again = [], threading.Event()
 
-    def fail(_self: EventStore, _now_ms: int, _most: int) -> int:
+    def fail(_self: EventStore, _now_ms: int, _limit: int) -> int:
         tries.append(1)
         if len(tries) > 1:
             tried_again.set()
@@ -73,7 +73,7 @@ def test_a_store_that_fails_is_tried_again(store: SQLiteStore, monkeypatch: pyte
     store.close()
 
 
-def test_worker_purges_and_flushes_once_it_has_loaded_the_app(
+def test_worker_starts_purge_and_flush_with_the_app(
     tmp_path: Path, metrics_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[str] = []

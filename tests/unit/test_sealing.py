@@ -1,4 +1,4 @@
-"""Seals: one text for what was found out, and nothing else opens."""
+"""Seals of the authorizer."""
 
 import base64
 import hashlib
@@ -36,7 +36,7 @@ records = st.builds(
 
 
 def sealed_by_hand(content: Any, version: str = "v1") -> str:
-    """Authentic, whatever it says."""
+    """Returns a seal with a valid MAC."""
     encoded = base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
     mac = hmac.digest(b"secret", f"{version}.{encoded}".encode(), hashlib.sha256)
     return f"{version}.{encoded}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
@@ -48,36 +48,28 @@ def content_of(text: str) -> Any:
 
 
 @given(record=records, now_ms=st.integers(0, 2**63), secret=any_text.filter(bool))
-def test_what_is_sealed_comes_out_as_it_was(record: KeyRecord, now_ms: int, secret: str) -> None:
+def test_opened_seal_equals_the_sealed_record(record: KeyRecord, now_ms: int, secret: str) -> None:
     text = seal(HASH, record, now_ms, secret)
     assert re.fullmatch(r"[A-Za-z0-9._-]+", text)
     assert open_seal(text, HASH, secret) == Sealed(record, now_ms)
 
 
-def test_the_same_content_has_one_text() -> None:
+def test_seal_is_deterministic() -> None:
     for scopes in (["inbox:read", "events:write"], ["events:write", "inbox:read"]):
         principal = Principal("acme", "Žižkov & Söhne", True, "key-1", frozenset(scopes), rate_limit=5)
         assert seal(HASH, KeyRecord(principal, NOW + 1, NOW - 1), NOW, "secret") == SEAL
-    # A set has another order in another process.
+    # The order of a set differs between processes.
     many = KeyRecord(Principal("acme", "Acme", True, "key-1", frozenset(string.ascii_letters)))
     assert content_of(seal(HASH, many, NOW, "secret"))["record"]["principal"]["scopes"] == sorted(string.ascii_letters)
 
 
-def test_every_changed_character_is_refused() -> None:
+def test_seal_with_a_changed_character_is_refused() -> None:
     for place, letter in enumerate(SEAL):
-        for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é"} - {letter}:
+        for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é", "\x80"} - {letter}:
             assert open_seal(SEAL[:place] + other + SEAL[place + 1 :], HASH, "secret") is None, (place, other)
 
 
-def test_every_flipped_bit_is_refused() -> None:
-    for place in range(len(SEAL)):
-        for bit in range(8):
-            changed = bytearray(SEAL.encode())
-            changed[place] ^= 1 << bit
-            assert open_seal(changed.decode("latin-1"), HASH, "secret") is None
-
-
-def test_a_part_of_a_seal_is_refused_and_so_is_more_than_one() -> None:
+def test_shortened_or_extended_seal_is_refused() -> None:
     for place in range(len(SEAL)):
         assert open_seal(SEAL[:place], HASH, "secret") is None
         assert open_seal(SEAL[place + 1 :], HASH, "secret") is None
@@ -87,36 +79,30 @@ def test_a_part_of_a_seal_is_refused_and_so_is_more_than_one() -> None:
 
 
 @given(text=st.text(st.characters(categories=None)))
-def test_any_other_text_is_refused(text: str) -> None:
+def test_arbitrary_text_is_refused(text: str) -> None:
     assert open_seal(text, HASH, "secret") is None
 
 
-def test_a_seal_is_worth_nothing_without_its_key() -> None:
+def test_seal_needs_its_key_and_secret() -> None:
     assert open_seal(SEAL, apikey.hash_of("another key"), "secret") is None
-
-
-def test_another_secret_opens_nothing() -> None:
     assert open_seal(SEAL, HASH, "Secret") is None
-
-
-def test_no_secret_is_no_secret() -> None:
     assert open_seal(seal(HASH, RECORD, NOW, ""), HASH, "") is None
 
 
-def test_another_version_is_refused() -> None:
+def test_other_version_is_refused() -> None:
     assert open_seal(sealed_by_hand(content_of(SEAL)), HASH, "secret") == Sealed(RECORD, NOW)
     for version in ("v2", "v0", "", "v1.v1"):
         assert open_seal(sealed_by_hand(content_of(SEAL), version), HASH, "secret") is None
 
 
 @pytest.mark.parametrize("missing", ["key_hash", "sealed_at_ms", "record"])
-def test_an_authentic_seal_that_lacks_something_is_refused(missing: str) -> None:
+def test_authentic_seal_with_a_missing_member_is_refused(missing: str) -> None:
     content = content_of(SEAL)
     del content[missing]
     assert open_seal(sealed_by_hand(content), HASH, "secret") is None
 
 
-def test_an_authentic_seal_of_another_release_is_refused() -> None:
+def test_authentic_seal_of_another_release_is_refused() -> None:
     def with_record(record: Any) -> Any:
         return sealed_by_hand(content_of(SEAL) | {"record": record})
 

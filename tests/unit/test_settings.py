@@ -1,4 +1,4 @@
-"""The environment, read strictly."""
+"""Settings from environment variables."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def read(**environment: str) -> Settings:
     return read_settings({"PATH": "/bin", **environment}, on_terminal=False)
 
 
-def test_without_variables_the_defaults_hold() -> None:
+def test_defaults() -> None:
     settings = read()
     assert (settings.store, settings.host, settings.port) == ("sqlite:///data/inbox.db", "127.0.0.1", 8080)
     assert (settings.retention_days, settings.max_event_bytes, settings.key_cache_seconds) == (30, 262_144, 30)
@@ -34,13 +34,13 @@ def test_url_follows_host_and_port_unless_it_is_set(environment: dict[str, str],
     assert read(**environment).url == url
 
 
-def test_variables_are_taken() -> None:
+def test_variables_override_defaults() -> None:
     settings = read(INBOX_PORT="9000", INBOX_STORE="sqlite:////srv/x.db", INBOX_MAX_EVENT_BYTES="10")
     assert (settings.port, settings.max_event_bytes) == (9000, 10)
     assert settings.sqlite_path == Path("/srv/x.db")
 
 
-def test_three_slashes_are_a_relative_path() -> None:
+def test_store_with_three_slashes_is_a_relative_path() -> None:
     assert read(INBOX_STORE="sqlite:///data/x.db").sqlite_path == Path("data/x.db")
 
 
@@ -67,19 +67,19 @@ def test_three_slashes_are_a_relative_path() -> None:
         ("INBOX_AUTHORIZER_SECRET", "x" * 1025),
     ],
 )
-def test_a_value_that_makes_no_sense_stops_with_one_line(name: str, value: str) -> None:
+def test_invalid_value_is_refused_in_one_line(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
         read(**{name: value})
     assert str(refused.value).startswith(f"{name} is not valid: ")
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_name_stops_with_a_hint() -> None:
+def test_unknown_name_is_refused_with_a_suggestion() -> None:
     with pytest.raises(SettingsError, match="INBOX_PROT is not a setting; did you mean INBOX_PORT"):
         read(INBOX_PROT="1")
 
 
-def test_a_name_that_resembles_none_stops_without_a_hint() -> None:
+def test_unknown_name_without_similar_names_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"^INBOX_FOO is not a setting$"):
         read(INBOX_FOO="1")
 
@@ -99,7 +99,7 @@ def test_a_name_that_resembles_none_stops_without_a_hint() -> None:
         "INBOX_PORT_9_SCTP",
     ],
 )
-def test_variables_of_a_kubernetes_service_named_inbox_are_ignored(name: str) -> None:
+def test_variables_of_a_kubernetes_service_are_ignored(name: str) -> None:
     assert read(**{name: "10.0.0.1"}) == read()
 
 
@@ -118,12 +118,12 @@ def test_variables_of_a_kubernetes_service_named_inbox_are_ignored(name: str) ->
         "INBOX_CRM_SERVICE_HOST",
     ],
 )
-def test_a_name_that_only_resembles_a_kubernetes_variable_stops(name: str) -> None:
+def test_name_similar_to_a_kubernetes_variable_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match=f"^{name} is not a setting"):
         read(**{name: "10.0.0.1"})
 
 
-def test_a_port_that_kubernetes_has_set_is_refused_with_the_reason() -> None:
+def test_port_set_by_kubernetes_is_refused_with_a_hint() -> None:
     with pytest.raises(SettingsError) as refused:
         read(INBOX_PORT="tcp://10.0.0.1:8080")
     assert str(refused.value) == (
@@ -133,7 +133,7 @@ def test_a_port_that_kubernetes_has_set_is_refused_with_the_reason() -> None:
     )
 
 
-def test_logs_are_text_on_a_terminal_unless_told_otherwise() -> None:
+def test_logs_are_text_on_a_terminal_by_default() -> None:
     assert read_settings({}, on_terminal=True).log_format == "text"
     assert read_settings({}, on_terminal=False).log_format == "json"
     assert read_settings({"INBOX_LOG_FORMAT": "json"}, on_terminal=True).log_format == "json"

@@ -1,4 +1,4 @@
-"""Moments as people and programs write them."""
+"""Timestamps as text."""
 
 import pytest
 
@@ -23,21 +23,21 @@ LAST_MS = 9_999_999_999_999
         ("999999999999999", LAST_MS),
     ],
 )
-def test_both_forms_are_epoch_milliseconds(text: str, expected: int) -> None:
+def test_parse_accepts_epoch_milliseconds_and_iso_8601(text: str, expected: int) -> None:
     assert parse_timestamp(text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["", "now", "-1", "1.5", "1e3", "٣", "2024-13-01", "24:00", "1" * 16, "2024-11-20T22:04:09 01:00"]
 )
-def test_all_else_is_no_moment(text: str) -> None:
+def test_parse_returns_none_for_other_text(text: str) -> None:
     assert parse_timestamp(text) is None
 
 
 @pytest.mark.parametrize("timestamp_ms", [0, 5, 50, 1732140249123, 1732140249000, 1732140249007, LAST_MS])
-def test_a_moment_comes_back_from_its_text(timestamp_ms: int) -> None:
+def test_parse_reverses_format(timestamp_ms: int) -> None:
     assert parse_timestamp(format_timestamp(timestamp_ms)) == timestamp_ms
 
 
-def test_a_moment_has_its_milliseconds_and_its_zone() -> None:
+def test_format_has_milliseconds_and_utc() -> None:
     assert format_timestamp(1732140249005) == "2024-11-20T22:04:09.005Z"

@@ -1,4 +1,4 @@
-"""Token buckets, shared between processes, in a table that does not grow."""
+"""Token buckets shared by processes."""
 
 import subprocess
 import sys
@@ -14,15 +14,15 @@ class Seconds:
         return self.now
 
 
-def test_as_many_tokens_come_out_as_fit_in() -> None:
+def test_bucket_holds_its_size_in_tokens() -> None:
     buckets = TokenBuckets(Seconds())
     taken = [buckets.take("a", 5, 5) for _ in range(7)]
 
-    assert [standing.remaining for standing in taken] == [4, 3, 2, 1, 0, 0, 0]
-    assert [standing.wait_seconds > 0 for standing in taken] == [False] * 5 + [True] * 2
+    assert [state.remaining for state in taken] == [4, 3, 2, 1, 0, 0, 0]
+    assert [state.wait_seconds > 0 for state in taken] == [False] * 5 + [True] * 2
 
 
-def test_tokens_come_back_one_by_one() -> None:
+def test_bucket_refills_token_by_token() -> None:
     seconds = Seconds()
     buckets = TokenBuckets(seconds)
     for _ in range(5):
@@ -36,7 +36,7 @@ def test_tokens_come_back_one_by_one() -> None:
     assert [buckets.take("a", 5, 5).wait_seconds > 0 for _ in range(6)] == [False] * 5 + [True]
 
 
-def test_over_a_long_time_it_is_the_rate_that_counts() -> None:
+def test_long_term_rate_is_per_second() -> None:
     seconds = Seconds()
     buckets = TokenBuckets(seconds)
     given = 0
@@ -46,7 +46,7 @@ def test_over_a_long_time_it_is_the_rate_that_counts() -> None:
     assert 700 <= given <= 708
 
 
-def test_looking_takes_nothing() -> None:
+def test_peek_takes_no_token() -> None:
     buckets = TokenBuckets(Seconds())
     assert {buckets.peek("a", 1, 2).remaining for _ in range(5)} == {2}
     buckets.take("a", 1, 2)
@@ -54,7 +54,7 @@ def test_looking_takes_nothing() -> None:
     assert buckets.peek("a", 1, 2).wait_seconds == 1
 
 
-def test_it_says_when_the_bucket_is_full_again() -> None:
+def test_state_says_when_the_bucket_is_full() -> None:
     seconds = Seconds()
     buckets = TokenBuckets(seconds)
     for _ in range(60):
@@ -64,20 +64,20 @@ def test_it_says_when_the_bucket_is_full_again() -> None:
     assert buckets.peek("a", 1, 60).full_in_seconds == 1
 
 
-def test_every_name_has_its_own() -> None:
+def test_every_name_has_its_own_bucket() -> None:
     buckets = TokenBuckets(Seconds())
     assert [buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000)] == [0] * 1000
     assert all(buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000))
 
 
-def test_a_bucket_of_another_size_in_its_place_does_no_lasting_harm() -> None:
+def test_changed_size_applies_at_once() -> None:
     buckets = TokenBuckets(Seconds())
     for _ in range(60):
         buckets.take("a", 1, 60)
     assert 0 < buckets.take("a", 10, 10).wait_seconds < 0.11
 
 
-def test_more_names_than_there_are_places_neither_grow_it_nor_break_it() -> None:
+def test_more_names_than_slots_do_not_grow_the_table() -> None:
     buckets = TokenBuckets(Seconds())
     size = buckets._memory.nbytes
     for number in range(_SLOTS * 2):
@@ -100,11 +100,11 @@ assert buckets.take("a", 0.001, 3).wait_seconds > 0
 """
 
 
-def test_forked_processes_count_together() -> None:
+def test_forked_processes_share_buckets() -> None:
     subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=30)
 
 
-AT_ONCE = """
+CONCURRENT = """
 import os, time
 from inbox.auth.token_buckets import TokenBuckets
 buckets = TokenBuckets()
@@ -115,10 +115,10 @@ for _ in range(4):
         os.write(writer, given.to_bytes(4, "big"))
         os._exit(0)
 given = sum(int.from_bytes(os.read(reader, 4), "big") for _ in range(4))
-# Each for itself would be 4000.
+# Separate buckets would give 4000.
 assert 1000 <= given <= 3000, given
 """
 
 
-def test_processes_that_come_at_the_same_time_do_not_empty_the_count() -> None:
-    subprocess.run([sys.executable, "-c", AT_ONCE], check=True, timeout=60)
+def test_concurrent_processes_lose_few_counts() -> None:
+    subprocess.run([sys.executable, "-c", CONCURRENT], check=True, timeout=60)
