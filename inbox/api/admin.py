@@ -10,18 +10,8 @@ from inbox.api.endpoint import Endpoint, Success
 from inbox.api.keys import create_granted_key, key_response
 from inbox.api.problem_types import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS, WRONG_STEP
 from inbox.api.responses import empty_response, json_response, next_page
+from inbox.api.schemas import tenants as schemas
 from inbox.api.schemas.keys import CreatedKey, KeyBody
-from inbox.api.schemas.tenants import (
-    AuditDocument,
-    AuditParameters,
-    NewTenantBody,
-    RegisteredTenant,
-    StatusBody,
-    TenantBody,
-    TenantListParameters,
-    TenantPage,
-    position_text,
-)
 from inbox.api.services import services
 from inbox.domain.keys import Scope
 from inbox.domain.tenants import TenantPosition, TenantSelection, audit_document, tenant_document
@@ -32,21 +22,24 @@ _AdminEndpoint = partial(Endpoint, scopes=(Scope.ADMIN,), bypass_key_cache=True)
 
 
 @blueprint.get("/admin/tenants")
-@_AdminEndpoint(query=TenantListParameters(), returns={200: Success(TenantPage(), "Newest first.", headers=("Link",))})
+@_AdminEndpoint(
+    query=schemas.TenantListParameters(),
+    returns={200: Success(schemas.TenantPage(), "Newest first.", headers=("Link",))},
+)
 def list_tenants(query: tuple[TenantSelection, int, TenantPosition | None]) -> Response:
     """List tenants by status and date"""
     tenants, more = services().tenants.page(*query)
-    start_at = position_text(tenants[-1].position) if more else None
+    start_at = schemas.position_text(tenants[-1].position) if more else None
     document = {"tenants": [tenant_document(tenant) for tenant in tenants], "moreAvailable": more, "startAt": start_at}
     return json_response(document, headers=next_page("startAt", start_at))
 
 
 @blueprint.post("/admin/tenants")
 @_AdminEndpoint(
-    body=NewTenantBody(),
+    body=schemas.NewTenantBody(),
     returns={
-        201: Success(RegisteredTenant(), "Created, with status UNVALIDATED.", headers=("Location",)),
-        200: Success(RegisteredTenant(), "The existing tenant with this email address, unchanged."),
+        201: Success(schemas.RegisteredTenant(), "Created, with status UNVALIDATED.", headers=("Location",)),
+        200: Success(schemas.RegisteredTenant(), "The existing tenant with this email address, unchanged."),
     },
     problems=(ALREADY_EXISTS, EMAIL_TAKEN),
 )
@@ -59,14 +52,16 @@ def create_tenant(body: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/admin/tenants/<tenant_id>")
-@_AdminEndpoint(returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND,))
+@_AdminEndpoint(returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND,))
 def get_tenant(tenant_id: str) -> Response:
     """Get a tenant, even a deleted one"""
     return json_response(tenant_document(services().tenants.get(tenant_id)))
 
 
 @blueprint.patch("/admin/tenants/<tenant_id>")
-@_AdminEndpoint(body=TenantBody(), returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND, EMAIL_TAKEN))
+@_AdminEndpoint(
+    body=schemas.TenantBody(), returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND, EMAIL_TAKEN)
+)
 def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant
 
@@ -78,7 +73,9 @@ def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
 
 @blueprint.put("/admin/tenants/<tenant_id>/status")
 @_AdminEndpoint(
-    body=StatusBody(), returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED)
+    body=schemas.StatusBody(),
+    returns={200: Success(schemas.RegisteredTenant())},
+    problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED),
 )
 def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant's status
@@ -101,7 +98,7 @@ def delete_tenant(tenant_id: str) -> Response:
 
 
 @blueprint.post("/admin/tenants/<tenant_id>/restore")
-@_AdminEndpoint(returns={200: Success(RegisteredTenant())}, problems=(NOT_FOUND,))
+@_AdminEndpoint(returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND,))
 def restore_tenant(tenant_id: str) -> Response:
     """Restore a deleted tenant"""
     return json_response(tenant_document(services().tenants.restore(tenant_id, principal().key_id)))
@@ -109,8 +106,8 @@ def restore_tenant(tenant_id: str) -> Response:
 
 @blueprint.get("/admin/tenants/<tenant_id>/audit")
 @_AdminEndpoint(
-    query=AuditParameters(),
-    returns={200: Success(AuditDocument(many=True), "Newest first.", headers=("Link",))},
+    query=schemas.AuditParameters(),
+    returns={200: Success(schemas.AuditDocument(many=True), "Newest first.", headers=("Link",))},
     problems=(NOT_FOUND,),
 )
 def list_tenant_audit(tenant_id: str, query: dict[str, Any]) -> Response:

@@ -16,17 +16,8 @@ from inbox.api.problem_types import BAD_REQUEST, NOT_FOUND, PREFETCH_REFUSED
 from inbox.api.problems import ProblemError
 from inbox.api.request_bodies import has_body
 from inbox.api.responses import event_document, json_response
+from inbox.api.schemas import polling as schemas
 from inbox.api.schemas.events import PolledEvent
-from inbox.api.schemas.polling import (
-    Acknowledged,
-    ExtendBody,
-    Extended,
-    PollHeaders,
-    PollParameters,
-    ReceiptsBody,
-    ReleaseBody,
-    Released,
-)
 from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
 from inbox.domain.keys import Scope
@@ -76,8 +67,8 @@ def disable_head(app: Flask) -> None:
 @blueprint.get("/inbox")
 @Endpoint(
     scopes=_PEEK_SCOPES,
-    headers=PollHeaders(),
-    query=PollParameters(),
+    headers=schemas.PollHeaders(),
+    query=schemas.PollParameters(),
     returns={200: _POLLED},
     problems=(PREFETCH_REFUSED,),
 )
@@ -95,8 +86,8 @@ def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
 @blueprint.get("/inbox/<name>")
 @Endpoint(
     scopes=_PEEK_SCOPES,
-    headers=PollHeaders(),
-    query=PollParameters(),
+    headers=schemas.PollHeaders(),
+    query=schemas.PollParameters(),
     returns={200: _POLLED},
     problems=(PREFETCH_REFUSED, NOT_FOUND),
 )
@@ -109,7 +100,7 @@ def poll_named(name: str, headers: dict[str, str], query: dict[str, Any]) -> Res
 
 
 @blueprint.post("/inbox/ack")
-@Endpoint(scopes=_CLAIM_SCOPES, body=ReceiptsBody(), returns={200: Success(Acknowledged())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ReceiptsBody(), returns={200: Success(schemas.Acknowledged())})
 def acknowledge(body: dict[str, Any]) -> Response:
     """Acknowledge leased events; safe to repeat
 
@@ -121,7 +112,7 @@ def acknowledge(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/release")
-@Endpoint(scopes=_CLAIM_SCOPES, body=ReleaseBody(), returns={200: Success(Released())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ReleaseBody(), returns={200: Success(schemas.Released())})
 def release(body: dict[str, Any]) -> Response:
     """Release leased events; safe to repeat
 
@@ -136,7 +127,7 @@ def release(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/extend")
-@Endpoint(scopes=_CLAIM_SCOPES, body=ExtendBody(), returns={200: Success(Extended())})
+@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ExtendBody(), returns={200: Success(schemas.Extended())})
 def extend(body: dict[str, Any]) -> Response:
     """Extend leases"""
     settled = services().consume.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))

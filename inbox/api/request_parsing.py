@@ -71,9 +71,9 @@ def header_reader(schema: Schema) -> Reader:
 
 def _choose_schema(schema: Schema, request: Request) -> Schema:
     """Returns the schema for the body. Query parameters, already validated, may select another one (`raw=true`)."""
-    if not request.query_string or not hasattr(schema, "chosen_by"):
+    if not request.query_string or not hasattr(schema, "schema_for"):
         return schema
-    chosen: Schema = schema.chosen_by(request.args)
+    chosen: Schema = schema.schema_for(request.args)
     return chosen
 
 

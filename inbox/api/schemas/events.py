@@ -22,7 +22,7 @@ _TRY_RAW = (
     "Add `?raw=true` to the URL to store the whole body as the payload."
 )
 _MEMBERS = {"event_type", "payload", "idempotency_key"}
-_is_event_type = re.compile(EventType.FORM, re.ASCII).fullmatch
+_is_event_type = re.compile(EventType.PATTERN, re.ASCII).fullmatch
 
 
 class Envelope(RequestSchema):
@@ -44,7 +44,7 @@ class Envelope(RequestSchema):
         """Loads one event of a batch."""
         return _load_valid(data) or super().load(data, many=False)
 
-    def chosen_by(self, parameters: Mapping[str, str]) -> "Envelope":
+    def schema_for(self, parameters: Mapping[str, str]) -> "Envelope":
         """Returns the schema of a body with these query parameters."""
         return _RAW_BODY if parameters.get("raw") == "true" else self
 
@@ -53,12 +53,12 @@ class Envelope(RequestSchema):
         return [_TRY_RAW] if messages.keys() - {"event_type", "idempotency_key", "_schema"} else []
 
     @pre_load
-    def _take_whole(self, data: Any, **_: Any) -> Any:
+    def _wrap_payload(self, data: Any, **_: Any) -> Any:
         """An object without `payload` is itself the payload."""
         return {"payload": data} if isinstance(data, dict) and "payload" not in data else data
 
     @post_load
-    def _submission(self, data: dict[str, Any], **_: Any) -> Submission:
+    def _to_submission(self, data: dict[str, Any], **_: Any) -> Submission:
         return Submission(**data)
 
 
@@ -92,7 +92,7 @@ def _load_valid(data: Any) -> Submission | None:
     return Submission(payload, event_type, key) if is_key else None
 
 
-# A body instead of an envelope: see Envelope._take_whole.
+# A body instead of an envelope: see Envelope._wrap_payload.
 RAW_EVENT = {
     "type": "object",
     "description": "An object without the member `payload`, or with `raw=true` any object: it is the payload itself.",

@@ -98,11 +98,11 @@ def _check_printable(text: str) -> None:
 
 
 class EventType(PatternText):
-    FORM = "[A-Za-z0-9._:/-]{1,128}"
+    PATTERN = "[A-Za-z0-9._:/-]{1,128}"
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            self.FORM,
+            self.PATTERN,
             "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / -",
             metadata=example(EVENT_TYPE) | options.pop("metadata", {}),
             **options,
