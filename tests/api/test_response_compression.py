@@ -14,43 +14,17 @@ from tests.api.conftest import ApiClient, Tenancy, payloads
 GZIP = {"Accept-Encoding": "gzip"}
 STYLE = "/console/css/base.css"
 PAGES = [
-    "/console/scripts/main.js",
-    "/console/icons.svg",
-    "/console/n8n.json",
-    "/",
-    STYLE,
-    "/openapi.json",
-    "/problems",
+    *("/console/scripts/main.js", "/console/icons.svg", "/console/n8n.json", "/", STYLE, "/openapi.json", "/problems"),
 ]
-ACCEPTED = [
-    ("gzip", True),
-    ("GZIP", True),
-    ("gzip, deflate, br", True),
-    ("deflate, gzip;q=0.5", True),
-    ("gzip;q=0.001", True),
-    ("*", True),
-    ("*;q=0.5", True),
-    ("br, *;q=0.1", True),
-    ("identity;q=0.5, gzip", True),
-    ("identity, gzip", True),
-    ("gzip, identity;q=0", True),
-    ("gzip;q=0", False),
-    ("gzip; q=0", False),
-    ("gzip;q=0.000, *", False),
-    ("*, gzip;q=0", False),
-    ("*;q=0", False),
-    ("identity", False),
-    ("identity, gzip;q=0.5", False),
-    ("deflate, br", False),
-    ("gzipped", False),
-    ("", False),
-    # Nonsense means no gzip, and no error.
-    ("gzip;q=x", False),
-    ("gzip;q=2", False),
-    ("gzip;q=-1", False),
-    ("gzip;q=nan", False),
-    (";;,,=;\xe9", False),
-    ("x," * 4000, False),
+GZIP_ACCEPTED = [
+    *("gzip", "GZIP", "gzip, deflate, br", "deflate, gzip;q=0.5", "gzip;q=0.001", "*", "*;q=0.5", "br, *;q=0.1"),
+    *("identity;q=0.5, gzip", "identity, gzip", "gzip, identity;q=0"),
+]
+GZIP_NOT_ACCEPTED = [
+    *("gzip;q=0", "gzip; q=0", "gzip;q=0.000, *", "*, gzip;q=0", "*;q=0", "identity", "identity, gzip;q=0.5"),
+    *("deflate, br", "gzipped", ""),
+    # Invalid values mean no gzip, and are no error.
+    *("gzip;q=x", "gzip;q=2", "gzip;q=-1", "gzip;q=nan", ";;,,=;\xe9", "x," * 4000),
 ]
 
 
@@ -122,7 +96,8 @@ def test_page_or_file_is_compressed(client: FlaskClient) -> None:
 
 
 def test_accept_encoding_decides(client: FlaskClient) -> None:
-    for accepted, compresses in ACCEPTED:
+    for accepted in GZIP_ACCEPTED + GZIP_NOT_ACCEPTED:
+        compresses = accepted in GZIP_ACCEPTED
         response = client.get(STYLE, headers={"Accept-Encoding": accepted}, buffered=True)
         assert (response.status_code, is_compressed(response)) == (200, compresses), accepted
         assert response.headers["Vary"] == "Accept-Encoding"
