@@ -6,8 +6,8 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.deploy import build_context
 from tests.deploy.dockerfile import Stage, Step, stages_of, variables
 from tests.engines import container
 from tests.engines.container import Layer
@@ -32,8 +32,7 @@ class ImageBuild:
     """Builds the checkout's Dockerfile: `image` is the result, `stage` has the instructions for running it."""
 
     def __init__(self, checkout: Path, folder: Path) -> None:
-        self._context = folder / "context"
-        build_context.copy_of(checkout, self._context)
+        self._context = checkout
         self._built: dict[str, Image] = {}
         for number, stage in enumerate(stages_of((checkout / "Dockerfile").read_text())):
             self.stage, self.image = stage, Image(base_in(folder / str(number)))
@@ -56,14 +55,15 @@ class ImageBuild:
         *sources, target = step.words
         inside = posixpath.normpath(posixpath.join(image.folder, target))
         for source in sources:
+            how: dict[str, Any]
             if "from" in step.options:
-                found = self._built[step.options["from"]].layer.path(source)
+                # Hard links are enough: nothing writes to a copied file.
+                found, how = self._built[step.options["from"]].layer.path(source), {"copy_function": os.link}
             else:
-                found = self._context / source
+                found, how = self._context / source, {"ignore": shutil.ignore_patterns("__pycache__")}
             place = image.layer.path(inside)
             if found.is_dir():
-                # Hard links are enough: nothing writes to a copied file.
-                shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True, copy_function=os.link)
+                shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True, **how)
             else:
                 place = place / found.name if target.endswith("/") else place
                 place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Deploys the templates on an AWS emulator, and asks the service of each resource for it."""
+"""Deploys the templates on an AWS emulator, and asks its services for what they promise."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -29,8 +29,6 @@ PLACEHOLDERS = {
     "service-apprunner": {"AutoScaling", "Service"},
     "service-ecs": {"PrometheusIngress", "ScalableTarget", "ScaleOnCpu", "ScaleOnRequests"},
 }
-
-Ask = Callable[[str], Any]
 
 
 def region_of(stack: str) -> str:
@@ -80,55 +78,6 @@ def account(cloud_tools: None) -> Iterator[Account]:  # noqa: ARG001 - without i
         yield account
 
 
-def last(name: str) -> str:
-    """Returns the ID without that of the API, which the emulator puts before it."""
-    return name.rpartition("/")[2]
-
-
-def policy_of_the_topic(account: Account) -> str:
-    topic = account.physical("monitoring", "Topic")
-    policy: str = account.client("sns").get_topic_attributes(TopicArn=topic)["Attributes"]["Policy"]
-    return policy
-
-
-def ways_to_ask(account: Account, stack: str) -> dict[str, Ask]:
-    """Returns, per resource type, a function that gets a resource from its service. An empty result means none."""
-    ecs, elb, logs, gateway = (account.client(name) for name in ("ecs", "elbv2", "logs", "apigatewayv2"))
-    alarms, iam, backup = (account.client(name, region_of(stack)) for name in ("cloudwatch", "iam", "backup"))
-    cluster = f"inbox-prod{'-backlog' if stack == 'backlog' else ''}"
-    api = account.resources(stack).get("Api", ("", ""))[1]
-    return {
-        "AWS::ApiGatewayV2::Api": lambda name: gateway.get_api(ApiId=name),
-        "AWS::ApiGatewayV2::Authorizer": lambda name: gateway.get_authorizer(ApiId=api, AuthorizerId=last(name)),
-        "AWS::ApiGatewayV2::Integration": lambda name: gateway.get_integration(ApiId=api, IntegrationId=last(name)),
-        "AWS::ApiGatewayV2::Route": lambda name: gateway.get_route(ApiId=api, RouteId=last(name)),
-        "AWS::ApiGatewayV2::Stage": lambda name: gateway.get_stage(ApiId=api, StageName=last(name)),
-        "AWS::Backup::BackupPlan": lambda name: backup.get_backup_plan(BackupPlanId=name),
-        "AWS::Backup::BackupVault": lambda name: backup.describe_backup_vault(BackupVaultName=name),
-        "AWS::CloudWatch::Alarm": lambda name: alarms.describe_alarms(AlarmNames=[name])["MetricAlarms"],
-        "AWS::CloudWatch::Dashboard": lambda name: alarms.get_dashboard(DashboardName=name),
-        "AWS::DynamoDB::GlobalTable": lambda name: account.client("dynamodb").describe_table(TableName=name),
-        "AWS::EC2::SecurityGroup": lambda name: account.client("ec2").describe_security_groups(GroupIds=[name]),
-        "AWS::ECS::Cluster": lambda name: ecs.describe_clusters(clusters=[name])["clusters"],
-        "AWS::ECS::Service": lambda name: ecs.describe_services(cluster=cluster, services=[name])["services"],
-        "AWS::ECS::TaskDefinition": lambda name: ecs.describe_task_definition(taskDefinition=name),
-        "AWS::ElasticLoadBalancingV2::Listener": lambda name: elb.describe_listeners(ListenerArns=[name])["Listeners"],
-        "AWS::ElasticLoadBalancingV2::ListenerRule": lambda name: elb.describe_rules(RuleArns=[name])["Rules"],
-        "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda name: elb.describe_load_balancers(LoadBalancerArns=[name]),
-        "AWS::ElasticLoadBalancingV2::TargetGroup": lambda name: elb.describe_target_groups(TargetGroupArns=[name]),
-        "AWS::IAM::ManagedPolicy": lambda name: iam.get_policy(PolicyArn=name),
-        "AWS::IAM::Role": lambda name: iam.get_role(RoleName=name),
-        "AWS::Lambda::Function": lambda name: account.client("lambda").get_function(FunctionName=name),
-        "AWS::Lambda::Permission": lambda _: account.client("lambda").get_policy(FunctionName="inbox-prod-authorizer"),
-        "AWS::Logs::LogGroup": lambda name: logs.describe_log_groups(logGroupNamePrefix=name)["logGroups"],
-        "AWS::Logs::MetricFilter": lambda name: logs.describe_metric_filters(filterNamePrefix=name)["metricFilters"],
-        "AWS::SNS::Topic": lambda name: account.client("sns").get_topic_attributes(TopicArn=name),
-        "AWS::SNS::TopicPolicy": lambda _: "AlarmsOfThisAccount" in policy_of_the_topic(account),
-        "AWS::Scheduler::Schedule": lambda name: account.client("scheduler").get_schedule(Name=name),
-        "AWS::SecretsManager::Secret": lambda name: account.client("secretsmanager").describe_secret(SecretId=name),
-    }
-
-
 @pytest.mark.parametrize("name", stacks.names())
 def test_every_resource_is_created(account: Account, name: str) -> None:
     resources = account.resources(name)
@@ -138,10 +87,6 @@ def test_every_resource_is_created(account: Account, name: str) -> None:
     }
     placeholders = {each for each, (_, physical) in resources.items() if physical.startswith("placeholder-")}
     assert placeholders == PLACEHOLDERS[name]
-    ask = ways_to_ask(account, name)
-    for logical_id in resources.keys() - placeholders:
-        kind, physical = resources[logical_id]
-        assert ask[kind](physical), (logical_id, physical)
 
 
 def test_alarms_have_the_thresholds_of_the_template(account: Account) -> None:

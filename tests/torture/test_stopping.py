@@ -2,13 +2,10 @@
 
 import itertools
 import signal
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from urllib.parse import urlsplit
+from contextlib import suppress
 
 import apsw
 import pytest
@@ -16,6 +13,7 @@ import requests
 
 from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
+from tests.torture.fault_proxy import Fault, FaultProxy
 from tests.torture.raw_http import Connection, head, many, post
 
 # Long enough for a request to reach its place.
@@ -146,14 +144,15 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
     for _ in range(4):
         sent = requests.post(f"{on_file.url}/events/batch", json=[large] * 10, headers=bearer(key), timeout=30)
         assert sent.status_code == 201
-    with tapped(moto_url) as (url, cut):
-        on_dynamodb.keep_in_dynamodb(url)
+    proxy = FaultProxy(moto_url, seed=0)
+    with proxy.running():
+        on_dynamodb.keep_in_dynamodb(proxy.url)
         on_dynamodb.run("init")
         other_key = on_dynamodb.create_key("acme")
         on_dynamodb.start()
         for _ in range(4):  # until both workers know the key
             requests.get(f"{on_dynamodb.url}/me", headers=bearer(other_key), timeout=30)
-        cut()
+        proxy.odds = {Fault.DROPPED: 1}
         with Connection(on_dynamodb) as unanswered, many(on_file, 2) as (unread, unfinished):
             unanswered.send(post(other_key, b'{"n":1}'))
             unread.send(head("GET", "/inbox?limit=500", key))
@@ -169,38 +168,3 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
             [half] = unread.answers()
             assert len(half.body) < int(half.headers["content-length"])
     assert len(payloads_in(on_file)) == 40
-
-
-@contextmanager
-def tapped(url: str) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The URL of something that passes everything on, until it is cut: then it takes all and answers nothing."""
-    target = urlsplit(url)
-    is_cut = threading.Event()
-    connections: list[socket.socket] = []
-
-    def pass_on(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while piece := source.recv(65_536):
-                if not is_cut.is_set():
-                    sink.sendall(piece)
-            sink.shutdown(socket.SHUT_WR)
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = listener.accept()
-                far = socket.create_connection((target.hostname, target.port))
-                connections.extend((near, far))
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=pass_on, args=pair, daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=accept, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", is_cut.set
-        finally:
-            # Not close alone: it would not wake the threads that read.
-            for each in (listener, *connections):
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-                each.close()
