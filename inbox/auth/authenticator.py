@@ -112,8 +112,8 @@ class Authenticator:
         self._cache.keep(access.key_hash, record, read_at)
         if record is None or record.has_expired(self._now_ms()):
             return False
-        caller = record.principal
-        return caller.tenant_active and not caller.scopes.isdisjoint(access.scopes)
+        principal = record.principal
+        return principal.tenant_active and not principal.scopes.isdisjoint(access.scopes)
 
     def count_request(self, principal: Principal) -> RateLimitState | None:
         """Counts a request against the tenant's rate limit. Returns None if the tenant is unlimited."""

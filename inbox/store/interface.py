@@ -87,8 +87,8 @@ class EventStore(Protocol):
         event is returned twice: concurrent claims, in any process, share the events between them.
 
         The exception is a claim repeated with the same `attempt` within ATTEMPT_MS, through any process. It returns
-        the events of the first claim: those it still holds unchanged, those undelivered again claimed anew. It leaves
-        out events that another claim holds and adds no others.
+        the events of the first claim: those it still holds stay unchanged, those undelivered again are claimed again.
+        It leaves out events that another claim holds and adds no others.
         """
 
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:

@@ -34,13 +34,6 @@ def test_repeated_attempt_does_not_depend_on_the_index(acme: Consumer, claim: Cl
     assert claim(acme.in_another_process().without_settling(), 3, attempt="a").events == first.events
 
 
-def test_receipts_of_a_repeated_attempt_are_valid(acme: Consumer) -> None:
-    acme.send_some(2)
-    acme.lease(attempt="a")
-
-    assert acme.acknowledge(receipts(acme.lease(attempt="a").events)) == [True, True]
-
-
 def test_repeated_attempt_reports_whether_more_events_remain(acme: Consumer) -> None:
     acme.send_some(3)
     acme.lease(2, attempt="a")
@@ -182,8 +175,8 @@ def test_repeated_attempt_omits_delayed_dead_and_erased_events(acme: Consumer) -
 def test_concurrent_attempts_return_the_same_events(acme: Consumer, claim: Claim) -> None:
     events = acme.send_some(30)
 
-    for answer in claim_concurrently(acme, claim, NOW):
-        assert ids(answer) == ids(events[:10])
+    for claimed in claim_concurrently(acme, claim, NOW):
+        assert ids(claimed) == ids(events[:10])
 
 
 def test_concurrent_attempts_claim_expired_leases_once(acme: Consumer) -> None:

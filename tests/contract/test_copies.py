@@ -170,14 +170,3 @@ def test_erasing_an_event_erases_its_copies(acme: Consumer) -> None:
         assert ids(consumer.without_settling().consume().events) == [kept.event_id]
     assert acme.acknowledge([leased]) == [False]
     assert acme.erase(erased.event_id) is False
-
-
-def test_copies_survive_a_restart(acme: Consumer) -> None:
-    shipping = acme.in_inbox("shipping")
-    shipping.create_inbox()
-    events = acme.send_some(2)
-    leased = shipping.lease(1).events
-    acme.harness.reopen()
-
-    assert ids(shipping.consume().events) == ids(events[1:])
-    assert acme.acknowledge(receipts(leased)) == [True]

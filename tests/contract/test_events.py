@@ -124,13 +124,13 @@ def test_concurrent_claims_share_the_events(acme: Consumer) -> None:
     acme.harness.settle()
     processes = [acme.without_settling(), acme.without_settling().in_another_process()]
 
-    def take(worker: int) -> list[str]:
+    def claim(worker: int) -> list[str]:
         taken = []
         while page := processes[worker % 2].consume(7).events:
             taken += ids(page)
         return taken
 
-    taken = run_concurrently(6, take)
+    taken = run_concurrently(6, claim)
     assert sorted(event_id for each in taken for event_id in each) == sorted(ids(events))
-    place = {event_id: position for position, event_id in enumerate(ids(events))}
-    assert all([place[one] for one in each] == sorted(place[one] for one in each) for each in taken)
+    positions = {event_id: position for position, event_id in enumerate(ids(events))}
+    assert all([positions[one] for one in each] == sorted(positions[one] for one in each) for each in taken)

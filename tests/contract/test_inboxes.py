@@ -54,9 +54,9 @@ def test_one_of_concurrent_creates_succeeds(harness: Harness) -> None:
         except InboxExists:
             return False
 
-    made = run_concurrently(6, create)
-    assert made.count(True) == 1
-    assert harness.store.inboxes.all("acme") == [Inbox("shipping", (f"t{made.index(True)}",), NOW)]
+    created = run_concurrently(6, create)
+    assert created.count(True) == 1
+    assert harness.store.inboxes.all("acme") == [Inbox("shipping", (f"t{created.index(True)}",), NOW)]
 
 
 def test_inboxes_are_listed_by_name(store: Store) -> None:

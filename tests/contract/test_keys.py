@@ -224,8 +224,8 @@ def test_latest_use_is_kept(store: Store) -> None:
     create_tenants(store, ACME)
     store.keys.create(KEY)
 
-    for moment, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
-        store.keys.record_use(KEY.key_hash, NOW + moment)
+    for delay_ms, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
+        store.keys.record_use(KEY.key_hash, NOW + delay_ms)
         assert store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + latest)
 
 

@@ -156,15 +156,6 @@ def test_release_is_not_a_lost_lease(acme: Consumer, delay: int) -> None:
     assert_status(acme, event, Status.DEAD, lose_leases(acme, 1, at))
 
 
-def test_failed_and_lost_leases_add_up(acme: Consumer) -> None:
-    (event,) = acme.send(new_event())
-    at = lose_leases(acme, MAX_DELIVERIES - 2)
-    assert acme.release(receipts(acme.lease(at=at).events), at, failed=True) == [True]
-    assert_status(acme, event, Status.UNDELIVERED, at)
-
-    assert_status(acme, event, Status.DEAD, lose_leases(acme, 1, at))
-
-
 def test_last_failed_release_makes_the_event_dead_at_once(acme: Consumer) -> None:
     first, second = acme.send_some(2)
     at = lose_leases(acme, MAX_DELIVERIES - 1)
@@ -177,15 +168,6 @@ def test_last_failed_release_makes_the_event_dead_at_once(acme: Consumer) -> Non
         assert ids(process.peek(at=at + MINUTE).events) == [second.event_id]
     assert ids(acme.lease(at=at + MINUTE).events) == [second.event_id]
     assert ids(acme.history(Selection(status=Status.DEAD), at=at)) == [first.event_id]
-
-
-def test_failed_release_respects_its_delay(acme: Consumer) -> None:
-    (event,) = acme.send(new_event())
-    assert acme.release(receipts(acme.lease().events), until=NOW + MINUTE, failed=True) == [True]
-
-    assert acme.lease(at=NOW + MINUTE - 1).events == []
-    (again,) = acme.lease(at=NOW + MINUTE).events
-    assert (again.event_id, again.deliveries) == (event.event_id, 2)
 
 
 @pytest.mark.parametrize("then_failed", [True, False])
@@ -243,12 +225,12 @@ def test_concurrent_leases_share_the_events(acme: Consumer) -> None:
     acme.harness.settle()
     processes = [acme.without_settling(), acme.without_settling().in_another_process()]
 
-    def take(worker: int) -> list[Event]:
-        taken: list[Event] = []
+    def claim(worker: int) -> list[Event]:
+        claimed: list[Event] = []
         while page := processes[worker % 2].lease(4).events:
-            taken += page
-        return taken
+            claimed += page
+        return claimed
 
-    taken = run_concurrently(6, take)
-    assert sorted(event_id for each in taken for event_id in ids(each)) == sorted(ids(events))
-    assert [acme.acknowledge(receipts(each)) for each in taken] == [[True] * len(each) for each in taken]
+    claimed = run_concurrently(6, claim)
+    assert sorted(event_id for each in claimed for event_id in ids(each)) == sorted(ids(events))
+    assert [acme.acknowledge(receipts(each)) for each in claimed] == [[True] * len(each) for each in claimed]

@@ -166,23 +166,23 @@ def test_every_action_in_every_status(acme: Consumer, state: str) -> None:
 def outcome(consumer: Consumer, state: str, action: str) -> str:
     (event,) = consumer.send(new_event(), expires_at_s=THEN // 1000 if state == "expired" else LATER)
     first = STATES[state](consumer, event.event_id)
-    before, in_sight = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
+    before, peeked = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
     try:
-        answer = "+" if ACTIONS[action](consumer, first) else "-"
+        result = "+" if ACTIONS[action](consumer, first) else "-"
     except EventLeased:
-        answer = "!"
-    after, in_sight_now = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
+        result = "!"
+    after, peeked_now = consumer.get(event.event_id, THEN), consumer.peek(at=THEN).events
     if after == before:
-        return answer if in_sight_now == in_sight else "hidden or shown"
-    if answer != "+":
-        return f"{answer}, and changed"
+        return result if peeked_now == peeked else "hidden or shown"
+    if result != "+":
+        return f"{result}, and changed"
     if before is None or after is None:
-        return "gone" if after is None and in_sight_now == [] else "there again"
+        return "gone" if after is None and peeked_now == [] else "there again"
     assert after == before._replace(
         status=after.status,
         deliveries=before.deliveries + (action in ("consume", "lease")),
         delivered_at_ms=THEN if after.status == Status.DELIVERED else None,
         lease=after.lease if after.status == Status.LEASED else None,
     )
-    assert in_sight_now == ([after] if after.status == Status.UNDELIVERED else [])
+    assert peeked_now == ([after] if after.status == Status.UNDELIVERED else [])
     return after.status

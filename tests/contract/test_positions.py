@@ -95,7 +95,7 @@ def test_forged_position_reveals_nothing(acme: Consumer, order: Order) -> None:
     after = acme.page(order=order, limit=1).position
     assert after is not None
     cut = {after[:length] for length in range(len(after))}
-    nines = {after[:place] + "9" + after[place + 1 :] for place in range(len(after))}
+    nines = {after[:index] + "9" + after[index + 1 :] for index in range(len(after))}
     huge = {re.sub(r"\d+", digit * 19, after) for digit in "09"}
     for changed in cut | nines | huge | {after + "0", after * 2}:
         try:

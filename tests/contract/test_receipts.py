@@ -41,11 +41,14 @@ def test_released_event_returns_to_its_position(acme: Consumer) -> None:
     assert [event.deliveries for event in again] == [2, 1]
 
 
+@pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize(("at", "back"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
-def test_delayed_event_is_not_claimable_before_its_delay_ends(acme: Consumer, at: int, back: bool) -> None:
+def test_delayed_event_is_not_claimable_before_its_delay_ends(
+    acme: Consumer, at: int, back: bool, failed: bool
+) -> None:
     first, second = acme.send_some(2)
     leased = acme.lease(1).events[0]
-    acme.release([receipt(leased)], until=NOW + MINUTE)
+    acme.release([receipt(leased)], until=NOW + MINUTE, failed=failed)
 
     undelivered = leased._replace(status=Status.UNDELIVERED, lease=None)
     assert acme.get(first.event_id, at) == undelivered

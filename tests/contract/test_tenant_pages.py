@@ -20,9 +20,9 @@ IDS = ("A", "Z", "a", "a-1", "a.1", "a0", "a_1", "z")
 def many() -> list[Tenant]:
     """Returns tenants newest first: eight each at five times, of every status, some deleted."""
     tenants = [
-        tenant(f"{name}{9 - moment}", NOW + moment, status=STATUSES[(moment + place) % 4], active=place % 3 != 2)
-        for moment in range(5)
-        for place, name in enumerate(IDS)
+        tenant(f"{name}{9 - step}", NOW + step, status=STATUSES[(step + index) % 4], active=index % 3 != 2)
+        for step in range(5)
+        for index, name in enumerate(IDS)
     ]
     return sorted(tenants, key=position_of, reverse=True)
 
@@ -66,10 +66,6 @@ SELECTIONS: dict[str, tuple[TenantSelection, Selected]] = {
     "before the first": (TenantSelection(until_ms=NOW), lambda _: False),
     "after the last": (TenantSelection(since_ms=NOW + 5), lambda _: False),
 }
-
-
-def test_empty_store_lists_no_tenants(store: Store) -> None:
-    assert store.tenants.page(ALL, 10, None) == []
 
 
 def test_pages_are_full_and_contain_every_selected_tenant_once(harness: Harness) -> None:

@@ -14,7 +14,7 @@ from tests.contract.samples import (
 from tests.engines.harnesses import Harness
 
 ACME = tenant("acme", email="Ops@acme.example", rate_limit=25)
-RACERS = 8
+WORKERS = 8
 ROUNDS = 3
 
 
@@ -27,20 +27,20 @@ def creates(store: Store, new: Tenant, refusal: type[Exception]) -> bool:
 
 
 def test_concurrent_creates_with_one_email_create_one_tenant(harness: Harness) -> None:
-    stores = [harness.another() for _ in range(RACERS)]
+    stores = [harness.another() for _ in range(WORKERS)]
 
     def race(number: int) -> None:
         emails = [f"race-{number}@acme.example", f"RACE-{number}@acme.example"]
-        racers = [tenant(f"tenant-{number}-{racer}", email=emails[racer % 2]) for racer in range(RACERS)]
+        candidates = [tenant(f"tenant-{number}-{worker}", email=emails[worker % 2]) for worker in range(WORKERS)]
 
-        won = run_concurrently(RACERS, lambda racer: creates(stores[racer], racers[racer], EmailTaken))
+        won = run_concurrently(WORKERS, lambda worker: creates(stores[worker], candidates[worker], EmailTaken))
 
         assert won.count(True) == 1
-        winner = racers[won.index(True)]
-        assert [each for each in harness.store.tenants.all() if each in racers] == [winner]
+        winner = candidates[won.index(True)]
+        assert [each for each in harness.store.tenants.all() if each in candidates] == [winner]
         assert harness.store.tenants.get_by_email(emails[0]) == winner
-        trails = [harness.store.tenants.audit_log(each.tenant_id, 9, None) for each in racers]
-        assert [trail for trail in trails if trail] == [creation_entries(winner)]
+        logs = [harness.store.tenants.audit_log(each.tenant_id, 9, None) for each in candidates]
+        assert [log for log in logs if log] == [creation_entries(winner)]
 
     for number in range(ROUNDS):
         race(number)
@@ -49,32 +49,34 @@ def test_concurrent_creates_with_one_email_create_one_tenant(harness: Harness) -
 
 
 def test_concurrent_creates_with_one_id_create_one_tenant(harness: Harness) -> None:
-    stores = [harness.another() for _ in range(RACERS)]
-    racers = [tenant("acme", email=f"{racer}@acme.example") for racer in range(RACERS)]
+    stores = [harness.another() for _ in range(WORKERS)]
+    candidates = [tenant("acme", email=f"{worker}@acme.example") for worker in range(WORKERS)]
 
-    won = run_concurrently(RACERS, lambda racer: creates(stores[racer], racers[racer], TenantExists))
+    won = run_concurrently(WORKERS, lambda worker: creates(stores[worker], candidates[worker], TenantExists))
 
     assert won.count(True) == 1
-    winner = racers[won.index(True)]
+    winner = candidates[won.index(True)]
     assert harness.store.tenants.all() == [winner]
-    found = [harness.store.tenants.get_by_email(f"{racer}@acme.example") for racer in range(RACERS)]
+    found = [harness.store.tenants.get_by_email(f"{worker}@acme.example") for worker in range(WORKERS)]
     assert [each for each in found if each] == [winner]
 
 
 def test_one_of_concurrent_updates_of_a_version_succeeds(harness: Harness) -> None:
     create_tenants(harness.store, ACME)
-    stores = [harness.another() for _ in range(RACERS)]
+    stores = [harness.another() for _ in range(WORKERS)]
 
     def race(before: Tenant) -> Tenant:
-        racers = [next_version(before, rate_limit=racer, updated_by=f"key_{racer}") for racer in range(RACERS)]
+        candidates = [next_version(before, rate_limit=worker, updated_by=f"key_{worker}") for worker in range(WORKERS)]
 
         won = run_concurrently(
-            RACERS,
-            lambda racer: stores[racer].tenants.update(racers[racer], before.version, update_entries(racers[racer])),
+            WORKERS,
+            lambda worker: stores[worker].tenants.update(
+                candidates[worker], before.version, update_entries(candidates[worker])
+            ),
         )
 
         assert won.count(True) == 1
-        winner = racers[won.index(True)]
+        winner = candidates[won.index(True)]
         assert harness.store.tenants.get("acme") == winner
         assert harness.store.tenants.audit_log("acme", 1, None) == update_entries(winner)
         return winner
@@ -86,18 +88,18 @@ def test_one_of_concurrent_updates_of_a_version_succeeds(harness: Harness) -> No
 
 
 def test_concurrent_updates_give_an_email_to_one_tenant(harness: Harness) -> None:
-    tenants = [tenant(f"tenant-{racer}", email=f"{racer}@acme.example") for racer in range(RACERS)]
+    tenants = [tenant(f"tenant-{worker}", email=f"{worker}@acme.example") for worker in range(WORKERS)]
     create_tenants(harness.store, *tenants)
-    stores = [harness.another() for _ in range(RACERS)]
+    stores = [harness.another() for _ in range(WORKERS)]
 
-    def take(racer: int) -> bool:
-        after = next_version(tenants[racer], email="race@acme.example")
+    def update(worker: int) -> bool:
+        after = next_version(tenants[worker], email="race@acme.example")
         try:
-            return stores[racer].tenants.update(after, 1, update_entries(after))
+            return stores[worker].tenants.update(after, 1, update_entries(after))
         except EmailTaken:
             return False
 
-    won = run_concurrently(RACERS, take)
+    won = run_concurrently(WORKERS, update)
     assert won.count(True) == 1
     winner = won.index(True)
     owner = harness.store.tenants.get_by_email("race@acme.example")

@@ -22,9 +22,9 @@ def test_keys_are_unique() -> None:
 
 def test_changed_character_breaks_the_checksum() -> None:
     key = apikey.mint()
-    for place in range(4, len(key)):
-        other = "0" if key[place] != "0" else "1"
-        assert not apikey.is_well_formed(key[:place] + other + key[place + 1 :])
+    for index in range(4, len(key)):
+        other = "0" if key[index] != "0" else "1"
+        assert not apikey.is_well_formed(key[:index] + other + key[index + 1 :])
 
 
 def test_swapped_characters_break_the_checksum() -> None:

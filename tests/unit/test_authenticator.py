@@ -92,14 +92,14 @@ def test_known_and_unknown_keys_are_cached() -> None:
 
 def test_revoked_and_new_keys_take_effect_when_the_cache_expires() -> None:
     setup = Setup(cache_seconds=30)
-    revoked, made = setup.keys.mint(), apikey.mint()
-    assert (setup.refused(revoked), setup.refused(made)) == (None, Unauthenticated)
-    setup.keys.records = {apikey.hash_of(made): KeyRecord(PRINCIPAL)}
+    revoked, new = setup.keys.mint(), apikey.mint()
+    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
+    setup.keys.records = {apikey.hash_of(new): KeyRecord(PRINCIPAL)}
 
     setup.advance(29.9)
-    assert (setup.refused(revoked), setup.refused(made)) == (None, Unauthenticated)
+    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
     setup.advance(0.1)
-    assert (setup.refused(revoked), setup.refused(made)) == (Unauthenticated, None)
+    assert (setup.refused(revoked), setup.refused(new)) == (Unauthenticated, None)
 
 
 def test_cached_key_expires() -> None:
@@ -175,14 +175,14 @@ def test_repeated_invalid_key_does_not_block_valid_keys() -> None:
 
 def test_bypass_cache_ignores_cache_and_seal() -> None:
     setup = Setup()
-    revoked, made = setup.keys.mint(), apikey.mint()
-    assert (setup.refused(revoked), setup.refused(made)) == (None, Unauthenticated)
+    revoked, new = setup.keys.mint(), apikey.mint()
+    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
     sealed = seal(setup, revoked)
-    setup.keys.records = {apikey.hash_of(made): KeyRecord(PRINCIPAL, None, NOW)}
+    setup.keys.records = {apikey.hash_of(new): KeyRecord(PRINCIPAL, None, NOW)}
 
     with pytest.raises(Unauthenticated):
         setup.authenticator.identify(revoked, HERE, sealed, bypass_cache=True)
-    assert setup.authenticator.identify(made, HERE, bypass_cache=True) == PRINCIPAL
+    assert setup.authenticator.identify(new, HERE, bypass_cache=True) == PRINCIPAL
 
 
 def test_cache_time_starts_before_the_read() -> None:

@@ -174,8 +174,8 @@ class TestArray:
         self, document: list[Any], data: st.DataObject, max_element_bytes: int
     ) -> None:
         text = json.dumps(document, ensure_ascii=False).encode()
-        place = data.draw(st.integers(1, len(text)))
-        text = text[:place] + data.draw(st.binary(max_size=2)) + text[data.draw(st.integers(place, len(text))) :]
+        index = data.draw(st.integers(1, len(text)))
+        text = text[:index] + data.draw(st.binary(max_size=2)) + text[data.draw(st.integers(index, len(text))) :]
 
         found = elements(text, max_element_bytes)
         if found is not ElementTooLarge:

@@ -14,12 +14,12 @@ class CheckedStore:
     def __init__(self) -> None:
         self.checks = 0
         self.is_available = True
-        self.may_answer = threading.Event()
-        self.may_answer.set()
+        self.may_respond = threading.Event()
+        self.may_respond.set()
 
     def check(self) -> None:
         self.checks += 1
-        assert self.may_answer.wait(10)
+        assert self.may_respond.wait(10)
         if not self.is_available:
             raise StoreUnavailable("The disk is full.")
 
@@ -33,7 +33,7 @@ def is_ready(readiness: ReadinessCheck) -> bool:
 
 
 @pytest.mark.parametrize("is_available", [True, False])
-def test_answer_is_reused_for_one_second(is_available: bool) -> None:
+def test_result_is_reused_for_one_second(is_available: bool) -> None:
     store, seconds = CheckedStore(), Seconds()
     store.is_available = is_available
     readiness = ReadinessCheck(store.check, seconds)
@@ -49,17 +49,17 @@ def test_answer_is_reused_for_one_second(is_available: bool) -> None:
 
 def test_concurrent_callers_share_one_check() -> None:
     store = CheckedStore()
-    store.may_answer.clear()
+    store.may_respond.clear()
     readiness = ReadinessCheck(store.check, Seconds())
-    answers: list[bool] = []
-    callers = [threading.Thread(target=lambda: answers.append(is_ready(readiness))) for _ in range(5)]
-    for caller in callers:
-        caller.start()
+    results: list[bool] = []
+    threads = [threading.Thread(target=lambda: results.append(is_ready(readiness))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
     until(lambda: store.checks == 1)
-    store.may_answer.set()
-    for caller in callers:
-        caller.join()
-    assert (answers, store.checks) == ([True] * 5, 1)
+    store.may_respond.set()
+    for thread in threads:
+        thread.join()
+    assert (results, store.checks) == ([True] * 5, 1)
 
 
 def test_unexpected_error_is_not_cached() -> None:

@@ -29,8 +29,8 @@ def test_receipt_is_parsed_from_its_text(receipt: Receipt) -> None:
 @given(RECEIPTS, st.data())
 def test_changed_text_is_another_receipt_or_none(receipt: Receipt, data: st.DataObject) -> None:
     text = receipt_text(receipt)
-    place = data.draw(st.integers(0, len(text)))
-    changed = text[:place] + data.draw(st.text(max_size=2)) + text[place + data.draw(st.integers(0, 2)) :]
+    index = data.draw(st.integers(0, len(text)))
+    changed = text[:index] + data.draw(st.text(max_size=2)) + text[index + data.draw(st.integers(0, 2)) :]
     found = parse_receipt(changed)
     assert found is None or (found == receipt) == (changed == text)
 

@@ -61,7 +61,7 @@ def test_failed_purge_is_repeated(store: SQLiteStore, monkeypatch: pytest.Monkey
         tries.append(1)
         if len(tries) > 1:
             tried_again.set()
-        raise StoreUnavailable("The database did not answer.")
+        raise StoreUnavailable("The database did not respond.")
 
     monkeypatch.setattr(type(store.events), "purge", fail)
     with capture_logs() as log:

@@ -64,16 +64,16 @@ def test_seal_is_deterministic() -> None:
 
 
 def test_seal_with_a_changed_character_is_refused() -> None:
-    for place, letter in enumerate(SEAL):
+    for index, letter in enumerate(SEAL):
         for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é", "\x80"} - {letter}:
-            assert open_seal(SEAL[:place] + other + SEAL[place + 1 :], HASH, "secret") is None, (place, other)
+            assert open_seal(SEAL[:index] + other + SEAL[index + 1 :], HASH, "secret") is None, (index, other)
 
 
 def test_shortened_or_extended_seal_is_refused() -> None:
-    for place in range(len(SEAL)):
-        assert open_seal(SEAL[:place], HASH, "secret") is None
-        assert open_seal(SEAL[place + 1 :], HASH, "secret") is None
-        assert open_seal(SEAL[:place] + SEAL[place + 1 :], HASH, "secret") is None
+    for index in range(len(SEAL)):
+        assert open_seal(SEAL[:index], HASH, "secret") is None
+        assert open_seal(SEAL[index + 1 :], HASH, "secret") is None
+        assert open_seal(SEAL[:index] + SEAL[index + 1 :], HASH, "secret") is None
     for more in (f"{SEAL}=", f" {SEAL}", f"{SEAL}.", f"{SEAL},{SEAL}", f"{SEAL}\n"):
         assert open_seal(more, HASH, "secret") is None
 
