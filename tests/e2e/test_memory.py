@@ -1,4 +1,4 @@
-"""How much memory a worker needs for large requests, measured from outside."""
+"""The memory that a worker process uses for large requests."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.service import Service, bearer
 EVENT_BYTES = 250_000
 BATCH_BYTES = 15_500_000
 MAX_FACTOR = 8
-# Each of these took 36 times the size of a batch when it was parsed as a whole.
+# A batch of these takes 36 times its size if it is parsed as a whole.
 SHAPES = {"numbers": b"12", "members": b'{"a":1}'}
 
 
@@ -24,23 +24,23 @@ def batch_of(event: bytes, count: int) -> bytes:
 
 
 class Worker:
-    """The only worker of a service. Its peak counts from here on."""
+    """The only worker process of a service, and its memory in addition to that of a small request."""
 
     def __init__(self, service: Service, key: str) -> None:
         (pid,) = service.workers
         self._process = Path(f"/proc/{pid}")
         self._url = f"{service.url}/events/batch"
         self._headers = bearer(key) | {"Content-Type": "application/json"}
-        # Whatever is only made once.
+        # Loads what is only loaded once.
         self.send(batch_of(b'{"a":1}', 500))
         self._before = self._kilobytes("VmRSS")
 
     def send(self, body: bytes) -> None:
-        answer = requests.post(self._url, data=body, headers=self._headers, timeout=120)
-        assert answer.status_code == 201, answer.text
+        response = requests.post(self._url, data=body, headers=self._headers, timeout=120)
+        assert response.status_code == 201, response.text
 
     def peak_of(self, body: bytes) -> int:
-        """Returns the bytes that the worker had at most beyond what it had at first."""
+        """Returns the maximum number of additional bytes while the worker handles a request."""
         (self._process / "clear_refs").write_text("5")
         self.send(body)
         return (self._kilobytes("VmHWM") - self._before) * 1024
@@ -56,7 +56,7 @@ def worker(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -
     service.variables["INBOX_WORKERS"] = "1"
     if request.param != "sqlite":
         service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
-        service.run("init")
+        service.invoke("init")
     key = service.create_key("acme")
     service.start()
     return Worker(service, key)
