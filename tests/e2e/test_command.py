@@ -1,4 +1,4 @@
-"""The command `inbox` in a process of its own: its start, its standard streams, its environment."""
+"""The `inbox` command in a process: its start, its standard streams, its environment."""
 
 import json
 import re

@@ -36,7 +36,7 @@ def everything_stored(service: Service) -> bytes:
     return repr(items).encode()
 
 
-def test_nothing_that_is_stored_logged_or_answered_contains_a_key(stored: Service) -> None:
+def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
     manager = stored.create_key("acme", "--name", "manager", *ALL_BUT_ADMIN)
     admin = stored.create_key("system", "--scope", "admin")
     stored.start()
@@ -104,7 +104,7 @@ def test_nothing_that_is_stored_logged_or_answered_contains_a_key(stored: Servic
     [("sqlite", "by command"), ("sqlite", "suspended"), ("dynamodb_local", "by HTTP")],
     indirect=["stored"],
 )
-def test_a_key_stops_working_everywhere_within_the_cache_time(stored: Service, end: str) -> None:
+def test_key_stops_working_everywhere_within_the_cache_time(stored: Service, end: str) -> None:
     cache_seconds = 1
     stored.variables["INBOX_KEY_CACHE_SECONDS"] = str(cache_seconds)
     key, manager = stored.create_key("acme"), stored.create_key("acme", *ALL_BUT_ADMIN)
@@ -128,7 +128,7 @@ def test_a_key_stops_working_everywhere_within_the_cache_time(stored: Service, e
 
 
 def statuses_of(service: Service, count: int, headers: Callable[[int], dict[str, str]]) -> tuple[list[int], float]:
-    """Makes `count` requests, each on a connection of its own. Returns their statuses and the seconds they took."""
+    """Makes `count` requests, each on a new connection. Returns their statuses and the seconds they took."""
     began = time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         statuses = list(

@@ -12,7 +12,7 @@ P = ParamSpec("P")
 
 
 def in_event_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Runs the test in an event loop of its own, on uvloop like the service."""
+    """Runs the test in a new event loop, on uvloop like the service."""
 
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
