@@ -180,7 +180,7 @@ def _status_change(tenant: Tenant, status: TenantStatus, *, forced: bool = False
 def _validate(members: dict[str, Any]) -> None:
     for member in ("email", "destination_email"):
         if members.get(member) is not None and not is_email(members[member]):
-            raise NotAllowed("Not a valid e-mail address.")
+            raise NotAllowed(f"`{member}` is not a valid e-mail address.")
     name: str | None = members.get("organization_name")
     if name is not None and not (name and is_name(name)):
         raise NotAllowed(f"The name must have 1 to {MAX_NAME} printable characters.")
