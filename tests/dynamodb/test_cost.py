@@ -80,8 +80,8 @@ def test_1000_events_of_32_producers_take_up_to_80_write_calls(store: DynamoDBSt
     assert wire.write_calls <= 80, wire.calls
     # Named inboxes are queried once a second.
     assert set(wire.calls) <= {"BatchWriteItem", "PutItem", "Query"}
-    taken = claim(store, tenant, 500) + claim(store, tenant, 500)
-    assert sorted(taken) == sorted(event.event_id for event in events)
+    claimed = claim(store, tenant, 500) + claim(store, tenant, 500)
+    assert sorted(claimed) == sorted(event.event_id for event in events)
 
 
 def test_single_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenant: str) -> None:

@@ -78,11 +78,11 @@ def test_no_accepted_event_is_lost_or_delivered_twice(
     empty_polls = 0
     while empty_polls < 4:
         try:
-            taken = claim(store, tenant, 9)
+            page = claim(store, tenant, 9)
         except StoreUnavailable:
-            taken = []
-        delivered.update(taken)
-        empty_polls = 0 if taken else empty_polls + 1
+            page = []
+        delivered.update(page)
+        empty_polls = 0 if page else empty_polls + 1
 
     assert wire.fired
     assert accepted <= delivered
@@ -181,13 +181,13 @@ def test_tenants_and_api_keys_survive_a_lost_response(
         lambda: store.keys.create(key),
         lambda: store.keys.rotate(key.key_id, successor, NOW + 5),
     ]
-    answers = []
+    results = []
     for act in acts:
         wire.fail("TransactWriteItems", fault, ONE_ATTEMPT)
-        answers.append(act())
+        results.append(act())
 
     assert wire.fired == len(acts)
-    assert answers == [None, True, None, True]
+    assert results == [None, True, None, True]
     assert store.tenants.get(tenant) == second
     assert store.tenants.audit_log(tenant, 9, None) == [audit_entry(2), audit_entry(1)]
     assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), successor}

@@ -195,11 +195,11 @@ def test_claim_whose_response_is_lost_is_counted_when_it_is_recovered(
     events = put_events(store, tenant, 3)
     claim(store, tenant, 1)
     wire.fail("BatchExecuteStatement", Fault.CUT_AFTER, times)
-    taken: list[str] = []
+    claimed: list[str] = []
     for _ in range(2):
         with suppress(StoreUnavailable):
-            taken += claim(store, tenant)
-    assert sorted(taken) == sorted(events[1:])
+            claimed += claim(store, tenant)
+    assert sorted(claimed) == sorted(events[1:])
     assert wire.fired == times
 
     store.counters.flush()

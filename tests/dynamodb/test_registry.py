@@ -33,14 +33,14 @@ def items_of(harness: DynamoDBHarness, tenant: str, **index: str) -> list[dict[s
 
 
 def by_index_email(harness: DynamoDBHarness, email: str) -> list[str]:
-    answer = harness.connection.call(
+    response = harness.connection.call(
         "query",
         TableName=harness.connection.table("Tenants"),
         IndexName="EmailIndex",
         KeyConditionExpression="email = :email",
         ExpressionAttributeValues={":email": {"S": email}},
     )
-    return [item["tenant_id"]["S"] for item in answer["Items"]]
+    return [item["tenant_id"]["S"] for item in response["Items"]]
 
 
 def test_item_of_a_tenant_is_as_documented(harness: DynamoDBHarness, store: DynamoDBStore, tenant: str) -> None:

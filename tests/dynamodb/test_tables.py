@@ -30,8 +30,8 @@ def schema(keys: list[dict[str, str]]) -> list[str]:
 
 
 def indexes(connection: Connection, name: str) -> dict[str, list[str]]:
-    there = described(connection, name)["GlobalSecondaryIndexes"]
-    return {index["IndexName"]: schema(index["KeySchema"]) for index in there}
+    described_indexes = described(connection, name)["GlobalSecondaryIndexes"]
+    return {index["IndexName"]: schema(index["KeySchema"]) for index in described_indexes}
 
 
 def test_tables_are_as_documented(connection: Connection) -> None:
@@ -52,15 +52,15 @@ def test_tables_are_as_documented(connection: Connection) -> None:
 
 def test_dynamodb_deletes_expired_items(connection: Connection) -> None:
     for name in DEFINITIONS:
-        answer = connection.call("describe_time_to_live", TableName=connection.table(name))
-        assert answer["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}
+        response = connection.call("describe_time_to_live", TableName=connection.table(name))
+        assert response["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}
 
 
 @pytest.mark.parametrize("engine", ["moto"], indirect=True)
 def test_tables_can_be_restored_to_any_point_in_time(connection: Connection) -> None:
     for name in DEFINITIONS:
-        answer = connection.call("describe_continuous_backups", TableName=connection.table(name))
-        recovery = answer["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        response = connection.call("describe_continuous_backups", TableName=connection.table(name))
+        recovery = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
         assert recovery["PointInTimeRecoveryStatus"] == "ENABLED"
 
 
@@ -119,7 +119,7 @@ def test_table_with_other_keys_is_refused_before_any_is_created(
     attributes = [each for each in definition["AttributeDefinitions"] if each["AttributeName"] in used]
     elsewhere.call("create_table", TableName=elsewhere.table(name), **definition | {"AttributeDefinitions": attributes})
 
-    with pytest.raises(SettingsError, match=f"{name} is there already, with other keys or indexes"):
+    with pytest.raises(SettingsError, match=f"{name} already exists with other keys or indexes"):
         DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
     assert tables(elsewhere) == [elsewhere.table(name)]
 
@@ -141,7 +141,7 @@ def test_table_with_another_ttl_attribute_is_refused(elsewhere: Connection) -> N
         TableName=elsewhere.table("Tenants"),
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"},
     )
-    with pytest.raises(SettingsError, match="deletes by other"):
+    with pytest.raises(SettingsError, match="expires items by other"):
         DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
 
 
@@ -150,17 +150,17 @@ def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, mon
     not_ready = ClientError(
         {"Error": {"Code": "ContinuousBackupsUnavailableException"}, "ResponseMetadata": {"HTTPStatusCode": 400}}, ""
     )
-    answers = [not_ready, not_ready, None]
+    errors = [not_ready, not_ready, None]
 
     def update(**_: Any) -> dict[str, Any]:
-        answer = answers.pop(0)
-        if answer is not None:
-            raise answer
+        error = errors.pop(0)
+        if error is not None:
+            raise error
         return {}
 
     monkeypatch.setattr(connection.client, "update_continuous_backups", update)
     _enable_recovery(connection, connection.table("Events"))
-    assert answers == []
+    assert errors == []
 
 
 def test_missing_table_is_an_outage_with_advice(harness: DynamoDBHarness) -> None:

@@ -75,7 +75,7 @@ def test_counts_are_written_before_open_connections_end_a_stop(on_dynamodb: Serv
 def test_missing_tables_are_an_error_at_the_start(on_dynamodb: Service) -> None:
     refused = on_dynamodb.run("serve")
     assert refused.returncode == 1
-    assert refused.stderr == "error: A table is missing in DynamoDB; `inbox init` makes it.\n"
+    assert refused.stderr == "error: A table is missing in DynamoDB; `inbox init` creates it.\n"
 
 
 def test_quickstart_creates_its_tables(on_dynamodb: Service) -> None:
@@ -162,4 +162,4 @@ def test_missing_aws_setting_is_one_line(service: Service, missing: str) -> None
     refused = service.run("tenants", "list")
     assert refused.returncode == 1
     assert len(refused.stderr.splitlines()) == 1
-    assert ("AWS_REGION" if missing == "AWS_REGION" else "DynamoDB did not answer") in refused.stderr
+    assert ("AWS_REGION" if missing == "AWS_REGION" else "DynamoDB did not respond") in refused.stderr

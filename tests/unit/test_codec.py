@@ -1,4 +1,4 @@
-"""The bodies of calls with many items: the same as botocore's own. `inbox.store.dynamodb.codec`."""
+"""Bodies of calls are the same as botocore's own: `inbox.store.dynamodb.codec`."""
 
 import json
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 class _Client:
-    """boto3's, with answers that were made before."""
+    """A client of boto3 with prepared responses."""
 
     def __init__(self) -> None:
         # With the account's id the endpoint is the account's own.
@@ -96,9 +96,7 @@ def ours() -> Iterator[_Client]:
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_what_goes_out_and_what_comes_back_is_what_botocore_makes_of_it(
-    plain: _Client, ours: _Client, operation: str
-) -> None:
+def test_request_and_response_are_the_same_as_with_botocore(plain: _Client, ours: _Client, operation: str) -> None:
     answers = []
     for client in (plain, ours):
         client.will_answer(200, json.dumps(ANSWERS[operation]).encode())
@@ -110,7 +108,7 @@ def test_what_goes_out_and_what_comes_back_is_what_botocore_makes_of_it(
 
 
 @pytest.mark.parametrize("operation", [each for each in CALLS if each != "batch_write_item"])
-def test_botocore_has_nothing_to_look_through(ours: _Client, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_botocore_encodes_and_decodes_nothing(ours: _Client, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("An attribute was looked at by its shape.")
 
@@ -120,7 +118,7 @@ def test_botocore_has_nothing_to_look_through(ours: _Client, operation: str, mon
     assert ours.call(operation)
 
 
-def test_an_error_is_read_by_botocore(ours: _Client) -> None:
+def test_botocore_reads_errors(ours: _Client) -> None:
     ours.will_answer(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
     with pytest.raises(ClientError, match="no table") as caught:
         ours.call("query")
@@ -128,9 +126,7 @@ def test_an_error_is_read_by_botocore(ours: _Client) -> None:
 
 
 @pytest.mark.parametrize("damaged", [b'{"Items": [', b'{"Items": []}'])
-def test_an_answer_that_was_damaged_on_its_way_is_asked_for_again(
-    ours: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_response_is_requested_again(ours: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     ours.will_answer(200, damaged, **{"x-amz-crc32": "1"})
     ours.will_answer(200, json.dumps(ANSWERS["query"]).encode())

@@ -1,4 +1,4 @@
-"""A tenant's inboxes, remembered for a moment: `inbox.store.dynamodb.inboxes`."""
+"""The cache of a tenant's inboxes: `InboxCache` in `inbox.store.dynamodb.inboxes`."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ NOTHING_NAMED = TenantInboxes(default_enabled=True, named=[])
 
 
 class _Table:
-    """In the place of a connection: counts who reads, and can keep them waiting or fail."""
+    """A fake connection that counts reads, and can delay or fail them."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -38,52 +38,52 @@ def table() -> _Table:
 
 
 @pytest.fixture
-def definitions(table: _Table) -> InboxCache:
+def cache(table: _Table) -> InboxCache:
     return InboxCache(cast(Connection, table), LONG)
 
 
-def grow_old(definitions: InboxCache) -> None:
-    definitions._cache["acme"] = _CacheEntry(time.monotonic() - 0.9 * LONG, NOTHING_NAMED)
+def age(cache: InboxCache) -> None:
+    cache._cache["acme"] = _CacheEntry(time.monotonic() - 0.9 * LONG, NOTHING_NAMED)
 
 
-def test_what_is_known_is_not_read_again(definitions: InboxCache, table: _Table) -> None:
+def test_cached_inboxes_are_not_read_again(cache: InboxCache, table: _Table) -> None:
     for _ in range(3):
-        definitions.get("acme")
+        cache.get("acme")
     assert table.reads == 1
 
 
-def test_what_may_not_be_remembered_any_more_is_read_again(definitions: InboxCache, table: _Table) -> None:
-    definitions._cache["acme"] = _CacheEntry(time.monotonic() - LONG, NOTHING_NAMED)
-    definitions.get("acme")
+def test_expired_entry_is_read_again(cache: InboxCache, table: _Table) -> None:
+    cache._cache["acme"] = _CacheEntry(time.monotonic() - LONG, NOTHING_NAMED)
+    cache.get("acme")
     assert table.reads == 1
 
 
-def test_what_grows_old_is_read_anew_by_one_while_the_others_go_by_it(definitions: InboxCache, table: _Table) -> None:
-    grow_old(definitions)
-    is_reading, go_on = threading.Event(), threading.Event()
+def test_one_thread_refreshes_an_old_entry_while_others_use_it(cache: InboxCache, table: _Table) -> None:
+    age(cache)
+    is_reading, resume = threading.Event(), threading.Event()
 
-    def keep_waiting() -> None:
+    def delay() -> None:
         is_reading.set()
-        assert go_on.wait(10)
+        assert resume.wait(10)
 
-    table.meanwhile = keep_waiting
+    table.meanwhile = delay
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(definitions.get, "acme")
+        first = pool.submit(cache.get, "acme")
         assert is_reading.wait(10)
         for _ in range(3):
-            definitions.get("acme")
-        go_on.set()
+            cache.get("acme")
+        resume.set()
         first.result(10)
-    definitions.get("acme")
+    cache.get("acme")
     assert table.reads == 1
 
 
-def test_a_read_that_fails_keeps_nobody_from_what_is_known(definitions: InboxCache, table: _Table) -> None:
+def test_failed_refresh_leaves_the_entry_usable(cache: InboxCache, table: _Table) -> None:
     def fail() -> None:
         raise StoreUnavailable
 
-    grow_old(definitions)
+    age(cache)
     table.meanwhile = fail
     with pytest.raises(StoreUnavailable):
-        definitions.get("acme")
-    assert definitions.get("acme") == NOTHING_NAMED
+        cache.get("acme")
+    assert cache.get("acme") == NOTHING_NAMED

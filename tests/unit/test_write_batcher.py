@@ -1,4 +1,4 @@
-"""Events that arrive together are written together: `inbox.store.dynamodb.event_writer`."""
+"""Concurrent requests share a batch: `WriteBatcher` in `inbox.store.dynamodb.event_writer`."""
 
 import random
 import threading
@@ -13,73 +13,73 @@ from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, PARALLEL_WRITE_TH
 from inbox.store.dynamodb.layout import Item
 
 
-def test_a_lone_item_is_written_at_once_and_alone() -> None:
+def test_single_item_is_written_at_once_and_alone() -> None:
     written: list[Sequence[Item]] = []
 
     def write(items: Sequence[Item]) -> list[None]:
         written.append(items)
         return [None] * len(items)
 
-    gathering = WriteBatcher(write)
+    batcher = WriteBatcher(write)
     for number in range(3):
-        gathering.put([{"n": number}])
+        batcher.put([{"n": number}])
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
 @pytest.mark.parametrize("waiting", [10, MAX_BATCH_WRITE])
-def test_who_waits_goes_together(waiting: int) -> None:
+def test_waiting_requests_are_written_together(waiting: int) -> None:
     written: list[int] = []
-    first_is_under_way, go_on = threading.Event(), threading.Event()
+    first_is_running, resume = threading.Event(), threading.Event()
 
     def write(items: Sequence[Item]) -> list[None]:
         written.append(len(items))
         if len(written) == 1:
-            first_is_under_way.set()
-            go_on.wait(10)
+            first_is_running.set()
+            resume.wait(10)
         return [None] * len(items)
 
-    gathering = WriteBatcher(write)
+    batcher = WriteBatcher(write)
     with ThreadPoolExecutor(1 + waiting) as pool:
-        first = pool.submit(gathering.put, [{}])
-        assert first_is_under_way.wait(10)
-        others = [pool.submit(gathering.put, [{}]) for _ in range(waiting)]
-        while len(gathering._queue) < waiting and written == [1]:
+        first = pool.submit(batcher.put, [{}])
+        assert first_is_running.wait(10)
+        others = [pool.submit(batcher.put, [{}]) for _ in range(waiting)]
+        while len(batcher._queue) < waiting and written == [1]:
             time.sleep(0.001)
         before = list(written)
-        go_on.set()
+        resume.set()
         for each in (first, *others):
             each.result(10)
     assert before == [1]
     assert written == [1, waiting]
 
 
-def test_where_too_many_wait_a_full_batch_goes_beside_the_one_under_way_and_the_others_wait() -> None:
+def test_full_batch_is_written_in_parallel_if_many_requests_wait() -> None:
     written: list[int] = []
-    first_is_under_way, go_on = threading.Event(), threading.Event()
+    first_is_running, resume = threading.Event(), threading.Event()
 
     def write(items: Sequence[Item]) -> list[None]:
         written.append(len(items))
         if len(written) == 1:
-            first_is_under_way.set()
-            assert go_on.wait(10)
+            first_is_running.set()
+            assert resume.wait(10)
         return [None] * len(items)
 
-    gathering = WriteBatcher(write)
+    batcher = WriteBatcher(write)
     with ThreadPoolExecutor(1 + PARALLEL_WRITE_THRESHOLD) as pool:
-        first = pool.submit(gathering.put, [{}])
-        assert first_is_under_way.wait(10)
-        others = [pool.submit(gathering.put, [{}]) for _ in range(PARALLEL_WRITE_THRESHOLD)]
+        first = pool.submit(batcher.put, [{}])
+        assert first_is_running.wait(10)
+        others = [pool.submit(batcher.put, [{}]) for _ in range(PARALLEL_WRITE_THRESHOLD)]
         for _ in zip(range(MAX_BATCH_WRITE), as_completed(others, 10), strict=False):
             pass
         assert written == [1, MAX_BATCH_WRITE]
-        go_on.set()
+        resume.set()
         for each in (first, *others):
             each.result(10)
     assert written == [1, MAX_BATCH_WRITE, MAX_BATCH_WRITE]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None:
+def test_every_item_is_written_once_and_every_request_ends(seed: int) -> None:
     rng = random.Random(seed)
     mutex = threading.Lock()
     written: list[int] = []
@@ -91,11 +91,11 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
             written.extend(item["n"] for item in items)
         return [StoreUnavailable() if item["n"] % 10 == 0 else None for item in items]
 
-    gathering = WriteBatcher(write)
+    batcher = WriteBatcher(write)
 
     def put(number: int) -> bool:
         try:
-            gathering.put([{"n": number}])
+            batcher.put([{"n": number}])
         except StoreUnavailable:
             return False
         return True
@@ -106,10 +106,10 @@ def test_every_item_is_written_once_and_nobody_waits_for_ever(seed: int) -> None
 
     assert outcomes == [number % 10 != 0 for number in range(3000)]
     assert sorted(written) == list(range(3000))
-    assert gathering._writes == 0
+    assert batcher._writes == 0
 
 
-def test_a_write_that_breaks_down_is_an_error_for_each_and_the_next_one_works() -> None:
+def test_write_that_raises_fails_its_requests_only() -> None:
     broken = True
 
     def write(items: Sequence[Item]) -> list[None]:
@@ -117,8 +117,8 @@ def test_a_write_that_breaks_down_is_an_error_for_each_and_the_next_one_works() 
             raise ZeroDivisionError
         return [None] * len(items)
 
-    gathering = WriteBatcher(write)
+    batcher = WriteBatcher(write)
     with pytest.raises(ZeroDivisionError):
-        gathering.put([{}])
+        batcher.put([{}])
     broken = False
-    gathering.put([{}])
+    batcher.put([{}])

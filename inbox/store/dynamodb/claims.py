@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import structlog
 from cachetools import TTLCache
 
-from inbox.domain.events import Event, InboxKey, Order, Page, PageSize, Status
+from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import (
@@ -245,22 +245,14 @@ class Claims:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
         turn = self._queues.turn(claim.inbox_key)
         known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
-        order_keys: dict[str, str] = {}
         # From here on no error may discard the recovered events: they are marked delivered.
-        recovered = self._recover_unconfirmed(claim, size, order_keys) if lease_until_ms is None else []
-        claim_group = partial(self._claim_group, claim, turn, order_keys)
-        page = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
+        recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
+        claim_group = partial(self._claim_group, claim, turn)
+        items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
         # Recovered events, and those that the index listed late, may be older than the first ones.
-        return Page(sorted(page.events, key=lambda event: order_keys[event.event_id]), page.more)
+        return Page([to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=order_key_of)], more)
 
-    def _claim_group(
-        self,
-        claim: Claim,
-        turn: PollTurn,
-        order_keys: dict[str, str],
-        known_events: list[KnownEvent],
-        page: list[Event],
-    ) -> None:
+    def _claim_group(self, claim: Claim, turn: PollTurn, known_events: list[KnownEvent], page: list[Item]) -> None:
         with turn:
             claim = claim.extended_by(turn.waited_ms)
             known_events = self._recent.exclude_from(known_events)
@@ -268,16 +260,14 @@ class Claims:
             by_event = dict(zip(known_events, results, strict=True))
             unconfirmed = [event for event, result in by_event.items() if result.error is not None]
             self._recent.add(event for event, result in by_event.items() if result.error is None)
-        claimed = []
         for event, result in by_event.items():
             item = claim.claimed_item(result)
             if item is None:
                 continue
-            claimed.append(item)
+            page.append(item)
             if item is not result.item:
                 # Its response was lost, so the update was not counted.
                 self._counter.count_update(claim.update(event), item, claim.now_ms)
-        page += self._to_events(claim, claimed, order_keys)
         # A lease that nobody received expires by itself.
         if claim.lease_until_ms is None:
             self._unconfirmed.add(
@@ -289,7 +279,7 @@ class Claims:
             )
         raise_first_error(results)
 
-    def _recover_unconfirmed(self, claim: Claim, size: PageSize, order_keys: dict[str, str]) -> list[Event]:
+    def _recover_unconfirmed(self, claim: Claim, size: PageSize) -> list[Item]:
         """Returns events that earlier claims of this process marked delivered without getting a response."""
         unconfirmed = self._unconfirmed.pop(claim.inbox_key, size)
         if not unconfirmed:
@@ -309,42 +299,38 @@ class Claims:
                 recovered.append(item)
                 update = EventUpdate(each.event, each.event.consumed(claim.seed, each.claimed_at_ms))
                 self._counter.count_update(update, item, each.claimed_at_ms)
-        return self._to_events(claim, recovered, order_keys)
-
-    def _to_events(self, claim: Claim, items: list[Item], order_keys: dict[str, str]) -> list[Event]:
-        """Also adds the order keys, which events do not have."""
-        order_keys.update((item["event_id"]["S"], order_key_of(item)) for item in items)
-        return [to_event(item, claim.now_ms, self._max_deliveries) for item in items]
+        return recovered
 
 
 def fill_page(
     known_events: Iterator[KnownEvent],
     size: PageSize,
     group_size: int,
-    add_group: Callable[[list[KnownEvent], list[Event]], None],
-    page: list[Event],
-) -> Page:
+    add_group: Callable[[list[KnownEvent], list[Item]], None],
+    page: list[Item],
+) -> tuple[list[Item], bool]:
     """Passes groups of events to `add_group`, which appends to `page`, until it is full or MAX_SECONDS have passed.
 
-    Events on the page may be marked delivered, so an error only fails the poll while the page is empty.
+    Returns the page, and True if there may be more events. The events may be marked delivered, so an error is only
+    raised while the page is empty.
     """
     deadline = time.monotonic() + MAX_SECONDS
     try:
         while group := list(islice(take_page(known_events, size, page), group_size)):
             add_group(group, page)
             if time.monotonic() > deadline:
-                return Page(page, more=True)
-        return Page(page, more=next(known_events, None) is not None)
+                return page, True
+        return page, next(known_events, None) is not None
     except Exception as error:
         if not page:
             raise
         _log.warning("page cut short", cause=str(error), error=type(error).__name__)
-        return Page(page, more=True)
+        return page, True
 
 
-def take_page(known_events: Iterator[KnownEvent], size: PageSize, page: list[Event]) -> Iterator[KnownEvent]:
+def take_page(known_events: Iterator[KnownEvent], size: PageSize, page: list[Item]) -> Iterator[KnownEvent]:
     """Yields events until `page` with them reaches its size, and at least one if `page` is empty."""
-    count, payload_bytes = len(page), sum(len(event.payload) for event in page)
+    count, payload_bytes = len(page), sum(number_in(item, "payload_bytes") for item in page)
     while count < size.events and payload_bytes < size.payload_bytes:
         event = next(known_events, None)
         if event is None:

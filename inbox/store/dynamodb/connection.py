@@ -225,7 +225,7 @@ def translate_error(error: Exception) -> Exception:
     if code == "ConditionalCheckFailedException" or "ConditionalCheckFailed" in _cancellation_reasons(response):
         return ConditionFailed(response.get("Item"))
     if code == "ResourceNotFoundException":
-        return StoreUnavailable("A table is missing in DynamoDB; `inbox init` makes it.")
+        return StoreUnavailable("A table is missing in DynamoDB; `inbox init` creates it.")
     # A code that is a number is the status of a response that did not come from DynamoDB.
     is_transient = isinstance(error, BotoCoreError) or code in _TRANSIENT or code.isdigit()
     if is_transient or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
@@ -234,11 +234,11 @@ def translate_error(error: Exception) -> Exception:
 
 
 def no_response(code: str) -> StoreUnavailable:
-    return StoreUnavailable(f"DynamoDB did not answer ({code}).")
+    return StoreUnavailable(f"DynamoDB did not respond ({code}).")
 
 
 def too_many_items() -> StoreUnavailable:
-    return StoreUnavailable("There is too much to look through in DynamoDB.")
+    return StoreUnavailable("There are too many items to read in DynamoDB.")
 
 
 def _is_transaction_conflict(error: BaseException | None) -> bool:

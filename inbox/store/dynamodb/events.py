@@ -53,7 +53,8 @@ class DynamoDBEvents:
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
         known_events = self.claimable.find(tenant_id, inbox, order, size.events, now_ms)
-        return fill_page(known_events, size, MAX_BATCH_GET, partial(self._add_claimable, now_ms), [])
+        items, more = fill_page(known_events, size, MAX_BATCH_GET, partial(self._add_claimable, now_ms), [])
+        return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
 
     def claim(
         self,
@@ -96,9 +97,9 @@ class DynamoDBEvents:
         found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))
         return next((item for item in found if not is_expired(item, now_ms)), None)
 
-    def _add_claimable(self, now_ms: int, known_events: list[KnownEvent], page: list[Event]) -> None:
+    def _add_claimable(self, now_ms: int, known_events: list[KnownEvent], page: list[Item]) -> None:
         items = by_sort_key(self._connection.get_many(EVENTS, [event.key for event in known_events]))
         for event in known_events:
             item = items.get(event.sort_key)
             if item is not None and effective_state(item, now_ms, self._max_deliveries).is_claimable:
-                page.append(to_event(item, now_ms, self._max_deliveries))
+                page.append(item)
