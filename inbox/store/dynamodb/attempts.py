@@ -11,20 +11,12 @@ from typing import Any
 
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.claims import Claim, ClaimableEvents, PollQueues, RecentClaims, take_page
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
-from inbox.store.dynamodb.layout import (
-    EVENTS,
-    TENANTS,
-    Item,
-    attempt_key,
-    number,
-    number_in,
-    order_key_of,
-    text,
-)
+from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
 from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
@@ -70,7 +62,7 @@ class Attempts:
     def claim(
         self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt_id: str
     ) -> Page:
-        key = attempt_key(tenant_id, inbox, attempt_id)
+        key = layout.attempt_key(tenant_id, inbox, attempt_id)
         attempt = self._find_repeated(key, now_ms)
         turn = self._queues.turn((tenant_id, inbox))
         new: _Attempt | None = None
@@ -88,7 +80,9 @@ class Attempts:
                 is_new = attempt is new
                 items = self._claim(claim, chosen) if is_new else self._claim_again(claim, attempt.event_ids)
             if items or not is_new:
-                events = [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=order_key_of)]
+                events = [
+                    to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)
+                ]
                 return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
             attempt = None
         if new is not None:

@@ -19,6 +19,7 @@ from cachetools import TTLCache
 
 from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import (
     MAX_STATEMENTS,
@@ -29,16 +30,7 @@ from inbox.store.dynamodb.event_states import (
     raise_first_error,
 )
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import (
-    EVENTS,
-    Item,
-    by_sort_key,
-    expired_lease_range,
-    number_in,
-    order_key_of,
-    status_range,
-    text,
-)
+from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
@@ -112,7 +104,10 @@ class ClaimableEvents:
     def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
         """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
         partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [(expired_lease_range(now_ms), _SPARE_ENTRIES), (status_range(Status.UNDELIVERED), _SPARE_ENTRIES)]
+        ranges = [
+            (layout.expired_lease_range(now_ms), _SPARE_ENTRIES),
+            (layout.status_range(Status.UNDELIVERED), _SPARE_ENTRIES),
+        ]
         found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
         return any(event not in self._recent for event in chain(*found))
 
@@ -122,8 +117,8 @@ class ClaimableEvents:
         """Returns the claimable events in order, and events that are dead but not marked so."""
         partitions = self._shards.get(tenant_id).index_partitions(inbox)
         ranges = [
-            (expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
-            (status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
+            (layout.expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
+            (layout.status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
         ]
         leases, undelivered = self._index.read(partitions, inbox, ranges, order, now_ms, rescan=rescan)
         claimable: list[KnownEvent] = []
@@ -250,7 +245,9 @@ class Claims:
         claim_group = partial(self._claim_group, claim, turn)
         items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
         # Recovered events, and those that the index listed late, may be older than the first ones.
-        return Page([to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=order_key_of)], more)
+        return Page(
+            [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)], more
+        )
 
     def _claim_group(self, claim: Claim, turn: PollTurn, known_events: list[KnownEvent], page: list[Item]) -> None:
         with turn:
@@ -289,7 +286,7 @@ class Claims:
         except Exception:
             self._unconfirmed.add(claim.inbox_key, unconfirmed)
             raise
-        items = by_sort_key(item for item in found if not is_expired(item, claim.now_ms))
+        items = layout.by_sort_key(item for item in found if not is_expired(item, claim.now_ms))
         recovered = []
         for each in unconfirmed:
             item = items.get(each.event.sort_key)

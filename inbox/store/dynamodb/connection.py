@@ -20,8 +20,8 @@ from botocore.exceptions import (
 )
 
 from inbox.errors import SettingsError, StoreUnavailable
-from inbox.store.dynamodb import codec
-from inbox.store.dynamodb.layout import EVENT_INDEXES, Item, own_entries
+from inbox.store.dynamodb import codec, layout
+from inbox.store.dynamodb.layout import EVENT_INDEXES, Item
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -152,7 +152,7 @@ class Connection:
         """Returns one page, without index entries that point to another tenant's events."""
         page = self.call("query", **query)
         if query.get("IndexName") in EVENT_INDEXES:
-            page["Items"] = own_entries(query["ExpressionAttributeValues"][":partition"]["S"], page["Items"])
+            page["Items"] = layout.own_entries(query["ExpressionAttributeValues"][":partition"]["S"], page["Items"])
         return page
 
     def query_items(self, **query: Any) -> Iterator[dict[str, Any]]:

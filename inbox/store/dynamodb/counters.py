@@ -6,6 +6,7 @@ from itertools import islice
 
 from inbox.domain.events import Order, Status
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.claims import ClaimableEvents
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import is_stored_only
@@ -16,21 +17,9 @@ from inbox.store.dynamodb.layout import (
     TENANTS,
     UNDELIVERED_COUNT,
     Item,
-    count_attribute,
-    counter_key,
-    counter_range,
-    counter_ttl,
-    event_type_of,
-    event_types_in,
-    inbox_of,
-    is_undelivered_key,
     number,
     number_in,
-    parse_count_attribute,
-    parse_counter_key,
-    tenant_key,
     text,
-    timestamp_of,
 )
 from inbox.store.dynamodb.pending_counts import CounterPeriod, EventCounter, limit_event_types
 from inbox.store.dynamodb.shards import Shards
@@ -50,14 +39,10 @@ class CounterItems:
 
     def since(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> Iterator[tuple[int, Item]]:
         """Yields the start and the item of every hour or day that starts at or after `since_ms`."""
-        first, last = counter_range(inbox, span, since_ms)
-        values = {":tenant": tenant_key(tenant_id)["PK"], ":first": text(first), ":last": text(last)}
-        for item in self._connection.query_items(
-            TableName=self._table,
-            KeyConditionExpression="PK = :tenant AND SK BETWEEN :first AND :last",
-            ExpressionAttributeValues=values,
-        ):
-            item_inbox, _, start_ms = parse_counter_key(item)
+        sort_keys = layout.counter_range(inbox, span, since_ms)
+        query = {"TableName": self._table, **layout.tenant_items_between(tenant_id, sort_keys)}
+        for item in self._connection.query_items(**query):
+            item_inbox, _, start_ms = layout.parse_counter_key(item)
             if item_inbox == inbox and start_ms >= since_ms:
                 yield start_ms, item
 
@@ -65,8 +50,7 @@ class CounterItems:
         return self._connection.all_items(
             "query",
             TableName=self._table,
-            KeyConditionExpression="PK = :tenant AND begins_with(SK, :counters)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":counters": text(COUNTERS_PREFIX)},
+            **layout.tenant_items(tenant_id, COUNTERS_PREFIX),
             ConsistentRead=True,
         )
 
@@ -115,16 +99,16 @@ class DynamoDBCounters:
             since_ms = Span.DAY.start_ms(now_ms - self._retention_days * Span.DAY.ms)
             days = self._items.since(tenant_id, inbox, Span.DAY, since_ms)
             count = max(count, sum(number_in(item, UNDELIVERED_COUNT) for _, item in days))
-        return UndeliveredSummary(count, timestamp_of(events[0].order_key) if events else None)
+        return UndeliveredSummary(count, layout.timestamp_of(events[0].order_key) if events else None)
 
     def flush(self, at_once: bool = True) -> None:
         self._counter.flush(at_once)
 
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
         self.flush()
-        items = {CounterPeriod(tenant_id, *parse_counter_key(item)): item for item in self._items.all(tenant_id)}
+        items = {CounterPeriod(tenant_id, *layout.parse_counter_key(item)): item for item in self._items.all(tenant_id)}
         # Types with counts of their own keep them, because the counts that cannot be recomputed have the same types.
-        types = defaultdict(set, {period: event_types_in(item) for period, item in items.items()})
+        types = defaultdict(set, {period: layout.event_types_in(item) for period, item in items.items()})
         recounted = self._count_events(tenant_id, types, now_ms)
         first_ms = {span: max(since_ms, now_ms - span.kept_ms) for span in Span}
         changes = 0
@@ -132,11 +116,15 @@ class DynamoDBCounters:
             if period.start_ms < first_ms[period.span]:
                 continue
             before = {name: value for name, value in items.get(period, {}).items() if name not in ("PK", "SK", "ttl")}
-            kept = {name: value for name, value in before.items() if parse_count_attribute(name)[0] not in _RECOUNTED}
+            kept = {
+                name: value for name, value in before.items() if layout.parse_count_attribute(name)[0] not in _RECOUNTED
+            }
             after = kept | {name: number(count) for name, count in recounted.get(period, Counter()).items() if count}
             changed = sum(before.get(name, _ZERO) != after.get(name, _ZERO) for name in before.keys() | after.keys())
             if changed:
-                self._items.put({**counter_key(*period), **after, "ttl": counter_ttl(period.span, period.start_ms)})
+                self._items.put(
+                    {**layout.counter_key(*period), **after, "ttl": layout.counter_ttl(period.span, period.start_ms)}
+                )
             changes += changed
         return changes
 
@@ -147,9 +135,11 @@ class DynamoDBCounters:
 
         def add(item: Item, at_ms: int, **counts: int) -> None:
             for span in Span:
-                period = CounterPeriod(tenant_id, inbox_of(item), span, span.start_ms(at_ms))
-                event_type = limit_event_types(event_type_of(item) or "", types[period])
-                counted[period].update({count_attribute(name, event_type): count for name, count in counts.items()})
+                period = CounterPeriod(tenant_id, layout.inbox_of(item), span, span.start_ms(at_ms))
+                event_type = limit_event_types(layout.event_type_of(item) or "", types[period])
+                counted[period].update(
+                    {layout.count_attribute(name, event_type): count for name, count in counts.items()}
+                )
 
         for item in self._events(tenant_id):
             if is_expired(item, now_ms):
@@ -158,8 +148,8 @@ class DynamoDBCounters:
             add(item, timestamp_ms, received=1, bytes=number_in(item, "payload_bytes"))
             if item["status"]["S"] == Status.DELIVERED and not is_stored_only(item):
                 add(item, number_in(item, "delivered_at"), delivered=1)
-            if is_undelivered_key(item["gsi1sk"]["S"]):
-                day = CounterPeriod(tenant_id, inbox_of(item), Span.DAY, Span.DAY.start_ms(timestamp_ms))
+            if layout.is_undelivered_key(item["gsi1sk"]["S"]):
+                day = CounterPeriod(tenant_id, layout.inbox_of(item), Span.DAY, Span.DAY.start_ms(timestamp_ms))
                 counted[day][UNDELIVERED_COUNT] += 1
         return counted
 
@@ -179,7 +169,7 @@ class DynamoDBCounters:
 def _by_event_type(item: Item) -> dict[str, dict[str, int]]:
     types: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for attribute in item:
-        name, event_type = parse_count_attribute(attribute)
+        name, event_type = layout.parse_count_attribute(attribute)
         # A later release may have more counts.
         if event_type is not None and name in Counts._fields:
             types[event_type][name] = number_in(item, attribute)

@@ -11,6 +11,7 @@ from inbox.domain import stats
 from inbox.domain.events import Event, Status
 from inbox.domain.stats import Counts
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import (
     AWS_ERRORS,
     ConditionFailed,
@@ -19,21 +20,7 @@ from inbox.store.dynamodb.connection import (
     groups_of,
     no_response,
 )
-from inbox.store.dynamodb.layout import (
-    ABSENT_EVENT_KEY,
-    EVENTS,
-    Item,
-    by_sort_key,
-    delayed_key,
-    event_id_of,
-    is_delayed,
-    leased_key,
-    number,
-    number_in,
-    status_key,
-    text,
-    unavailable_until,
-)
+from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, number_in, text
 
 MAX_STATEMENTS = 25
 """The limit of BatchExecuteStatement."""
@@ -87,12 +74,12 @@ class EventState:
 
 
 def undelivered_state(order_key: str) -> EventState:
-    return EventState(Status.UNDELIVERED, status_key(Status.UNDELIVERED, order_key), 0, 0)
+    return EventState(Status.UNDELIVERED, layout.status_key(Status.UNDELIVERED, order_key), 0, 0)
 
 
 def stored_only_state(order_key: str) -> EventState:
     """The state of a new event while `default` is disabled: delivered, but never at any time."""
-    return EventState(Status.DELIVERED, status_key(Status.DELIVERED, order_key), 0, 0)
+    return EventState(Status.DELIVERED, layout.status_key(Status.DELIVERED, order_key), 0, 0)
 
 
 def is_stored_only(item: Item) -> bool:
@@ -103,7 +90,9 @@ def imported_state(event: Event, order_key: str, lost_leases: int) -> EventState
     lease = event.lease
     return EventState(
         event.status,
-        status_key(event.status, order_key) if lease is None else leased_key(lease.expires_at_ms, order_key),
+        layout.status_key(event.status, order_key)
+        if lease is None
+        else layout.leased_key(lease.expires_at_ms, order_key),
         event.deliveries,
         lost_leases,
         None if lease is None else lease.claim_id,
@@ -134,12 +123,14 @@ class KnownEvent:
 
     @property
     def event_id(self) -> str:
-        return event_id_of(self.sort_key)
+        return layout.event_id_of(self.sort_key)
 
     @property
     def _lost_leases_afterwards(self) -> int:
         """Returns the number of lost leases once the lease or delay is over. A delay is not a lost lease."""
-        return self.lost_leases + (unavailable_until(self.status_key) is not None and not is_delayed(self.status_key))
+        return self.lost_leases + (
+            layout.unavailable_until(self.status_key) is not None and not layout.is_delayed(self.status_key)
+        )
 
     def is_last_lease(self, max_deliveries: int) -> bool:
         """Returns True if the event is leased and dies when the lease expires."""
@@ -147,28 +138,28 @@ class KnownEvent:
         return loses_lease and self._lost_leases_afterwards >= max_deliveries
 
     def consumed(self, claim_id: str, now_ms: int) -> EventState:
-        key = status_key(Status.DELIVERED, self.order_key)
+        key = layout.status_key(Status.DELIVERED, self.order_key)
         return EventState(Status.DELIVERED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, now_ms)
 
     def leased(self, claim_id: str, until_ms: int) -> EventState:
-        key = leased_key(until_ms, self.order_key)
+        key = layout.leased_key(until_ms, self.order_key)
         return EventState(
             Status.LEASED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, None, until_ms
         )
 
     def acknowledged(self, claim_id: str, now_ms: int) -> EventState:
-        key = status_key(Status.DELIVERED, self.order_key)
+        key = layout.status_key(Status.DELIVERED, self.order_key)
         return EventState(Status.DELIVERED, key, self.deliveries, self.lost_leases, claim_id, now_ms)
 
     def extended(self, claim_id: str, until_ms: int) -> EventState:
-        key = leased_key(until_ms, self.order_key)
+        key = layout.leased_key(until_ms, self.order_key)
         return EventState(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
 
     def released(self, claim_id: str, release_id: str, available_at_ms: int, now_ms: int) -> EventState:
         if available_at_ms > now_ms:
-            key = delayed_key(available_at_ms, self.order_key)
+            key = layout.delayed_key(available_at_ms, self.order_key)
         else:
-            key = status_key(Status.UNDELIVERED, self.order_key)
+            key = layout.status_key(Status.UNDELIVERED, self.order_key)
         release = f"{_RELEASED}:{claim_id}:{release_id}"
         return EventState(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, release)
 
@@ -179,10 +170,10 @@ class KnownEvent:
         return replace(released, lost_leases=self._lost_leases_afterwards)
 
     def replayed(self) -> EventState:
-        return EventState(Status.UNDELIVERED, status_key(Status.UNDELIVERED, self.order_key), self.deliveries, 0)
+        return EventState(Status.UNDELIVERED, layout.status_key(Status.UNDELIVERED, self.order_key), self.deliveries, 0)
 
     def dead(self) -> EventState:
-        key = status_key(Status.DEAD, self.order_key)
+        key = layout.status_key(Status.DEAD, self.order_key)
         return EventState(Status.DEAD, key, self.deliveries, self._lost_leases_afterwards)
 
 
@@ -204,7 +195,7 @@ class EffectiveState:
 
 
 def effective_state(item: Item, now_ms: int, max_deliveries: int) -> EffectiveState:
-    status, until_ms = Status(item["status"]["S"]), unavailable_until(item["gsi1sk"]["S"])
+    status, until_ms = Status(item["status"]["S"]), layout.unavailable_until(item["gsi1sk"]["S"])
     claim_id = item.get("claim_id", {}).get("S")
     if until_ms is None or now_ms < until_ms:
         return EffectiveState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
@@ -230,7 +221,7 @@ class EventUpdate:
         if is_release:
             return stats.NO_COUNTS
         # An event whose last lease has expired may be replayed before its death was written.
-        is_unwritten_death = unavailable_until(self.event.status_key) is not None
+        is_unwritten_death = layout.unavailable_until(self.event.status_key) is not None
         return stats.REPLAYED.plus(stats.DEAD) if is_unwritten_death else stats.REPLAYED
 
 
@@ -291,7 +282,7 @@ class EventUpdates:
         if not unread:
             return results
         try:
-            items = by_sort_key(self._connection.get_many(EVENTS, unread))
+            items = layout.by_sort_key(self._connection.get_many(EVENTS, unread))
         except Exception as error:
             return [UpdateResult(error=error) if result == _ITEM_NOT_RETURNED else result for result in results]
         return [

@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import (
     AWS_ERRORS,
     MAX_TRIES,
@@ -27,7 +28,7 @@ from inbox.store.dynamodb.connection import (
 )
 from inbox.store.dynamodb.event_states import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, number, order_key_of
+from inbox.store.dynamodb.layout import EVENTS, Item, number
 
 MAX_BATCH_WRITE = 25
 """The limit of BatchWriteItem."""
@@ -52,9 +53,9 @@ class EventWriter:
         try:
             self._put(_NEW_OR_EXPIRED, item, **_expired_at(now_ms))
         except ConditionFailed as failed:
-            existing = failed.item or self._read(key_of(item))
+            existing = failed.item or self._read(layout.key_of(item))
             # Order keys are unique: with the same one it is our own write, repeated after a lost response.
-            if order_key_of(existing) != order_key_of(item):
+            if layout.order_key_of(existing) != layout.order_key_of(item):
                 return existing
         self._on_new([item])
         return None
@@ -77,7 +78,7 @@ class EventWriter:
             self._connection.call(
                 "update_item",
                 TableName=self._table,
-                Key=key_of(item),
+                Key=layout.key_of(item),
                 UpdateExpression=f"REMOVE {PENDING_COPIES}",
                 ConditionExpression=_EXISTS,
             )
@@ -136,7 +137,7 @@ class EventWriter:
         def errors(failed: set[str], error: StoreUnavailable) -> list[StoreUnavailable | None]:
             return [error if item["sk"]["S"] in failed else None for item in items]
 
-        remaining = by_sort_key(items)
+        remaining = layout.by_sort_key(items)
         for attempt in range(MAX_TRIES):
             requests = [{"PutRequest": {"Item": item}} for item in remaining.values()]
             try:
@@ -144,7 +145,7 @@ class EventWriter:
                 # first if it arrives late, would make it undelivered again.
                 response = self._connection.call_once("batch_write_item", RequestItems={self._table: requests})
                 unprocessed: list[dict[str, Any]] = (response.get("UnprocessedItems") or {}).get(self._table, [])
-                remaining = by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
+                remaining = layout.by_sort_key(each["PutRequest"]["Item"] for each in unprocessed)
             except AWS_ERRORS as error:
                 unavailable = translate_error(error)
                 if not isinstance(unavailable, StoreUnavailable):
@@ -160,14 +161,14 @@ class EventWriter:
 
     def _find_missing(self, items: dict[str, Item]) -> set[str]:
         """Returns items that are not stored. They may still arrive, so they must not be written again."""
-        keys = [key_of(item) for item in items.values()]
+        keys = [layout.key_of(item) for item in items.values()]
         request = {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "pk, sk"}
         try:
             # Without retries: the client has already waited for a whole call.
             response = self._connection.call_once("batch_get_item", RequestItems={self._table: request})
         except AWS_ERRORS:
             return set(items)
-        return items.keys() - by_sort_key(response["Responses"].get(self._table, [])).keys()
+        return items.keys() - layout.by_sort_key(response["Responses"].get(self._table, [])).keys()
 
     def _insert_new(self, item: Item) -> StoreUnavailable | None:
         try:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from inbox.domain.events import Event, Order, Page, PageSize
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.attempts import Attempts
 from inbox.store.dynamodb.claims import ClaimableEvents, Claims, PollQueues, RecentClaims, fill_page
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
@@ -12,7 +13,7 @@ from inbox.store.dynamodb.history import History
 from inbox.store.dynamodb.import_events import EventImport
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, key_of, text
+from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.leases import Leases
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.put_events import PutEvents
@@ -86,7 +87,7 @@ class DynamoDBEvents:
                 ConsistentRead=True,
             )
         ]
-        self._counter.count_deleted(self._writer.erase([key_of(item) for item in found]))
+        self._counter.count_deleted(self._writer.erase([layout.key_of(item) for item in found]))
         return any(not is_expired(item, now_ms) for item in found)
 
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters
@@ -98,7 +99,7 @@ class DynamoDBEvents:
         return next((item for item in found if not is_expired(item, now_ms)), None)
 
     def _add_claimable(self, now_ms: int, known_events: list[KnownEvent], page: list[Item]) -> None:
-        items = by_sort_key(self._connection.get_many(EVENTS, [event.key for event in known_events]))
+        items = layout.by_sort_key(self._connection.get_many(EVENTS, [event.key for event in known_events]))
         for event in known_events:
             item = items.get(event.sort_key)
             if item is not None and effective_state(item, now_ms, self._max_deliveries).is_claimable:

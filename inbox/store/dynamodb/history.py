@@ -8,6 +8,7 @@ from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, ReplayResult, Selection, Status
 from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
 from inbox.store.dynamodb.event_states import (
     MAX_STATEMENTS,
@@ -18,21 +19,7 @@ from inbox.store.dynamodb.event_states import (
     raise_first_error,
 )
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
-from inbox.store.dynamodb.layout import (
-    EVENT_TYPE_INDEX,
-    EVENTS,
-    Item,
-    by_sort_key,
-    event_type_range,
-    is_order_key,
-    key_of,
-    order_key_in_type_index,
-    order_key_range,
-    status_range,
-    text,
-    timestamp_of,
-    unavailable_until,
-)
+from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
 
@@ -62,14 +49,14 @@ class History:
     def page(
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
     ) -> Listing:
-        if after is not None and not is_order_key(after):
+        if after is not None and not layout.is_order_key(after):
             raise InvalidRequest([FieldError("/cursor", "`cursor` is not from this list.")])
         found = self._find(tenant_id, selection, order, after, now_ms)
         events: list[Event] = []
         payload_bytes = entries = 0
         position = ""
         while group := list(islice(found, min(MAX_BATCH_GET, size.events - len(events)))):
-            items = by_sort_key(self._connection.get_many(EVENTS, [key for _, key in group if key is not None]))
+            items = layout.by_sort_key(self._connection.get_many(EVENTS, [key for _, key in group if key is not None]))
             for order_key, key in group:
                 if payload_bytes >= size.payload_bytes:
                     return Listing(events, position)
@@ -94,12 +81,12 @@ class History:
         self, tenant_id: str, selection: Selection, statuses: frozenset[Status], order: Order, now_ms: int
     ) -> Iterator[KnownEvent]:
         """Yields events with these statuses in order, and leased events, because their leases may have expired."""
-        first, last = order_key_range(selection.since_ms, selection.until_ms)
+        first, last = layout.order_key_range(selection.since_ms, selection.until_ms)
         if first >= last:
             return iter(())
-        ranges = [status_range(status, first, last) for status in Status if status in statuses - {Status.LEASED}]
+        ranges = [layout.status_range(status, first, last) for status in Status if status in statuses - {Status.LEASED}]
         # Leased events are sorted by the end of the lease, so all of them are read before the first is returned.
-        leased = [] if statuses == {Status.DELIVERED} else [status_range(Status.LEASED)]
+        leased = [] if statuses == {Status.DELIVERED} else [layout.status_range(Status.LEASED)]
         partitions = self._shards.get(tenant_id).index_partitions(selection.inbox)
         limits = [(range_, _FIRST_PAGE_LIMIT) for range_ in ranges + leased]
         found = self._index.read(partitions, selection.inbox, limits, order, now_ms)
@@ -112,9 +99,9 @@ class History:
         self, tenant_id: str, selection: Selection, order: Order, after: str | None, now_ms: int
     ) -> Iterator[OrderKeyAndKey]:
         if after is not None and order is Order.OLDEST:
-            selection = replace(selection, since_ms=timestamp_of(after))
+            selection = replace(selection, since_ms=layout.timestamp_of(after))
         elif after is not None:
-            selection = replace(selection, until_ms=timestamp_of(after) + 1)
+            selection = replace(selection, until_ms=layout.timestamp_of(after) + 1)
         if selection.event_type is not None and selection.status is None and selection.inbox == DEFAULT_INBOX:
             found = self._find_by_type(tenant_id, selection, selection.event_type, order)
         else:
@@ -128,7 +115,9 @@ class History:
     def _find_by_type(
         self, tenant_id: str, selection: Selection, event_type: str, order: Order
     ) -> Iterator[OrderKeyAndKey]:
-        first, last = event_type_range(event_type, order_key_range(selection.since_ms, selection.until_ms))
+        first, last = layout.event_type_range(
+            event_type, layout.order_key_range(selection.since_ms, selection.until_ms)
+        )
         if first >= last:
             return iter(())
         queries = [
@@ -142,7 +131,7 @@ class History:
             )
             for partition in self._shards.get(tenant_id).index_partitions(DEFAULT_INBOX)
         ]
-        found = [((order_key_in_type_index(item), key_of(item)) for item in items) for items in queries]
+        found = [((layout.order_key_in_type_index(item), layout.key_of(item)) for item in items) for items in queries]
         return heapq.merge(*found, key=lambda each: each[0], reverse=order is Order.NEWEST)
 
     def replay(self, item: Item, now_ms: int) -> Event | None:
@@ -183,7 +172,7 @@ class History:
 
     def _is_replayable(self, event: KnownEvent, now_ms: int) -> bool:
         """Returns True if the event is delivered or dead. Leased events are dead if their last lease has expired."""
-        until_ms = unavailable_until(event.status_key)
+        until_ms = layout.unavailable_until(event.status_key)
         return until_ms is None or (until_ms <= now_ms and event.is_last_lease(self._max_deliveries))
 
 

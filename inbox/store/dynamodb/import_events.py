@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, ImportResult, NewEvent
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import imported_state
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, imported_order_key, key_of, text
+from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards, TenantShards
 
 _IMPORTED_STATE = "adopted"
@@ -50,12 +51,12 @@ class EventImport:
     def _find_existing(self, shards: TenantShards, records: Sequence[ExportedEvent]) -> dict[str, Item]:
         keys = [key for record in records for key in shards.keys(record.event.event_id, record.event.inbox)]
         attributes = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_IMPORTED_STATE}"
-        return by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes))
+        return layout.by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes))
 
 
 def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:
     event = record.event
-    order_key = imported_order_key(event.timestamp_ms, record.number)
+    order_key = layout.imported_order_key(event.timestamp_ms, record.number)
     state = imported_state(event, order_key, record.lost_leases)
     new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
     item = to_item(tenant_id, shard, new, event.timestamp_ms, order_key, state, record.expires_at_s)
@@ -76,4 +77,4 @@ def _is_outdated(existing: Item, item: Item) -> bool:
 def _keys_of(existing: Item, item: Item) -> dict[str, Any]:
     """The event keeps its partitions, even if the tenant's shards have changed."""
     index_partitions = {name: existing["gsi1pk"] for name in ("gsi1pk", "gsi2pk") if name in item}
-    return {**key_of(existing), **index_partitions}
+    return {**layout.key_of(existing), **index_partitions}

@@ -13,6 +13,7 @@ from cachetools import TLRUCache
 
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, groups_of
 from inbox.store.dynamodb.counters import CounterItems
 from inbox.store.dynamodb.event_writer import EventWriter
@@ -23,13 +24,7 @@ from inbox.store.dynamodb.layout import (
     STATUS_INDEX,
     TENANTS,
     Item,
-    inbox_key,
-    inbox_names_key,
-    inbox_of,
-    is_inbox,
-    key_of,
     number,
-    tenant_key,
     text,
 )
 from inbox.store.dynamodb.pending_counts import EventCounter
@@ -100,12 +95,11 @@ class InboxCache:
         """Reads past the cache."""
         found = self._connection.query_items(
             TableName=self._connection.table(TENANTS),
-            KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":inboxes": text(INBOX_ITEMS_PREFIX)},
+            **layout.tenant_items(tenant_id, INBOX_ITEMS_PREFIX),
             ConsistentRead=True,
         )
         items = list(found)
-        named = [_to_inbox(item) for item in items if is_inbox(item) and "closing" not in item]
+        named = [_to_inbox(item) for item in items if layout.is_inbox(item) and "closing" not in item]
         return TenantInboxes(all(item.get(DEFAULT_ENABLED) != {"BOOL": False} for item in items), named)
 
     def wait_until_expired(self) -> None:
@@ -125,7 +119,7 @@ class DynamoDBInboxes:
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
         is_new = self._create(tenant_id, inbox)
         if not is_new and not (replace and self._replace_event_types(tenant_id, inbox)):
-            item = self._connection.get(TENANTS, inbox_key(tenant_id, inbox.name))
+            item = self._connection.get(TENANTS, layout.inbox_key(tenant_id, inbox.name))
             if item is None:
                 raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
             if not replace and "closing" not in item:
@@ -141,12 +135,13 @@ class DynamoDBInboxes:
         return self._cache.read(tenant_id).named
 
     def close(self, tenant_id: str, name: str) -> bool:
-        key, closing = inbox_key(tenant_id, name), {":closing": {"BOOL": True}}
+        key, names_key = layout.inbox_key(tenant_id, name), layout.inbox_names_key(tenant_id)
+        closing = {":closing": {"BOOL": True}}
         # A closed inbox does not count towards the tenant's limit.
         with suppress(ConditionFailed):
             self._connection.transact(
                 {"Update": self._update(key, "SET closing = :closing", _OPEN, closing)},
-                {"Update": self._update(inbox_names_key(tenant_id), "DELETE inbox_names :name", _EXISTS, _set(name))},
+                {"Update": self._update(names_key, "DELETE inbox_names :name", _EXISTS, _set(name))},
             )
         exists = self._connection.get(TENANTS, key) is not None
         if exists:
@@ -154,7 +149,7 @@ class DynamoDBInboxes:
         return exists
 
     def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
-        item = self._connection.get(TENANTS, inbox_key(tenant_id, name))
+        item = self._connection.get(TENANTS, layout.inbox_key(tenant_id, name))
         if item is None or "closing" not in item:
             return 0
         deleted = self._delete_listed_copies(tenant_id, name, limit)
@@ -169,7 +164,7 @@ class DynamoDBInboxes:
                 self._connection.call(
                     "delete_item",
                     TableName=self._connection.table(TENANTS),
-                    Key=inbox_key(tenant_id, name),
+                    Key=layout.inbox_key(tenant_id, name),
                     ConditionExpression=_SAME_AND_CLOSING,
                     ExpressionAttributeValues={":made_by": item["made_by"]},
                 )
@@ -179,7 +174,7 @@ class DynamoDBInboxes:
         self._connection.call(
             "update_item",
             TableName=self._connection.table(TENANTS),
-            Key=inbox_names_key(tenant_id),
+            Key=layout.inbox_names_key(tenant_id),
             UpdateExpression=f"SET {DEFAULT_ENABLED} = :enabled",
             ExpressionAttributeValues={":enabled": {"BOOL": enabled}},
         )
@@ -205,14 +200,14 @@ class DynamoDBInboxes:
             for partition in self._shards.get(tenant_id).index_partitions(name)
         ]
         # Shard 3 of `default` shares a partition with an inbox named `3` if an earlier release created the shard.
-        keys = (key_of(item) for item in chain(*queries) if inbox_of(item) == name)
+        keys = (layout.key_of(item) for item in chain(*queries) if layout.inbox_of(item) == name)
         # The index still lists deleted items for a while, which must not be counted again.
         for group in groups_of(MAX_BATCH_GET, keys):
             yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
 
     def _replace_event_types(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if there is no open inbox with that name."""
-        key, types = inbox_key(tenant_id, inbox.name), {":types": _event_types(inbox)}
+        key, types = layout.inbox_key(tenant_id, inbox.name), {":types": _event_types(inbox)}
         try:
             self._connection.call("update_item", **self._update(key, "SET event_types = :types", _OPEN, types))
         except ConditionFailed:
@@ -222,14 +217,14 @@ class DynamoDBInboxes:
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if the name is taken, or there is no room for another inbox."""
         item = {
-            **inbox_key(tenant_id, inbox.name),
+            **layout.inbox_key(tenant_id, inbox.name),
             "name": text(inbox.name),
             "event_types": _event_types(inbox),
             "created_at": number(inbox.created_at_ms),
             "made_by": text(uuid.uuid4().hex),
         }
         put = {"TableName": self._connection.table(TENANTS), "Item": item, "ConditionExpression": _NEW}
-        names = inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_ANOTHER
+        names = layout.inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_ANOTHER
         try:
             self._connection.transact(
                 {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":limit": number(MAX_INBOXES)})}

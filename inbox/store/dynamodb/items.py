@@ -8,22 +8,9 @@ from typing import Any
 
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.event_states import EventState, KnownEvent, effective_state
-from inbox.store.dynamodb.layout import (
-    UNSHARDED,
-    Item,
-    event_index_keys,
-    event_key,
-    event_type_of,
-    inbox_of,
-    index_partition,
-    index_partition_of_copy,
-    number,
-    number_in,
-    order_key_of,
-    partition,
-    text,
-)
+from inbox.store.dynamodb.layout import UNSHARDED, Item, number, number_in, text
 
 # The limit of an item is 400 KB. Everything but the payload takes much less than 4 KB.
 MAX_PAYLOAD_BYTES = 396 * 1024
@@ -43,11 +30,11 @@ def to_item(
     """Returns the item of the event in its inbox `default`."""
     # An event with an idempotency key is looked up by its ID alone, so its table partition must not depend on the
     # number of shards. Only the index has to be spread: IDs are random, and DynamoDB splits the table between them.
-    table_partition = partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
-    default_partition = index_partition(tenant_id, DEFAULT_INBOX, shard)
+    table_partition = layout.partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
+    default_partition = layout.index_partition(tenant_id, DEFAULT_INBOX, shard)
     item = {
-        **event_key(table_partition, event.event_id),
-        **event_index_keys(default_partition, DEFAULT_INBOX, event.event_type, state.status_key, order_key),
+        **layout.event_key(table_partition, event.event_id),
+        **layout.event_index_keys(default_partition, DEFAULT_INBOX, event.event_type, state.status_key, order_key),
         **_without_nulls(state.attributes()),
         "tenant_id": text(tenant_id),
         "event_id": text(event.event_id),
@@ -70,8 +57,8 @@ def copy_for(inbox: str, item: Item, state: EventState) -> dict[str, Any]:
     return {
         **copied,
         **_without_nulls(state.attributes()),
-        **event_key(item["pk"]["S"], event_id, inbox),
-        "gsi1pk": text(index_partition_of_copy(tenant_id, inbox, item["gsi1pk"]["S"])),
+        **layout.event_key(item["pk"]["S"], event_id, inbox),
+        "gsi1pk": text(layout.index_partition_of_copy(tenant_id, inbox, item["gsi1pk"]["S"])),
     }
 
 
@@ -97,11 +84,11 @@ def to_known_event(item: Item) -> KnownEvent:
         partition=item["pk"]["S"],
         sort_key=item["sk"]["S"],
         status_key=item["gsi1sk"]["S"],
-        order_key=order_key_of(item),
+        order_key=layout.order_key_of(item),
         deliveries=int(item["deliveries"]["N"]),
         lost_leases=number_in(item, "lost_leases"),
         payload_bytes=int(item["payload_bytes"]["N"]),
-        event_type=event_type_of(item),
+        event_type=layout.event_type_of(item),
     )
 
 
@@ -110,13 +97,13 @@ def to_event(item: Item, now_ms: int, max_deliveries: int) -> Event:
     is_leased = status is Status.LEASED
     return Event(
         event_id=item["event_id"]["S"],
-        event_type=event_type_of(item),
+        event_type=layout.event_type_of(item),
         timestamp_ms=int(item["timestamp"]["N"]),
         status=status,
         deliveries=int(item["deliveries"]["N"]),
         delivered_at_ms=number_in(item, "delivered_at") or None,
         payload=payload_of(item["payload"]),
-        inbox=inbox_of(item),
+        inbox=layout.inbox_of(item),
         lease=Lease(item["claim_id"]["S"], number_in(item, "lease_expires_at")) if is_leased else None,
     )
 

@@ -7,20 +7,9 @@ from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_TRIES, ConditionFailed, Connection, back_off, optional, put, update
-from inbox.store.dynamodb.layout import (
-    TENANT_API_KEYS,
-    TENANT_KEYS_PREFIX,
-    TENANTS,
-    Item,
-    api_key_key,
-    key_id_key,
-    key_of,
-    key_of_tenant_key,
-    number,
-    tenant_key,
-    text,
-)
+from inbox.store.dynamodb.layout import TENANT_API_KEYS, TENANT_KEYS_PREFIX, TENANTS, Item, number, text
 
 _EXISTS = "attribute_exists(pk)"
 _TENANT_EXISTS = "attribute_exists(PK)"
@@ -40,7 +29,7 @@ class DynamoDBKeys:
     def create(self, key: ApiKey) -> None:
         tenant_exists = {
             "TableName": self._connection.table(TENANTS),
-            "Key": tenant_key(key.tenant_id),
+            "Key": layout.tenant_key(key.tenant_id),
             "ConditionExpression": _TENANT_EXISTS,
         }
         try:
@@ -59,16 +48,15 @@ class DynamoDBKeys:
         pointers = self._connection.all_items(
             "query",
             TableName=self._connection.table(TENANTS),
-            KeyConditionExpression="PK = :tenant AND begins_with(SK, :keys)",
-            ExpressionAttributeValues={":tenant": tenant_key(tenant_id)["PK"], ":keys": text(TENANT_KEYS_PREFIX)},
+            **layout.tenant_items(tenant_id, TENANT_KEYS_PREFIX),
             ConsistentRead=True,
         )
         hashes = [pointer["key_hash"]["S"] for pointer in pointers]
-        items = self._connection.get_many(TENANT_API_KEYS, [api_key_key(each) for each in hashes])
+        items = self._connection.get_many(TENANT_API_KEYS, [layout.api_key_key(each) for each in hashes])
         return sorted((_to_key(item) for item in items), key=lambda key: (key.created_at_ms, key.key_id))
 
     def revoke(self, key_id: str) -> bool:
-        pointer = self._connection.get(TENANTS, key_id_key(key_id))
+        pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
         if pointer is None:
             return False
         revoked = {"status": text(KeyStatus.REVOKED)}
@@ -86,9 +74,9 @@ class DynamoDBKeys:
         if item is None:
             return
         self._connection.transact(
-            self._delete(TENANT_API_KEYS, key_of(item)),
-            self._delete(TENANTS, key_of_tenant_key(item["tenant_id"]["S"], key_id)),
-            self._delete(TENANTS, key_id_key(key_id)),
+            self._delete(TENANT_API_KEYS, layout.key_of(item)),
+            self._delete(TENANTS, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
+            self._delete(TENANTS, layout.key_id_key(key_id)),
         )
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
@@ -111,17 +99,21 @@ class DynamoDBKeys:
         raise StoreUnavailable(f"The key {key_id} kept changing.")
 
     def _item(self, key_id: str) -> Item | None:
-        pointer = self._connection.get(TENANTS, key_id_key(key_id))
-        return None if pointer is None else self._connection.get(TENANT_API_KEYS, api_key_key(pointer["key_hash"]["S"]))
+        pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
+        return (
+            None
+            if pointer is None
+            else self._connection.get(TENANT_API_KEYS, layout.api_key_key(pointer["key_hash"]["S"]))
+        )
 
     def _puts(self, key: ApiKey) -> list[dict[str, Any]]:
         """Written in one transaction, so that every key that works is listed, and every listed key works."""
         pointer = {"key_hash": text(key.key_hash)}
         keys, tenants = self._connection.table(TENANT_API_KEYS), self._connection.table(TENANTS)
         return [
-            {"Put": put(keys, api_key_key(key.key_hash) | _attributes(key))},
-            {"Put": put(tenants, key_of_tenant_key(key.tenant_id, key.key_id) | pointer)},
-            {"Put": put(tenants, key_id_key(key.key_id) | pointer)},
+            {"Put": put(keys, layout.api_key_key(key.key_hash) | _attributes(key))},
+            {"Put": put(tenants, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer)},
+            {"Put": put(tenants, layout.key_id_key(key.key_id) | pointer)},
         ]
 
     def _delete(self, table: str, key: Item) -> dict[str, Any]:
@@ -141,7 +133,7 @@ class DynamoDBKeys:
         self, key_hash: str, attributes: Item, condition: str, values: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         table = self._connection.table(TENANT_API_KEYS)
-        return update(table, api_key_key(key_hash), attributes, condition, values)
+        return update(table, layout.api_key_key(key_hash), attributes, condition, values)
 
 
 def _attributes(key: ApiKey) -> dict[str, Any]:

@@ -237,6 +237,26 @@ DEFAULT_ENABLED = "default_enabled"
 """In the item with the names: False while `default` is disabled."""
 
 
+def tenant_items(tenant_id: str, prefix: str) -> dict[str, Any]:
+    """Returns the condition of a query for the tenant's items whose sort keys begin with `prefix`."""
+    return {
+        "KeyConditionExpression": "PK = :tenant AND begins_with(SK, :prefix)",
+        "ExpressionAttributeValues": {":tenant": tenant_key(tenant_id)["PK"], ":prefix": text(prefix)},
+    }
+
+
+def tenant_items_between(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
+    first, last = sort_keys
+    return {
+        "KeyConditionExpression": "PK = :tenant AND SK BETWEEN :first AND :last",
+        "ExpressionAttributeValues": {
+            ":tenant": tenant_key(tenant_id)["PK"],
+            ":first": text(first),
+            ":last": text(last),
+        },
+    }
+
+
 def creation_date_range(since_ms: int | None, last_ms: int | None) -> Range:
     """Both ends are included."""
     return format_timestamp(since_ms or 0), _AFTER_ALL if last_ms is None else format_timestamp(last_ms)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from inbox.domain.events import Receipt, Status, is_event_id
 from inbox.domain.inboxes import is_inbox_name
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import (
     EffectiveState,
@@ -17,7 +18,7 @@ from inbox.store.dynamodb.event_states import (
     raise_first_error,
 )
 from inbox.store.dynamodb.items import is_expired, to_known_event
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_key, text
+from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
@@ -107,8 +108,10 @@ class Leases:
         # Receipts come from clients: nothing else may become part of a key.
         receipts = [receipt for receipt in receipts if is_event_id(receipt.event_id) and is_inbox_name(receipt.inbox)]
         keys = [key for receipt in receipts for key in shards.keys(receipt.event_id, receipt.inbox)]
-        found = by_sort_key(item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, now_ms))
-        sort_keys = [event_key("", receipt.event_id, receipt.inbox)["sk"]["S"] for receipt in receipts]
+        found = layout.by_sort_key(
+            item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, now_ms)
+        )
+        sort_keys = [layout.event_key("", receipt.event_id, receipt.inbox)["sk"]["S"] for receipt in receipts]
         return {
             receipt: found[sort_key] for receipt, sort_key in zip(receipts, sort_keys, strict=True) if sort_key in found
         }

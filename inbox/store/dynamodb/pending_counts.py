@@ -18,6 +18,7 @@ from cachetools import LRUCache
 from inbox.domain.events import InboxKey
 from inbox.domain.stats import MAX_TYPES, NO_COUNTS, OTHER_TYPES, Counts, Span
 from inbox.errors import StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import (
     AWS_ERRORS,
     MAX_PARALLEL_CALLS,
@@ -29,21 +30,7 @@ from inbox.store.dynamodb.connection import (
     translate_error,
 )
 from inbox.store.dynamodb.event_states import EventUpdate
-from inbox.store.dynamodb.layout import (
-    TENANTS,
-    UNDELIVERED_COUNT,
-    Item,
-    count_attribute,
-    counter_key,
-    counter_ttl,
-    event_type_of,
-    event_types_in,
-    inbox_of,
-    is_undelivered_key,
-    number,
-    order_key_of,
-    timestamp_of,
-)
+from inbox.store.dynamodb.layout import TENANTS, UNDELIVERED_COUNT, Item, number
 
 _MIN_AGE_SECONDS = 5
 # A quiet inbox's counts wait until they are worth their price, but no longer than this.
@@ -211,8 +198,14 @@ class EventCounter:
         # Items of a batch are mostly alike: adding up their sizes is cheaper than counting each by itself.
         sizes: defaultdict[tuple[str, str, str | None, str, bool], list[str]] = defaultdict(list)
         for item in items:
-            is_undelivered = is_undelivered_key(item["gsi1sk"]["S"])
-            group = item["tenant_id"]["S"], inbox_of(item), event_type_of(item), item["timestamp"]["N"], is_undelivered
+            is_undelivered = layout.is_undelivered_key(item["gsi1sk"]["S"])
+            group = (
+                item["tenant_id"]["S"],
+                layout.inbox_of(item),
+                layout.event_type_of(item),
+                item["timestamp"]["N"],
+                is_undelivered,
+            )
             sizes[group].append(item["payload_bytes"]["N"])
         for (tenant_id, inbox, event_type, timestamp, is_undelivered), group_sizes in sizes.items():
             at_ms, events = int(timestamp), len(group_sizes)
@@ -222,19 +215,19 @@ class EventCounter:
                 self._pending.add_undelivered((tenant_id, inbox), at_ms, events)
 
     def count_update(self, update: EventUpdate, item: Item, now_ms: int) -> None:
-        inbox_key = item["tenant_id"]["S"], inbox_of(item)
+        inbox_key = item["tenant_id"]["S"], layout.inbox_of(item)
         event, counts = update.event, update.counts()
         if counts != NO_COUNTS:
             self._pending.add(inbox_key, event.event_type, now_ms, counts)
-        difference = is_undelivered_key(update.state.status_key) - is_undelivered_key(event.status_key)
+        difference = layout.is_undelivered_key(update.state.status_key) - layout.is_undelivered_key(event.status_key)
         if difference:
-            self._pending.add_undelivered(inbox_key, timestamp_of(event.order_key), difference)
+            self._pending.add_undelivered(inbox_key, layout.timestamp_of(event.order_key), difference)
 
     def count_deleted(self, items: Iterable[Item]) -> None:
         for item in items:
-            if is_undelivered_key(item["gsi1sk"]["S"]):
-                inbox_key = item["tenant_id"]["S"], inbox_of(item)
-                self._pending.add_undelivered(inbox_key, timestamp_of(order_key_of(item)), -1)
+            if layout.is_undelivered_key(item["gsi1sk"]["S"]):
+                inbox_key = item["tenant_id"]["S"], layout.inbox_of(item)
+                self._pending.add_undelivered(inbox_key, layout.timestamp_of(layout.order_key_of(item)), -1)
 
     def discard(self, tenant_id: str, inbox: str) -> None:
         """Forgets what this process has counted for an inbox that is deleted."""
@@ -265,7 +258,7 @@ class EventCounter:
         units = 0
         for period, sums in periods.items():
             known = self._attributes.get(period, frozenset())
-            names = known.union(count_attribute(*count) for count in _merge_other_types(sums, known))
+            names = known.union(layout.count_attribute(*count) for count in _merge_other_types(sums, known))
             units += 1 + sum(len(name) + _BYTES_PER_NUMBER for name in names) // _BYTES_PER_UNIT
         return units
 
@@ -282,7 +275,7 @@ class EventCounter:
 
     def _write(self, period: CounterPeriod, sums: CountSums, attributes: frozenset[str] | None) -> _WriteResult:
         """`attributes` are those that the item is known to have: how many types it has room for depends on them."""
-        item = {"TableName": self._connection.table(TENANTS), "Key": counter_key(*period)}
+        item = {"TableName": self._connection.table(TENANTS), "Key": layout.counter_key(*period)}
         unwritten, adding = sums, CountSums()
         try:
             if attributes is None:
@@ -309,20 +302,20 @@ class EventCounter:
 
 
 def _addition(period: CounterPeriod, sums: CountSums) -> dict[str, Any]:
-    names = {f"#{position}": count_attribute(*count) for position, count in enumerate(sums)}
+    names = {f"#{position}": layout.count_attribute(*count) for position, count in enumerate(sums)}
     values = {f":{position}": number(value) for position, value in enumerate(sums.values())}
     pairs = ",".join(f"#{position} :{position}" for position in range(len(sums)))
     return {
         "UpdateExpression": f"SET #ttl = :ttl ADD {pairs}",
         "ExpressionAttributeNames": names | {"#ttl": "ttl"},
-        "ExpressionAttributeValues": values | {":ttl": counter_ttl(period.span, period.start_ms)},
+        "ExpressionAttributeValues": values | {":ttl": layout.counter_ttl(period.span, period.start_ms)},
         "ReturnValues": "ALL_NEW",
     }
 
 
 def _merge_other_types(sums: CountSums, attributes: frozenset[str]) -> CountSums:
     """Adds up the types that the item has no room for."""
-    types = event_types_in(attributes)
+    types = layout.event_types_in(attributes)
     merged: Counter[CountName] = Counter()
     for (name, event_type), value in sums.items():
         merged[CountName(name, None if event_type is None else limit_event_types(event_type, types))] += value

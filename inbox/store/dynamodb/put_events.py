@@ -11,12 +11,13 @@ from typing import Any
 from inbox.domain.events import NewEvent, PutResult, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.event_states import is_stored_only, stored_only_state, undelivered_state
 from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, EventWriter, WriteBatcher
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, by_sort_key, event_type_of, key_of, order_key, order_key_of, text
+from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
@@ -41,7 +42,7 @@ class EventOrder:
             self._latest_ms = timestamp_ms = max(now_ms, self._latest_ms)
             first = max(time.monotonic_ns(), self._sequence + 1)
             self._sequence = first + count
-        return timestamp_ms, [order_key(timestamp_ms, first + number, self._origin) for number in range(count)]
+        return timestamp_ms, [layout.order_key(timestamp_ms, first + number, self._origin) for number in range(count)]
 
 
 class PutEvents:
@@ -108,7 +109,7 @@ class PutEvents:
     def _put_group(self, group: Sequence[Item], stored: dict[str, Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
         keyed = [item for item in group if "fingerprint" in item]
         existing = self._connection.map_parallel(partial(self._writer.insert, now_ms=now_ms), keyed)
-        stored.update(by_sort_key(item for item in existing if item is not None))
+        stored.update(layout.by_sort_key(item for item in existing if item is not None))
         new = [_with_copies(item, inboxes) for item in group if "fingerprint" not in item]
         self._writer.write_all_new(list(chain(*new)))
 
@@ -118,7 +119,7 @@ class PutEvents:
         open_inboxes = {inbox.name for inbox in inboxes}
         copies = [
             [
-                copy_for(name, item, undelivered_state(order_key_of(item)))
+                copy_for(name, item, undelivered_state(layout.order_key_of(item)))
                 for name in pending_copies(item)
                 if name in open_inboxes
             ]
@@ -128,12 +129,12 @@ class PutEvents:
         still_exist = self._connection.map_parallel(self._writer.clear_pending_copies, pending)
         # If the event was erased meanwhile, its copies are erased too.
         orphans = chain(*(of_event for of_event, exists in zip(copies, still_exist, strict=True) if not exists))
-        self._counter.count_deleted(self._writer.erase([key_of(copy) for copy in orphans]))
+        self._counter.count_deleted(self._writer.erase([layout.key_of(copy) for copy in orphans]))
 
     def _find_existing(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
-        keys = [key_of(item) for item in items if "fingerprint" in item]
+        keys = [layout.key_of(item) for item in items if "fingerprint" in item]
         found = self._connection.get_many(EVENTS, keys)
-        return by_sort_key(item for item in found if not is_expired(item, now_ms))
+        return layout.by_sort_key(item for item in found if not is_expired(item, now_ms))
 
 
 def _pending_copies(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def _pending_copies(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]
 
 
 def _with_copies(item: Item, inboxes: Sequence[Inbox]) -> list[Item]:
-    event_type, state = event_type_of(item), undelivered_state(order_key_of(item))
+    event_type, state = layout.event_type_of(item), undelivered_state(layout.order_key_of(item))
     return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.takes(event_type))]
 
 
@@ -165,7 +166,7 @@ def _refuse_conflicts(items: Sequence[Item], stored: Mapping[str, Item]) -> None
 def _to_result(item: Item, stored: Item) -> PutResult:
     return PutResult(
         event_id=_id(item),
-        event_type=event_type_of(item),
+        event_type=layout.event_type_of(item),
         timestamp_ms=int(stored["timestamp"]["N"]),
         replayed=stored is not item,
         status=Status.DELIVERED if is_stored_only(stored) else Status.UNDELIVERED,

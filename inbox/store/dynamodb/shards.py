@@ -12,20 +12,9 @@ from typing import Any
 
 from cachetools import TTLCache, cachedmethod
 
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.layout import (
-    TENANTS,
-    UNSHARDED,
-    Item,
-    event_key,
-    index_partition,
-    number,
-    old_shard_suffix,
-    partition,
-    shard_number,
-    shard_suffix,
-    tenant_key,
-)
+from inbox.store.dynamodb.layout import TENANTS, UNSHARDED, Item, number
 
 _MAX_CACHED_TENANTS = 10_000
 _CACHE_SECONDS = 20
@@ -40,10 +29,10 @@ class Sharding:
 
     count: int
     since_ms: int
-    suffix: Callable[[int], str] = shard_suffix
+    suffix: Callable[[int], str] = layout.shard_suffix
 
     def shard_for(self, event_id: str) -> str:
-        return self.suffix(shard_number(event_id, self.count)) if self.count > 1 else UNSHARDED
+        return self.suffix(layout.shard_number(event_id, self.count)) if self.count > 1 else UNSHARDED
 
     def shards(self) -> list[str]:
         return [self.suffix(each) for each in range(self.count)] if self.count > 1 else []
@@ -68,17 +57,17 @@ class TenantShards:
     def partitions_of_event(self, event_id: str) -> list[str]:
         """Returns every partition of the table that may contain the event, the most likely first."""
         shards = [UNSHARDED, *(sharding.shard_for(event_id) for sharding in self.shardings)]
-        return [partition(self.tenant_id, each) for each in dict.fromkeys(shards)]
+        return [layout.partition(self.tenant_id, each) for each in dict.fromkeys(shards)]
 
     def keys(self, event_id: str, inbox: str) -> list[dict[str, Any]]:
         """Returns every key that the event may have in that inbox."""
-        return [event_key(partition, event_id, inbox) for partition in self.partitions_of_event(event_id)]
+        return [layout.event_key(partition, event_id, inbox) for partition in self.partitions_of_event(event_id)]
 
     def index_partitions(self, inbox: str) -> list[str]:
-        return [index_partition(self.tenant_id, inbox, each) for each in self._all()]
+        return [layout.index_partition(self.tenant_id, inbox, each) for each in self._all()]
 
     def table_partitions(self) -> list[str]:
-        return [partition(self.tenant_id, each) for each in self._all()]
+        return [layout.partition(self.tenant_id, each) for each in self._all()]
 
     def _all(self) -> list[str]:
         return list(dict.fromkeys([UNSHARDED, *(each for sharding in self.shardings for each in sharding.shards())]))
@@ -92,7 +81,7 @@ class Shards:
 
     @cachedmethod(attrgetter("_cache"), lock=attrgetter("_mutex"))
     def get(self, tenant_id: str) -> TenantShards:
-        item = self._connection.get(TENANTS, tenant_key(tenant_id)) or {}
+        item = self._connection.get(TENANTS, layout.tenant_key(tenant_id)) or {}
         return TenantShards(tenant_id, tuple(_to_sharding(each["M"]) for each in item.get("shards", {}).get("L", [])))
 
 
@@ -100,4 +89,4 @@ def _to_sharding(attributes: Item) -> Sharding:
     since_ms = int(attributes["since"]["N"])
     if "partitions" in attributes:
         return Sharding(int(attributes["partitions"]["N"]), since_ms)
-    return Sharding(int(attributes["count"]["N"]), since_ms, old_shard_suffix)
+    return Sharding(int(attributes["count"]["N"]), since_ms, layout.old_shard_suffix)

@@ -15,10 +15,11 @@ from typing import Any
 from cachetools import TLRUCache
 
 from inbox.domain.events import Order, Status
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_QUERIES, NEXT_PAGE_LIMIT, Connection, groups_of, too_many_items
 from inbox.store.dynamodb.event_states import KnownEvent
 from inbox.store.dynamodb.items import is_expired, to_known_event
-from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Range, inbox_of, status_range, text
+from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Range, text
 
 _EXPIRED_PREFIX_SECONDS = 60
 _MAX_EXPIRED_PREFIXES = 10_000
@@ -104,11 +105,11 @@ class StatusIndex:
         self, scan: _Scan, inbox: str, page: dict[str, Any], now_ms: int, *, rescan: bool
     ) -> Iterator[KnownEvent]:
         # Leased events are sorted by the end of the lease, so a new entry may appear before expired ones.
-        all_expired = scan.query["ScanIndexForward"] and scan.first != status_range(Status.LEASED)[0]
+        all_expired = scan.query["ScanIndexForward"] and scan.first != layout.status_range(Status.LEASED)[0]
         seen: set[str] = set()
         is_rescan, has_yielded, start = False, False, {}
         for _ in range(MAX_QUERIES):
-            new = [item for item in page["Items"] if inbox_of(item) == inbox and item["gsi1sk"]["S"] not in seen]
+            new = [item for item in page["Items"] if layout.inbox_of(item) == inbox and item["gsi1sk"]["S"] not in seen]
             seen.update(item["gsi1sk"]["S"] for item in new)
             for item in new:
                 if not is_expired(item, now_ms):

@@ -20,22 +20,9 @@ from inbox.domain.tenants import (
 )
 from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
+from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import ConditionFailed, Connection, optional, put, update
-from inbox.store.dynamodb.layout import (
-    ACTIVE_INDEX,
-    TENANT_STATUS_INDEX,
-    TENANTS,
-    Item,
-    Range,
-    active_key,
-    audit_key,
-    audit_range,
-    creation_date_range,
-    email_item_key,
-    number,
-    tenant_key,
-    text,
-)
+from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, Range, number, text
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
 _NEW = "attribute_not_exists(PK)"
@@ -55,7 +42,7 @@ class DynamoDBTenants:
 
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         self._refuse_if_taken(tenant)
-        item = tenant_key(tenant.tenant_id) | _attributes(tenant)
+        item = layout.tenant_key(tenant.tenant_id) | _attributes(tenant)
         try:
             self._write(tenant, [{"Put": put(self._table, item, _NEW)}, *self._take_email(tenant)], audit_entries)
         except ConditionFailed:
@@ -69,7 +56,7 @@ class DynamoDBTenants:
             return False
         expected = {":expected": number(version)}
         # Not a put: the item has other attributes too, above all the tenant's shards.
-        changed = update(self._table, tenant_key(tenant.tenant_id), _attributes(tenant), _SAME_VERSION, expected)
+        changed = update(self._table, layout.tenant_key(tenant.tenant_id), _attributes(tenant), _SAME_VERSION, expected)
         writes: list[dict[str, Any]] = [{"Update": changed}]
         if _email_key(tenant) != _email_key(stored):
             self._refuse_if_email_taken(tenant)
@@ -84,12 +71,12 @@ class DynamoDBTenants:
         return True
 
     def get(self, tenant_id: str) -> Tenant | None:
-        item = self._connection.get(TENANTS, tenant_key(tenant_id))
+        item = self._connection.get(TENANTS, layout.tenant_key(tenant_id))
         return None if item is None else _to_tenant(item)
 
     def get_by_email(self, email: str) -> Tenant | None:
         # Not by EmailIndex, which lags: after a response that an e-mail is taken, this must find its tenant.
-        pointer = self._connection.get(TENANTS, email_item_key(email_key(email)))
+        pointer = self._connection.get(TENANTS, layout.email_item_key(email_key(email)))
         tenant = None if pointer is None else self.get(pointer["tenant_id"]["S"])
         # The tenant's e-mail may have changed between the two reads.
         return tenant if tenant is not None and _email_key(tenant) == email_key(email) else None
@@ -119,15 +106,9 @@ class DynamoDBTenants:
         return list(islice(selected, limit))
 
     def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
-        first, last = audit_range(before)
         items = self._connection.query_items(
             TableName=self._table,
-            KeyConditionExpression="PK = :tenant AND SK BETWEEN :first AND :last",
-            ExpressionAttributeValues={
-                ":tenant": tenant_key(tenant_id)["PK"],
-                ":first": text(first),
-                ":last": text(last),
-            },
+            **layout.tenant_items_between(tenant_id, layout.audit_range(before)),
             ScanIndexForward=False,
             Limit=limit,
             ConsistentRead=True,
@@ -156,7 +137,7 @@ class DynamoDBTenants:
             self._connection.call(
                 "update_item",
                 TableName=self._table,
-                Key=tenant_key(tenant_id),
+                Key=layout.tenant_key(tenant_id),
                 UpdateExpression="SET shards = list_append(if_not_exists(shards, :none), :new)",
                 ConditionExpression=_EXISTS,
                 ExpressionAttributeValues={":new": new, ":none": {"L": []}},
@@ -171,18 +152,18 @@ class DynamoDBTenants:
 
     def _refuse_if_email_taken(self, tenant: Tenant) -> None:
         key = _email_key(tenant)
-        if key is not None and self._connection.get(TENANTS, email_item_key(key)) is not None:
+        if key is not None and self._connection.get(TENANTS, layout.email_item_key(key)) is not None:
             raise EmailTaken
 
     def _take_email(self, tenant: Tenant) -> list[dict[str, Any]]:
         key = _email_key(tenant)
         if key is None:
             return []
-        return [{"Put": put(self._table, {**email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)}]
+        return [{"Put": put(self._table, {**layout.email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)}]
 
     def _release_email(self, tenant: Tenant) -> list[dict[str, Any]]:
         key = _email_key(tenant)
-        return [] if key is None else [{"Delete": {"TableName": self._table, "Key": email_item_key(key)}}]
+        return [] if key is None else [{"Delete": {"TableName": self._table, "Key": layout.email_item_key(key)}}]
 
     def _write(self, tenant: Tenant, writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
         puts = [{"Put": put(self._table, _audit_item(tenant.tenant_id, entry))} for entry in audit_entries]
@@ -201,7 +182,7 @@ def _creation_dates(selection: TenantSelection, after: TenantPosition | None) ->
     ends = [] if selection.until_ms is None else [selection.until_ms - 1]
     # Includes the position's millisecond: tenants of the same millisecond are in the index in no order.
     ends += [] if after is None else [after.created_at_ms]
-    return creation_date_range(selection.since_ms, min(ends, default=None))
+    return layout.creation_date_range(selection.since_ms, min(ends, default=None))
 
 
 def _index_partitions(selection: TenantSelection) -> list[tuple[dict[str, Any], dict[str, str]]]:
@@ -211,7 +192,7 @@ def _index_partitions(selection: TenantSelection) -> list[tuple[dict[str, Any], 
         return [(index, text(selection.status))]
     index = {"IndexName": ACTIVE_INDEX, "ExpressionAttributeNames": {"#partition": "active"}}
     either = (True, False) if selection.include_inactive else (True,)
-    return [(index, text(active_key(active))) for active in either]
+    return [(index, text(layout.active_key(active))) for active in either]
 
 
 def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
@@ -240,7 +221,7 @@ def _attributes(tenant: Tenant) -> dict[str, Any]:
         "rate_limit": optional(number, tenant.rate_limit),
         "status": text(tenant.status),
         "status_before_suspension": optional(text, tenant.status_before_suspension),
-        "active": text(active_key(tenant.active)),
+        "active": text(layout.active_key(tenant.active)),
         "date_created": text(format_timestamp(tenant.created_at_ms)),
         "date_last_updated": text(format_timestamp(tenant.updated_at_ms)),
         "last_updated_by": text(tenant.updated_by),
@@ -262,7 +243,7 @@ def _to_tenant(item: Item) -> Tenant:
         rate_limit=number_in(item, "rate_limit"),
         status=TenantStatus(item["status"]["S"]),
         status_before_suspension=None if status_before is None else TenantStatus(status_before),
-        active=item["active"]["S"] == active_key(True),
+        active=item["active"]["S"] == layout.active_key(True),
         created_at_ms=_timestamp_in(item, "date_created"),
         updated_at_ms=_timestamp_in(item, "date_last_updated"),
         updated_by=item["last_updated_by"]["S"],
@@ -277,7 +258,7 @@ def _audit_item(tenant_id: str, entry: AuditEntry) -> dict[str, Any]:
         for member, change in entry.changes.items()
     }
     return {
-        **audit_key(tenant_id, entry.number),
+        **layout.audit_key(tenant_id, entry.number),
         "number": number(entry.number),
         "date": text(format_timestamp(entry.at_ms)),
         "by": text(entry.by),
