@@ -267,10 +267,10 @@ def test_earlier_expiry_of_two_concurrent_rotations_counts(
     store.tenants.create(named(tenant), [audit_entry()])
     store.keys.create(key)
 
-    def rotate_it_too(_body: dict[str, Any]) -> None:
+    def rotate_too(_body: dict[str, Any]) -> None:
         assert other_store.keys.rotate(key.key_id, theirs, NOW + 5)
 
-    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_it_too)
+    wire.fail("TransactWriteItems", Fault.THROTTLED, 1, then=rotate_too)
     assert store.keys.rotate(key.key_id, mine, NOW + 9)
     assert set(store.keys.all(tenant)) == {replace(key, expires_at_ms=NOW + 5), mine, theirs}
 
@@ -282,9 +282,9 @@ def test_key_that_keeps_changing_cannot_be_rotated(
     key = api_key(tenant)
     store.tenants.create(named(tenant), [audit_entry()])
     store.keys.create(key)
-    as_it_was = store.keys._item(key.key_id)
+    outdated_item = store.keys._item(key.key_id)
     assert store.keys.rotate(key.key_id, api_key(tenant), NOW + 9)
-    monkeypatch.setattr(store.keys, "_item", lambda _key_id: as_it_was)
+    monkeypatch.setattr(store.keys, "_item", lambda _key_id: outdated_item)
 
     with pytest.raises(StoreUnavailable):
         store.keys.rotate(key.key_id, api_key(tenant), NOW + 5)
