@@ -1,5 +1,6 @@
 """The two tiers of the suite, and the fixtures that every kind of test may use."""
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -57,6 +58,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if renamed := [path for path in (*_SLOW, *_LONGEST) if not (config.rootpath / path).exists()]:
         raise pytest.UsageError(f"tests/conftest.py names files that do not exist: {', '.join(renamed)}")
+    # Ignored in background jobs of a shell and under nohup, and programs that tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # Not in xdist's workers: they inherit what it sets.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CallRecording())
