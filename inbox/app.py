@@ -1,4 +1,4 @@
-"""The composition root: settings and store → services → Flask. The only place that wires a service."""
+"""The composition root of the service: settings and store → services → Flask."""
 
 import atexit
 from dataclasses import dataclass, field

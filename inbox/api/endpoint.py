@@ -43,8 +43,8 @@ class Endpoint:
 
     Without `query`, an endpoint that needs a key refuses all query parameters: a parameter without effect could be
     mistaken for a limit to what the request changes. `problems` are those that the other attributes do not imply.
-    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views that could
-    create another key: a key that was just revoked must not.
+    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views
+    that create keys: a key that was just revoked must not create another.
     """
 
     scopes: tuple[Scope, ...] | None

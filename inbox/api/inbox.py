@@ -48,7 +48,7 @@ _PREFETCH = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 @blueprint.before_request
 def _refuse_unintended_poll() -> None:
-    """A poll changes events although it is a GET, so a request that is none must not cause it."""
+    """A poll changes events although it is a GET, so a request that was not meant as a poll must not reach it."""
     environ = request.environ
     if any(name in environ and _PREFETCH.search(environ[name]) for name in _PURPOSE_HEADERS):
         raise ProblemError(PREFETCH_REFUSED, "A prefetch would consume events that no client reads.")

@@ -1,7 +1,8 @@
 """Every problem of the API (RFC 9457): status, title, and the text of its page under /problems.
 
 A response's `detail` is the message of the error, written where it is raised: in inbox/errors.py, inbox/services or
-inbox/api. inbox/api/problems.py says which error becomes which problem.
+inbox/api. The details of a 500 or 503 are for the log, so the response repeats the `meaning`. inbox/api/problems.py
+says which error becomes which problem.
 """
 
 from dataclasses import dataclass
@@ -200,8 +201,8 @@ TOO_MANY_FAILURES = Problem(
     "too-many-failures",
     429,
     "Too many requests without a valid API key",
-    "This address sent too many requests without a valid API key. For now the service looks up no keys from it that it "
-    "does not already know.",
+    "This address sent too many requests without a valid API key. Until it stops, the service only accepts keys "
+    "from it that are in its cache.",
     "Stop the client that uses a missing, mistyped or revoked key, and wait for the seconds in Retry-After.",
     str(errors.TooManyFailures(1)),
 )

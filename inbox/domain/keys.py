@@ -1,4 +1,4 @@
-"""API keys and their scopes. Pure."""
+"""API keys and their scopes. Pure. The key's own format and its hash: authorizer/apikey.py."""
 
 import re
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 from inbox.domain.timestamps import format_timestamp
 
 MAX_KEYS = 100
-"""Active keys per tenant. As many revoked or expired ones are kept as well."""
+"""Active keys per tenant. The same number of revoked and expired keys is kept too."""
 MAX_OVERLAP_SECONDS = 30 * 86_400
 KEY_ID = "key_[0-9a-f]{16}"
 

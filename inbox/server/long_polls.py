@@ -59,7 +59,7 @@ class LongPolls:
         """Oldest first. Each is waiting or being run by the app."""
         self._has_polls = asyncio.Event()
         self._inboxes: frozenset[InboxKey] | None = None
-        """The keys of `_polls`, None after a change: the watch only compares them if it gets another object."""
+        """The keys of `_polls`, None after a change. Cached: the watch compares nothing if the object is the same."""
         self._tenants_with_events: set[str] = set()
         """Tenants for which this process stored events since the last check."""
         self._is_stopping = False
@@ -118,8 +118,8 @@ class LongPolls:
             self._inboxes = None
         if poll.found_nothing:
             poll.log_response()
-        # The inbox may have more events, or the poll was woken and claimed none. Not if the store has failed: all polls
-        # of the inbox would fail one after the other, and the watch reports the event again.
+        # Wakes the next poll if this one found events, since there may be more, or if its client left, since it may
+        # have used up the wake-up. Not if the store has failed: all polls of the inbox would fail one after the other.
         if poll.client_is_gone or not (poll.found_nothing or poll.has_failed):
             self._wake(poll.inbox_key)
 

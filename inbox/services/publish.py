@@ -50,7 +50,7 @@ class PublishService:
 
         try:
             new_events = [new_event(submission, position) for position, submission in enumerate(submissions)]
-            # With the number of events, a longer or shorter batch under the same key is a different one.
+            # Includes the number of events, so that a longer or shorter batch under the same key is a conflict.
             size = b"%d" % len(new_events)
             for position, fingerprint in under_batch_key.items():
                 fingerprint.update(size)

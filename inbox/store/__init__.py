@@ -1,1 +1,1 @@
-"""Where events, keys and tenants are kept: one port, one package per engine."""
+"""Where events, keys and tenants are kept: one interface, one package per engine."""

@@ -23,7 +23,7 @@ def open_store(settings: Settings) -> Store:
 def open_worker_store(
     settings: Settings, clock: Clock | None = None, needed_disk_bytes: SharedInteger | None = None
 ) -> Store:
-    """Opens a store that was opened before. Never fails, even if its disk does, and creates nothing."""
+    """Opens an existing store without touching its disk, so that a worker starts even while the disk fails."""
     if settings.sqlite_path is None:
         return _dynamodb(settings, clock)
     return _sqlite(settings.sqlite_path, settings, create=False, clock=clock, needed_disk_bytes=needed_disk_bytes)

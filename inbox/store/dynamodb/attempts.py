@@ -24,7 +24,7 @@ _NEW = "attribute_not_exists(PK)"
 _FORGOTTEN = "began_at <= :forgotten"
 _NEW_OR_FORGOTTEN = f"{_NEW} OR {_FORGOTTEN}"
 _OURS = "seed = :seed"
-# A repeated poll returns the events that are written down, so the client would never get those that we choose now.
+# A repeated poll returns the list written earlier, so the client would never get events that are chosen after it.
 _NOT_REPEATED = "attribute_not_exists(asked_again)"
 _OURS_AND_NOT_REPEATED = f"{_OURS} AND {_NOT_REPEATED}"
 _STILL_EXISTS = "attribute_exists(PK)"

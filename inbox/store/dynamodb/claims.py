@@ -95,7 +95,7 @@ class ClaimableEvents:
     def find_for_claim(self, tenant_id: str, inbox: str, limit: int, now_ms: int) -> Iterator[KnownEvent]:
         """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
         events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
-        # If this fails, the next poll does it.
+        # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
         unwritten = self._recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
         self._recent.add(unwritten)
         self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
@@ -170,8 +170,8 @@ class PollTurn:
 class PollQueues:
     """Makes the polls of an inbox in this process claim events one after the other.
 
-    What a poll is about to claim may still go to another process. The next poll must not skip it, or its consumer could
-    get it after later events. Nor must it claim it too: every failed condition costs a write unit.
+    What a poll is about to claim may still go to another process. The next poll must neither skip it, or its consumer
+    could get it after later events, nor claim it too: every failed condition costs a write unit.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class Claim:
         return hashlib.blake2b(f"{self.seed} {deliveries}".encode(), digest_size=16).hexdigest()
 
     def extended_by(self, waited_ms: int) -> "Claim":
-        """The lease of a poll that had to wait is not shorter."""
+        """Extends the lease by the time that the poll waited for its turn."""
         return self if self.lease_until_ms is None else replace(self, lease_until_ms=self.lease_until_ms + waited_ms)
 
     def update(self, event: KnownEvent) -> EventUpdate:
@@ -244,7 +244,7 @@ class Claims:
         recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
         claim_group = partial(self._claim_group, claim, turn)
         items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
-        # Recovered events, and those that the index listed late, may be older than the first ones.
+        # Recovered events, and those that the index listed late, may be older than events already on the page.
         return Page(
             [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)], more
         )

@@ -227,9 +227,9 @@ class EventUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """`item` if the update was made, `error` if that is unknown.
+    """The update was made if `item` is set. Whether it was made is unknown if `error` is set.
 
-    Otherwise `current` is the item as it is now, or None if it was deleted.
+    Otherwise its condition failed: `current` is the item as it is now, or None if it was deleted.
     """
 
     item: Item | None = None
@@ -275,7 +275,7 @@ class EventUpdates:
         return results
 
     def _read_missing_items(self, updates: Sequence[EventUpdate], results: list[UpdateResult]) -> list[UpdateResult]:
-        """The condition may have failed on our own write, if its response was lost and botocore repeated it."""
+        """After a lost response botocore repeats the write, and the condition fails because of our own first write."""
         unread = [
             update.event.key for update, result in zip(updates, results, strict=True) if result == _ITEM_NOT_RETURNED
         ]

@@ -84,6 +84,7 @@ def order_key_range(since_ms: int | None, until_ms: int | None) -> Range:
 
 # `status-index` sorts by status and order key; leased and delayed events by the end of their lease or delay.
 
+# Stored: not to be changed.
 _DELAYED = "held"
 
 
@@ -232,7 +233,7 @@ INBOX_ITEMS_PREFIX = "INBOX"
 """Prefix of the sort keys of a tenant's inboxes and of the item with their names."""
 NAMED_INBOXES_PREFIX = f"INBOX{_SEPARATOR}"
 _INBOX_NAMES = "INBOXES"
-# In an item INBOX#default, a process of an earlier release would see a named inbox and fail to write its copies.
+# Not in an item INBOX#default: an earlier release would take it for a named inbox and fail to write its copies.
 DEFAULT_ENABLED = "default_enabled"
 """In the item with the names: False while `default` is disabled."""
 

@@ -38,8 +38,8 @@ class Sharding:
         return [self.suffix(each) for each in range(self.count)] if self.count > 1 else []
 
     def to_attribute(self) -> dict[str, Any]:
-        # Releases that do not know `partitions` read `count` alone. They keep to the first partition then, which every
-        # release reads, and not to partitions with the old suffix, which this sharding does not have.
+        # Releases that do not know `partitions` read `count` alone. With 1 they write to the first partition, which
+        # every release reads, and not to partitions with the old suffix, which this sharding does not have.
         return {"M": {"count": number(1), "partitions": number(self.count), "since": number(self.since_ms)}}
 
 

@@ -29,7 +29,7 @@ _MAX_EXPIRED_PREFIXES = 10_000
 class _ExpiredPrefix:
     """At `checked_at_ms` all entries from the beginning of a range up to the key `last` had expired.
 
-    It is forgotten after a while, because a replayed event that expires later may have come back between them.
+    It is forgotten after a while, because a replay can put an event that has not expired back among them.
     """
 
     last: str
