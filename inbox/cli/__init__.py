@@ -16,7 +16,11 @@ _COMMANDS = (
     *("send", "poll", "replay", "inboxes", "purge", "backlog", "recount"),
 )
 # The others are each in the module of their name.
-_MODULES = {"quickstart": "serve", "config": "init", "restore": "backup"}
+_MODULES = {
+    "quickstart": "serve",
+    **dict.fromkeys(("init", "config", "backup", "restore", "copy", "purge", "backlog", "recount"), "store"),
+    **dict.fromkeys(("send", "replay"), "events"),
+}
 
 
 class _Commands(click.Group):

@@ -58,7 +58,7 @@ def test_no_command_changes_a_store_of_an_earlier_release(
     path: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # `backup` would leave its signal handlers in this process.
-    monkeypatch.setattr("inbox.cli.backup.interrupt_on_stop_signals", lambda: None)
+    monkeypatch.setattr("inbox.cli.store.interrupt_on_stop_signals", lambda: None)
     make_older(path, version)
     before = files_in(path.parent)
     for words, arguments in (READ | WRITE).items():

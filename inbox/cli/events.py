@@ -1,4 +1,4 @@
-"""inbox replay"""
+"""inbox send and inbox replay"""
 
 import sys
 from collections.abc import Iterator
@@ -11,11 +11,30 @@ from inbox.cli.output import progress
 from inbox.cli.parameters import InboxName, Timestamp
 from inbox.cli.service_calls import calls_service
 from inbox.client import Client
+from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX, Status
-from inbox.domain.exact_json import whole_number
 
 # If a consumer polls meanwhile, its events match again: without a limit the command might never end.
 _MAX_CALLS = 1000
+
+
+@click.command()
+@click.argument("payload", metavar="JSON|-")
+@click.option("--type", "event_type", help="Event type, such as order.created.")
+@calls_service
+def send(client: Client, payload: str, event_type: str | None) -> None:
+    """Send one event and print it as stored.
+
+    The argument is its payload, a JSON object; - reads it from stdin.
+    """
+    text = sys.stdin.buffer.read() if payload == "-" else payload.encode(errors="surrogateescape")
+    try:
+        document = exact_json.parse(text)
+    except exact_json.NotJSON as error:
+        raise click.UsageError(f"The payload is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise click.UsageError("The payload must be a JSON object.")
+    click.echo(exact_json.dump(client.send(document, event_type)))
 
 
 @click.command()
@@ -67,7 +86,7 @@ def _replay_all(client: Client, inbox: str, filters: dict[str, Any]) -> Iterator
     for _ in range(_MAX_CALLS):
         answer = client.replay_matching(inbox, **filters)
         # `exact_json` parses numbers to text.
-        yield whole_number(answer["replayed"]) or 0
+        yield exact_json.whole_number(answer["replayed"]) or 0
         if not answer["more"]:
             return
     click.echo("More events match. Run the command again, or stop the consumer that polls them meanwhile.", err=True)

@@ -1,0 +1,186 @@
+"""The commands on the store as a whole: init, config, backup, restore, copy, purge, backlog and recount."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import click
+
+from inbox.cli.environment import read_environment
+from inbox.cli.output import print_rows, progress
+from inbox.domain import exact_json
+from inbox.domain.timestamps import format_timestamp
+from inbox.services.backlog import Backlog, Waiting
+from inbox.services.retention import Retention
+from inbox.services.stats import RecountService
+from inbox.services.store_copy import StoreCopy
+from inbox.settings import SQLITE
+from inbox.stop_signals import interrupt_on_stop_signals
+from inbox.store import factory
+
+_BACKLOG_COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
+
+
+@click.command()
+def init() -> None:
+    """Create the store, or migrate it to this release. Safe to repeat.
+
+    With SQLite this is the database file, with DynamoDB the tables.
+    """
+    settings = read_environment()
+    with closing(factory.open_store(settings)) as store:
+        store.init()
+    click.echo(f"{settings.store} is ready.", err=True)
+
+
+@click.command()
+def config() -> None:
+    """Print every setting and its value. Secrets are hidden."""
+    for name, value in read_environment().as_variables().items():
+        click.echo(f"{name}={value}")
+
+
+def _new_file(_context: click.Context, _argument: click.Parameter, text: str) -> Path:
+    if text in ("", "-") or text.endswith("/") or Path(text).is_dir():
+        raise click.BadParameter("must be the path of a new file.")
+    return Path(text)
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar whose length is known only once the work is under way."""
+    with progress(label, length=0) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield show
+
+
+@click.command()
+@click.argument("file", callback=_new_file)
+def backup(file: Path) -> None:
+    """Copy the embedded store into a new FILE, while the service runs, and print its path."""
+    settings = read_environment()
+    interrupt_on_stop_signals()
+    with _progress("Copying the database") as show:
+        factory.back_up(settings, file, show)
+    click.echo(file)
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def restore(file: Path) -> None:
+    """Replace the embedded store by the backup FILE, and keep the previous database beside it."""
+    settings = read_environment()
+    interrupt_on_stop_signals()
+    with _progress("Copying the backup") as show:
+        path, kept = factory.restore(settings, file, show)
+    click.echo(f"{path} is restored.", err=True)
+    click.echo(f"The previous database is kept as {kept}." if kept else "There was no database before.", err=True)
+
+
+def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:
+    path = Path(url.removeprefix(SQLITE))
+    if not url.startswith(SQLITE) or not path.is_file():
+        raise click.BadParameter(f"{url!r} is not {SQLITE}PATH, the path of an existing file.")
+    return path
+
+
+@click.command()
+@click.option("--from", "source", metavar="sqlite:///PATH", required=True, callback=_file, help="The SQLite store.")
+@click.option(
+    "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="Its tables must exist: see `inbox init`."
+)
+def copy(source: Path, target: str) -> None:
+    """Copy a SQLite store to DynamoDB.
+
+    Copies tenants, keys, inboxes and events. Safe to repeat.
+    """
+    settings = read_environment(store=target)
+    with (
+        closing(factory.open_source(source, settings)) as source_store,
+        closing(factory.open_target(settings)) as target_store,
+    ):
+        target_store.check()
+        move = StoreCopy(source_store, target_store, target_store.now_ms)
+        with progress("Copying events", length=move.count()) as bar:
+            copied = move.copy(bar.update)
+        # The target counts only what happens there.
+        recount = RecountService(
+            target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days
+        )
+        for tenant in source_store.tenants.all():
+            recount.recount(tenant.tenant_id)
+    total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
+    click.echo(f"{total}; {copied.written} events were written.")
+    if copied.too_large:
+        raise click.ClickException("Not copied, too large for DynamoDB: " + ", ".join(copied.too_large))
+
+
+@click.command()
+def purge() -> None:
+    """Delete expired events and print the number of rows. A running service does so once a minute."""
+    with (
+        closing(factory.open_existing_store(read_environment())) as store,
+        progress("Deleting expired events", Retention(store.events, store.now_ms).purge()) as steps,
+    ):
+        deleted = sum(steps)
+    click.echo(deleted)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object about the oldest event.")
+def backlog(*, as_json: bool) -> None:
+    """List the inboxes with undelivered events.
+
+    Sorted by the age of the oldest event.
+    """
+    with closing(factory.open_existing_store(read_environment())) as store:
+        found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
+        longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
+    if as_json:
+        click.echo(exact_json.dump(_metric(longest_first)))
+    else:
+        print_rows([_row(waiting) for waiting in longest_first], _BACKLOG_COLUMNS, as_json=False)
+
+
+def _row(waiting: Waiting) -> dict[str, str | int]:
+    return {
+        "tenant_id": waiting.tenant_id,
+        "inbox": waiting.inbox,
+        "oldest_at": format_timestamp(waiting.timestamp_ms),
+        "age_seconds": waiting.age_seconds,
+    }
+
+
+def _metric(longest_first: list[Waiting]) -> dict[str, str | int | None]:
+    oldest = longest_first[0] if longest_first else None
+    return {
+        "event": "backlog",
+        "oldest_undelivered_seconds": oldest.age_seconds if oldest else 0,
+        "tenant_id": oldest.tenant_id if oldest else None,
+        "inbox": oldest.inbox if oldest else None,
+        "waiting_inboxes": len(longest_first),
+    }
+
+
+@click.command()
+@click.argument("tenant_id", required=False, metavar="[TENANT]")
+def recount(tenant_id: str | None) -> None:
+    """Recompute the counters of GET /stats from the stored events. Prints how many changed.
+
+    Use it after counts were lost. Erased events, and all but the last delivery of replayed events, no longer count.
+    On DynamoDB, stop the service first.
+    """
+    settings = read_environment()
+    with closing(factory.open_existing_store(settings)) as store:
+        counters = RecountService(store.counters, store.tenants, store.now_ms, settings.retention_days)
+        tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
+        with progress("Counting", length=len(tenants)) as bar:
+            changed = 0
+            for each in tenants:
+                changed += counters.recount(each)
+                bar.update(1)
+    click.echo(changed)
