@@ -12,7 +12,6 @@ from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.factory import open_existing_store, open_or_create_store
-from inbox.store.interface import Store
 
 OPERATOR = "cli"
 """The author of changes in the audit log."""
@@ -36,8 +35,4 @@ def open_tenants(*, create_store: bool = False) -> Iterator[TenantService]:
 @contextmanager
 def open_keys() -> Iterator[KeyService]:
     with closing(open_existing_store(read_environment())) as store:
-        yield key_service_of(store)
-
-
-def key_service_of(store: Store) -> KeyService:
-    return KeyService(store.keys, store.tenants, store.now_ms)
+        yield KeyService(store.keys, store.tenants, store.now_ms)

@@ -1,14 +1,11 @@
 """inbox keys …"""
 
-from contextlib import closing
-
 import click
 
-from inbox.cli.environment import key_service_of, open_keys, read_environment
+from inbox.cli.environment import open_keys
 from inbox.cli.output import json_option, print_rows
 from inbox.cli.parameters import Duration
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
-from inbox.store.factory import open_existing_store
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 _ALL = "all"
@@ -34,9 +31,9 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
     """Create a key and print it. It cannot be shown again."""
     named = {Scope(scope) for scope in scopes if scope != _ALL}
     chosen = (named | TENANT_SCOPES if _ALL in scopes else named) or DEFAULT_SCOPES
-    with closing(open_existing_store(read_environment())) as store:
-        expires_at_ms = None if lifetime_seconds is None else store.now_ms() + lifetime_seconds * 1000
-        click.echo(key_service_of(store).create(tenant_id, name, chosen, expires_at_ms).key)
+    with open_keys() as service:
+        expires_at_ms = None if lifetime_seconds is None else service.now_ms() + lifetime_seconds * 1000
+        click.echo(service.create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")

@@ -5,11 +5,12 @@ from typing import Any
 
 import click
 
-from inbox.cli.environment import OPERATOR, key_service_of, read_environment
+from inbox.cli.environment import OPERATOR, read_environment
 from inbox.domain.keys import TENANT_SCOPES
 from inbox.domain.tenants import TenantStatus
 from inbox.server.gunicorn_config import serve as run_server
 from inbox.server.logs import configure_logs
+from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings
 from inbox.store.factory import open_store
@@ -72,6 +73,7 @@ def _welcome(settings: Settings) -> str:
             TenantService(store.tenants, store.now_ms).create(
                 OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
             )
-            key = key_service_of(store).create(_DEMO, "quickstart", TENANT_SCOPES).key
+            service = KeyService(store.keys, store.tenants, store.now_ms)
+            key = service.create(_DEMO, "quickstart", TENANT_SCOPES).key
     text = _FIRST_START if first else _LATER_START
     return text.format(url=f"http://{settings.address}", tenant=_DEMO, key=key)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -143,16 +144,8 @@ def backlog(*, as_json: bool) -> None:
     if as_json:
         click.echo(exact_json.dump(_metric(longest_first)))
     else:
-        print_rows([_row(waiting) for waiting in longest_first], _BACKLOG_COLUMNS, as_json=False)
-
-
-def _row(waiting: Waiting) -> dict[str, str | int]:
-    return {
-        "tenant_id": waiting.tenant_id,
-        "inbox": waiting.inbox,
-        "oldest_at": format_timestamp(waiting.timestamp_ms),
-        "age_seconds": waiting.age_seconds,
-    }
+        rows = [asdict(each) | {"oldest_at": format_timestamp(each.timestamp_ms)} for each in longest_first]
+        print_rows(rows, _BACKLOG_COLUMNS, as_json=False)
 
 
 def _metric(longest_first: list[Waiting]) -> dict[str, str | int | None]:
@@ -178,9 +171,6 @@ def recount(tenant_id: str | None) -> None:
     with closing(factory.open_existing_store(settings)) as store:
         counters = RecountService(store.counters, store.tenants, store.now_ms, settings.retention_days)
         tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
-        with progress("Counting", length=len(tenants)) as bar:
-            changed = 0
-            for each in tenants:
-                changed += counters.recount(each)
-                bar.update(1)
-    click.echo(changed)
+        with progress("Counting", map(counters.recount, tenants), length=len(tenants)) as changed:
+            total = sum(changed)
+    click.echo(total)

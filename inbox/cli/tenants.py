@@ -6,6 +6,7 @@ import click
 
 from inbox.cli.environment import OPERATOR, open_tenants
 from inbox.cli.output import json_option, print_rows
+from inbox.domain import exact_json
 from inbox.domain.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus, audit_document, tenant_document
 
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")
@@ -48,7 +49,7 @@ def show(tenant_id: str) -> None:
     """Print one tenant as JSON."""
     with open_tenants() as service:
         row = tenant_document(service.get(tenant_id))
-    print_rows([row], tuple(row), as_json=True)
+    click.echo(exact_json.dump(row))
 
 
 @tenants.command()
