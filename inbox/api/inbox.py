@@ -19,7 +19,7 @@ from inbox.api.responses import event_document, json_response
 from inbox.api.schemas import polling as schemas
 from inbox.api.schemas.events import PolledEvent
 from inbox.api.services import services
-from inbox.domain.events import DEFAULT_INBOX, InboxKey, Order, Page, Status
+from inbox.domain.events import DEFAULT_INBOX, InboxKey, Page, Status
 from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
 from inbox.services.long_polling import LONG_POLLS
@@ -144,7 +144,7 @@ def _poll(inbox: str, headers: dict[str, str], query: dict[str, Any]) -> Respons
     elif query["mode"] == "lease":
         claim = partial(consume.lease, tenant_id, inbox, limit, query.get("lease_seconds"), attempt)
     elif attempt is None:
-        claim = partial(consume.peek, tenant_id, inbox, limit, Order(query["order"]))
+        claim = partial(consume.peek, tenant_id, inbox, limit, query["order"])
     else:
         raise InvalidRequest(
             [

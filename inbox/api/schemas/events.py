@@ -6,10 +6,9 @@ from typing import Any
 
 from marshmallow import Schema, post_load, pre_load
 from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
-from marshmallow.validate import OneOf
 
 from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS, doc, example
-from inbox.api.schemas.fields import EventType, Flag, HeaderText, JSONObject, RequestSchema, Text, length
+from inbox.api.schemas.fields import Choice, EventType, Flag, HeaderText, JSONObject, RequestSchema, Text, length
 from inbox.domain.events import Status
 from inbox.domain.keys import DEFAULT_SCOPES, Scope
 from inbox.services.publish import Submission
@@ -122,9 +121,7 @@ class StoredEvent(Schema):
     event_type = String(required=True, allow_none=True, metadata=example(EVENT_TYPE))
     timestamp = Integer(required=True, metadata=doc("Epoch milliseconds.", STORED_MS))
     created_at = DateTime(required=True, metadata=example(STORED_AT))
-    status = String(
-        required=True, validate=OneOf([str(status) for status in Status]), metadata=example(str(Status.UNDELIVERED))
-    )
+    status = Choice(Status, required=True, metadata=example(Status.UNDELIVERED))
     deliveries = Integer(required=True, metadata=doc("Number of times a poll returned the event.", 0))
 
 
@@ -139,9 +136,7 @@ class Caller(Schema):
     tenant_id = String(required=True, metadata=example("acme"))
     tenant_name = String(required=True, metadata=example("Acme Corp."))
     key_id = String(required=True, metadata=example(KEY_ID))
-    scopes = List(
-        String(validate=OneOf([str(scope) for scope in Scope])), required=True, metadata=example(sorted(DEFAULT_SCOPES))
-    )
+    scopes = List(Choice(Scope), required=True, metadata=example(sorted(DEFAULT_SCOPES)))
 
 
 class Health(Schema):

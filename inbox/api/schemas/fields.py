@@ -70,8 +70,6 @@ class Array(_RequestField, List[Any]):
 
 
 class Choice(_RequestField, Enum[Any]):
-    """A member of an enum, by its value."""
-
     def __init__(self, enum: Any, **options: Any) -> None:
         super().__init__(enum, by_value=Text, **options)
 
@@ -85,8 +83,6 @@ class PatternText(Text):
 
 
 class Name(Text):
-    """A display name."""
-
     def __init__(self, min_length: int = 0, **options: Any) -> None:
         metadata = {"pattern": PRINTABLE} | options.pop("metadata", {})
         super().__init__(validate=[length(min_length, MAX_NAME), _check_printable], metadata=metadata, **options)
@@ -106,15 +102,6 @@ class EventType(PatternText):
             "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / -",
             metadata=example(EVENT_TYPE) | options.pop("metadata", {}),
             **options,
-        )
-
-
-class EventTypePattern(PatternText):
-    def __init__(self) -> None:
-        super().__init__(
-            "[A-Za-z0-9._:/*-]{1,128}",
-            "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / - *",
-            metadata=example("order.*"),
         )
 
 
@@ -142,9 +129,13 @@ class Flag(_RequestField, Boolean):
     """A parameter that is `true` or `false`. marshmallow alone also accepts `yes`, `1` and `T`."""
 
     invalid_message = "must be true or false"
+    truthy, falsy = {"true"}, {"false"}
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(truthy={"true"}, falsy={"false"}, **options)
+
+class JSONFlag(Flag):
+    """A member that is `true` or `false`. marshmallow alone also accepts strings and numbers."""
+
+    truthy, falsy = {True}, {False}
 
 
 class WholeNumber(_RequestField, Integer):
@@ -158,27 +149,14 @@ class WholeNumber(_RequestField, Integer):
         return int(value)
 
 
-class JSONWholeNumber(_RequestField, Integer):
+class JSONWholeNumber(WholeNumber):
     """A member that is a number without fraction or exponent, and not a string of digits."""
-
-    invalid_message = "must be a whole number"
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
         number = exact_json.whole_number(value)
         if number is None:
             raise self.make_error("invalid")
         return number
-
-
-class JSONFlag(_RequestField, Boolean):
-    """A member that is `true` or `false`. marshmallow alone also accepts strings and numbers."""
-
-    invalid_message = "must be true or false"
-
-    def _deserialize(self, value: Any, *_: Any, **__: Any) -> bool:
-        if not isinstance(value, bool):
-            raise self.make_error("invalid", input=value)
-        return value
 
 
 class Timestamp(_RequestField):

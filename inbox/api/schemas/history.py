@@ -35,7 +35,7 @@ class ListParameters(_Selection):
 
 
 class ReplayBody(fields.SmallBody, _Selection):
-    status = fields.Text(validate=fields.one_of(_REPLAYABLE), metadata=example(str(Status.DELIVERED)))
+    status = fields.Text(validate=fields.one_of(_REPLAYABLE), metadata=example(Status.DELIVERED))
 
     @post_load
     def _to_selection(self, data: dict[str, Any], **_: Any) -> Selection:

@@ -13,7 +13,11 @@ class InboxBody(fields.SmallBody):
     may_be_missing = True
 
     event_types = fields.Array(
-        fields.EventTypePattern(),
+        fields.PatternText(
+            "[A-Za-z0-9._:/*-]{1,128}",
+            "must be 1 to 128 characters of A-Z a-z 0-9 . _ : / - *",
+            metadata=example("order.*"),
+        ),
         load_default=None,
         allow_none=True,
         validate=fields.entries(1, MAX_PATTERNS),

@@ -2,14 +2,13 @@
 
 from marshmallow import Schema
 from marshmallow.fields import DateTime, List, String
-from marshmallow.validate import OneOf
 
 from inbox.api.examples import DELIVERED_AT, KEY_ID, STORED_AT, doc, example
 from inbox.api.schemas.fields import Array, Choice, JSONWholeNumber, Name, SmallBody, Timestamp, between, entries
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, KeyStatus, Scope
 
 DEFAULT_OVERLAP_SECONDS = 86_400
-_SCOPES = [str(Scope.INBOX_READ)]
+_SCOPES = [Scope.INBOX_READ]
 _EXPIRES_AT = "2100-01-01T00:00:00.000Z"
 
 
@@ -42,10 +41,8 @@ class AboutKey(Schema):
     key_id = String(required=True, metadata=example(KEY_ID))
     name = String(required=True, metadata=example("zapier"))
     hint = String(required=True, allow_none=True, metadata=doc("The end of the key.", "ibx_…x7Qf"))
-    scopes = List(String(validate=OneOf([str(scope) for scope in Scope])), required=True, metadata=example(_SCOPES))
-    status = String(
-        required=True, validate=OneOf([str(status) for status in KeyStatus]), metadata=example(str(KeyStatus.ACTIVE))
-    )
+    scopes = List(Choice(Scope), required=True, metadata=example(_SCOPES))
+    status = Choice(KeyStatus, required=True, metadata=example(KeyStatus.ACTIVE))
     created_at = DateTime(required=True, metadata=example(STORED_AT))
     last_used_at = DateTime(required=True, allow_none=True, metadata=doc("Accurate to the hour.", DELIVERED_AT))
     expires_at = DateTime(required=True, allow_none=True, metadata=example(_EXPIRES_AT))

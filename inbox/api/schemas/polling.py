@@ -31,11 +31,7 @@ class PollParameters(fields.RequestSchema):
         },
     )
     limit = fields.WholeNumber(load_default=DEFAULT_POLL, validate=fields.between(1, MAX_POLL), metadata=fields.LIMIT)
-    order = fields.Text(
-        load_default=Order.OLDEST,
-        validate=fields.one_of(Order),
-        metadata=doc("`newest` is only allowed with `mode=peek`."),
-    )
+    order = fields.Choice(Order, load_default=Order.OLDEST, metadata=doc("`newest` is only allowed with `mode=peek`."))
     lease_seconds = fields.WholeNumber(
         validate=fields.LEASE_SECONDS, metadata=doc(f"Only with `mode=lease`; {_LEASE_DEFAULT}.", 60)
     )

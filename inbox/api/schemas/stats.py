@@ -49,7 +49,7 @@ class CountsFrom(CountsOf):
 
 class InboxStats(Schema):
     inbox = String(required=True, metadata=example(DEFAULT_INBOX))
-    window = String(required=True, metadata=example(str(Window.DAY)))
+    window = String(required=True, metadata=example(Window.DAY))
     undelivered = Integer(required=True, metadata=doc("Number of events that a poll could return now.", 3))
     oldest_undelivered_at = DateTime(
         required=True, allow_none=True, metadata=doc("When the oldest of them was stored.", STORED_AT)

@@ -25,7 +25,6 @@ DEFAULT_PAGE = 50
 _NAME = "Acme Corp."
 _EMAIL = "ops@acme.example"
 _POSITION_EXAMPLE = f"{STORED_MS}.acme"
-_STATUSES = [str(status) for status in TenantStatus]
 
 
 class Email(fields.Text):
@@ -116,7 +115,7 @@ class TenantBody(_TenantMembers):
 
 
 class StatusBody(fields.SmallBody):
-    status = fields.Choice(TenantStatus, required=True, metadata=example(str(TenantStatus.VALIDATED)))
+    status = fields.Choice(TenantStatus, required=True, metadata=example(TenantStatus.VALIDATED))
     force = fields.JSONFlag(load_default=False, metadata=doc("Allow any transition. The audit log records it."))
 
 
@@ -126,9 +125,9 @@ class RegisteredTenant(Schema):
     email = String(required=True, allow_none=True, metadata=example(_EMAIL))
     destination_email = String(required=True, allow_none=True, metadata=example(_EMAIL))
     rate_limit = Integer(required=True, allow_none=True, metadata=example(100))
-    status = String(required=True, validate=OneOf(_STATUSES), metadata=example(str(TenantStatus.UNVALIDATED)))
+    status = fields.Choice(TenantStatus, required=True, metadata=example(TenantStatus.UNVALIDATED))
     status_before_suspension = String(
-        validate=OneOf([status for status in _STATUSES if status != TenantStatus.SUSPENDED]),
+        validate=OneOf([status for status in TenantStatus if status != TenantStatus.SUSPENDED]),
         metadata=doc("Only while the tenant is SUSPENDED: the only status it can change to without `force`."),
     )
     active = Boolean(required=True, metadata=doc("False if the tenant is deleted.", True))
@@ -152,10 +151,6 @@ class AuditDocument(Schema):
     number = Integer(required=True, metadata=example(2))
     at = DateTime(required=True, metadata=example(DELIVERED_AT))
     by = String(required=True, metadata=doc("A key ID, `cli` or `migration`.", KEY_ID))
-    action = String(
-        required=True,
-        validate=OneOf([str(action) for action in AuditAction]),
-        metadata=example(str(AuditAction.STATUS_CHANGED)),
-    )
+    action = fields.Choice(AuditAction, required=True, metadata=example(AuditAction.STATUS_CHANGED))
     forced = Boolean(required=True, metadata=doc("True if the status change was forced.", False))
     changes = Dict(required=True, metadata=example({"status": {"from": "UNVALIDATED", "to": "VALIDATED"}}))
