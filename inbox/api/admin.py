@@ -19,6 +19,7 @@ from inbox.domain.tenants import TenantPosition, TenantSelection, audit_document
 blueprint = Blueprint("admin", __name__)
 
 _AdminEndpoint = partial(Endpoint, scopes=(Scope.ADMIN,), bypass_key_cache=True)
+_TENANT = {200: Success(schemas.RegisteredTenant())}
 
 
 @blueprint.get("/admin/tenants")
@@ -52,16 +53,14 @@ def create_tenant(body: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/admin/tenants/<tenant_id>")
-@_AdminEndpoint(returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND,))
+@_AdminEndpoint(returns=_TENANT, problems=(NOT_FOUND,))
 def get_tenant(tenant_id: str) -> Response:
     """Get a tenant, even a deleted one"""
     return json_response(tenant_document(services().tenants.get(tenant_id)))
 
 
 @blueprint.patch("/admin/tenants/<tenant_id>")
-@_AdminEndpoint(
-    body=schemas.TenantBody(), returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND, EMAIL_TAKEN)
-)
+@_AdminEndpoint(body=schemas.TenantBody(), returns=_TENANT, problems=(NOT_FOUND, EMAIL_TAKEN))
 def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant
 
@@ -72,11 +71,7 @@ def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
 
 
 @blueprint.put("/admin/tenants/<tenant_id>/status")
-@_AdminEndpoint(
-    body=schemas.StatusBody(),
-    returns={200: Success(schemas.RegisteredTenant())},
-    problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED),
-)
+@_AdminEndpoint(body=schemas.StatusBody(), returns=_TENANT, problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED))
 def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant's status
 
@@ -98,7 +93,7 @@ def delete_tenant(tenant_id: str) -> Response:
 
 
 @blueprint.post("/admin/tenants/<tenant_id>/restore")
-@_AdminEndpoint(returns={200: Success(schemas.RegisteredTenant())}, problems=(NOT_FOUND,))
+@_AdminEndpoint(returns=_TENANT, problems=(NOT_FOUND,))
 def restore_tenant(tenant_id: str) -> Response:
     """Restore a deleted tenant"""
     return json_response(tenant_document(services().tenants.restore(tenant_id, principal().key_id)))

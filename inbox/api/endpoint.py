@@ -12,7 +12,7 @@ from inbox.api.auth import authorize
 from inbox.api.problem_types import Problem
 from inbox.api.request_bodies import check_ignored_body
 from inbox.api.request_parsing import body_reader, header_reader, query_reader
-from inbox.api.schemas.fields import NoParameters
+from inbox.api.schemas.fields import RequestSchema
 from inbox.domain.keys import Scope
 
 View = Callable[..., Response]
@@ -59,7 +59,7 @@ class Endpoint:
 
     def __call__(self, view: View) -> View:
         scopes, bypass_key_cache, ignores_body = self.scopes, self.bypass_key_cache, self.body is None
-        check_no_parameters = query_reader(NoParameters()) if scopes is not PUBLIC and self.query is None else None
+        check_no_parameters = query_reader(RequestSchema()) if scopes is not PUBLIC and self.query is None else None
         readers = {
             "headers": self.headers and header_reader(self.headers),
             "query": self.query and query_reader(self.query),

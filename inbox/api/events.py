@@ -19,6 +19,13 @@ from inbox.services.publish import Submission
 
 blueprint = Blueprint("events", __name__)
 
+_SendEndpoint = partial(
+    Endpoint,
+    scopes=(Scope.EVENTS_WRITE,),
+    headers=SendHeaders(),
+    query=SendParameters(),
+    problems=(IDEMPOTENCY_CONFLICT,),
+)
 _REPLAYED = {"Idempotency-Replayed": "true"}
 _EVENT = {"anyOf": [Envelope, {"$ref": "#/components/schemas/RawEvent"}]}
 _ENVELOPE = example_of(Envelope())
@@ -27,10 +34,7 @@ _WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not sta
 
 
 @blueprint.post("/events")
-@Endpoint(
-    scopes=(Scope.EVENTS_WRITE,),
-    headers=SendHeaders(),
-    query=SendParameters(),
+@_SendEndpoint(
     body=Envelope(),
     body_schema=_EVENT,
     body_examples=named(envelope=_ENVELOPE, repeatable=_REPEATABLE, webhook=_WEBHOOK),
@@ -40,7 +44,6 @@ _WEBHOOK = {"action": "opened", "issue": {"number": 7, "title": "It does not sta
             StoredEvent(), "Already stored under this idempotency key.", headers=("Location", "Idempotency-Replayed")
         ),
     },
-    problems=(IDEMPOTENCY_CONFLICT,),
 )
 def send_event(headers: dict[str, str], query: dict[str, Any], body: Submission) -> Response:
     """Send one event
@@ -60,10 +63,7 @@ def send_event(headers: dict[str, str], query: dict[str, Any], body: Submission)
 
 
 @blueprint.post("/events/batch")
-@Endpoint(
-    scopes=(Scope.EVENTS_WRITE,),
-    headers=SendHeaders(),
-    query=SendParameters(),
+@_SendEndpoint(
     body=Envelope(many=True),
     body_schema={"type": "array", "minItems": 1, "maxItems": MAX_BATCH, "items": _EVENT},
     body_examples=named(envelopes=[_ENVELOPE, _ENVELOPE], webhooks=[_WEBHOOK]),
@@ -71,7 +71,6 @@ def send_event(headers: dict[str, str], query: dict[str, Any], body: Submission)
         201: Success(StoredEvent(many=True), "All events are stored, in the same order."),
         200: Success(StoredEvent(many=True), "All events were stored before.", headers=("Idempotency-Replayed",)),
     },
-    problems=(IDEMPOTENCY_CONFLICT,),
 )
 def send_batch(headers: dict[str, str], query: dict[str, Any], body: Iterator[Submission]) -> Response:
     """Send up to 500 events, all or nothing

@@ -42,6 +42,13 @@ _POLLED = Success(
 )
 _PEEK_SCOPES = (Scope.EVENTS_READ, Scope.INBOX_READ)
 _CLAIM_SCOPES = (Scope.INBOX_READ,)
+_PollEndpoint = partial(
+    Endpoint,
+    scopes=_PEEK_SCOPES,
+    headers=schemas.PollHeaders(),
+    query=schemas.PollParameters(),
+    returns={200: _POLLED},
+)
 _PURPOSE_HEADERS = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _PREFETCH = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
@@ -65,13 +72,7 @@ def disable_head(app: Flask) -> None:
 
 
 @blueprint.get("/inbox")
-@Endpoint(
-    scopes=_PEEK_SCOPES,
-    headers=schemas.PollHeaders(),
-    query=schemas.PollParameters(),
-    returns={200: _POLLED},
-    problems=(PREFETCH_REFUSED,),
-)
+@_PollEndpoint(problems=(PREFETCH_REFUSED,))
 def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
     """Consume, lease or peek at undelivered events
 
@@ -84,13 +85,7 @@ def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/inbox/<name>")
-@Endpoint(
-    scopes=_PEEK_SCOPES,
-    headers=schemas.PollHeaders(),
-    query=schemas.PollParameters(),
-    returns={200: _POLLED},
-    problems=(PREFETCH_REFUSED, NOT_FOUND),
-)
+@_PollEndpoint(problems=(PREFETCH_REFUSED, NOT_FOUND))
 def poll_named(name: str, headers: dict[str, str], query: dict[str, Any]) -> Response:
     """Consume, lease or peek at events of a named inbox
 

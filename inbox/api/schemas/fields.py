@@ -193,10 +193,6 @@ class RequestSchema(Schema):
     }
 
 
-class NoParameters(RequestSchema):
-    pass
-
-
 class SmallBody(RequestSchema):
     """A body without events. Its size limit is independent of the limit for events."""
 
