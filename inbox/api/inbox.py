@@ -141,13 +141,8 @@ def _poll(inbox: str, headers: dict[str, str], query: dict[str, Any]) -> Respons
     elif attempt is None:
         claim = partial(consume.peek, tenant_id, inbox, limit, query["order"])
     else:
-        raise InvalidRequest(
-            [
-                FieldError(
-                    "/Inbox-Attempt", "`Inbox-Attempt` is not allowed with mode=peek, which is always safe to repeat."
-                )
-            ]
-        )
+        detail = "`Inbox-Attempt` is not allowed with mode=peek, which is always safe to repeat."
+        raise InvalidRequest([FieldError("/Inbox-Attempt", detail)])
 
     if query["wait"]:
         note_wait()

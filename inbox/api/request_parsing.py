@@ -24,12 +24,14 @@ Reader = Callable[[Request], Any]
 """Returns what the schema loads from the request. Raises InvalidRequest with a pointer for each error."""
 
 
-def body_reader(schema: Schema) -> Reader:
+def body_reader(schema: Any) -> Reader:
     """Reads a JSON body. For `many` schemas it returns an iterator that parses one element at a time."""
 
     def read(request: Request) -> Any:
         body = read_body(request, schema)
-        chosen = _choose_schema(schema, request)
+        # Query parameters, already validated, may select another schema (`raw=true`).
+        selects_schema = request.query_string and hasattr(schema, "schema_for")
+        chosen = schema.schema_for(request.args) if selects_schema else schema
         if body is None:
             return _load(chosen, {})
         if schema.many:
@@ -69,14 +71,6 @@ def header_reader(schema: Schema) -> Reader:
     return read
 
 
-def _choose_schema(schema: Schema, request: Request) -> Schema:
-    """Returns the schema for the body. Query parameters, already validated, may select another one (`raw=true`)."""
-    if not request.query_string or not hasattr(schema, "schema_for"):
-        return schema
-    chosen: Schema = schema.schema_for(request.args)
-    return chosen
-
-
 def _load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
@@ -91,13 +85,12 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     advice: list[str] = []
     position = -1
     try:
-        for position, element in enumerate(
-            exact_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
-        ):
+        elements = exact_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
+        for position, element in enumerate(elements):
             if position == schema.max_elements:
                 raise NotAnArray
             try:
-                loaded = schema.load_one(element)
+                loaded = schema.load(element, many=False)
             except ValidationError as error:
                 field_errors += _field_errors(error.messages, f"/{position}", "The event")
                 advice += _advice(schema, error)

@@ -43,7 +43,9 @@ def test_event_loads_as_with_marshmallow(document: Any) -> None:
 def test_event_of_a_batch_loads_as_with_marshmallow(document: Any) -> None:
     envelope = Envelope(many=True)
 
-    assert outcome(lambda: envelope.load_one(document)) == outcome(lambda: Schema.load(envelope, document, many=False))
+    assert outcome(lambda: envelope.load(document, many=False)) == outcome(
+        lambda: Schema.load(envelope, document, many=False)
+    )
 
 
 @given(DOCUMENTS)
@@ -51,7 +53,7 @@ def test_raw_body_is_the_payload_of_any_object(document: Any) -> None:
     raw = Envelope().schema_for({"raw": "true"})
 
     expected = Submission(document) if isinstance(document, dict) else {"_schema": ["must be an object"]}
-    assert outcome(lambda: raw.load(document)) == outcome(lambda: raw.load_one(document)) == expected
+    assert outcome(lambda: raw.load(document)) == outcome(lambda: raw.load(document, many=False)) == expected
 
 
 def test_plain_events_do_not_reach_marshmallow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,4 +62,4 @@ def test_plain_events_do_not_reach_marshmallow(monkeypatch: pytest.MonkeyPatch) 
 
     assert Envelope().load(sent) == Submission({"order": 1}, "order.created", "one")
     assert Envelope().load({"order": 1}) == Submission({"order": 1})
-    assert Envelope(many=True).load_one(sent) == Submission({"order": 1}, "order.created", "one")
+    assert Envelope(many=True).load(sent, many=False) == Submission({"order": 1}, "order.created", "one")

@@ -39,10 +39,6 @@ class Envelope(RequestSchema):
         """Loads a valid event without marshmallow, for speed. marshmallow finds the errors of others."""
         return _load_valid(data) or super().load(data, **options)
 
-    def load_one(self, data: Any) -> Any:
-        """Loads one event of a batch."""
-        return _load_valid(data) or super().load(data, many=False)
-
     def schema_for(self, parameters: Mapping[str, str]) -> "Envelope":
         """Returns the schema of a body with these query parameters."""
         return _RAW_BODY if parameters.get("raw") == "true" else self
@@ -66,8 +62,6 @@ class RawBody(Envelope):
 
     def load(self, data: Any, **options: Any) -> Any:
         return Submission(data) if isinstance(data, dict) else super().load(data, **options)
-
-    load_one = load
 
 
 _RAW_BODY = RawBody()
