@@ -15,7 +15,7 @@ from inbox.errors import SettingsError
 PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
 _DYNAMODB = "dynamodb://"
-_TABLE_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,100}", re.ASCII)
+_TABLE_PREFIX = "[A-Za-z0-9_.-]{0,100}"
 # Kubernetes sets these in every pod if its namespace has a service named `inbox`.
 _SERVICE_LINK = re.compile(
     r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
@@ -52,16 +52,13 @@ def _store(text: str) -> str:
     return text
 
 
-def _table_prefix(text: str) -> str:
-    if not _TABLE_PREFIX.fullmatch(text):
-        raise ValueError("up to 100 letters, digits, dots, underscores and hyphens")
-    return text
+def _matching(pattern: str, description: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(description)
+        return text
 
-
-def _log_format(text: str) -> str:
-    if text not in ("text", "json"):
-        raise ValueError("text or json")
-    return text
+    return parse
 
 
 def _not_empty(text: str) -> str:
@@ -79,7 +76,9 @@ class Settings:
     """Each field is the variable INBOX_<NAME>. See docs/reference/settings.md."""
 
     store: str = _setting("sqlite:///data/inbox.db", _store)
-    table_prefix: str = _setting("", _table_prefix)
+    table_prefix: str = _setting(
+        "", _matching(_TABLE_PREFIX, "up to 100 letters, digits, dots, underscores and hyphens")
+    )
     host: str = _setting("127.0.0.1", _not_empty)
     port: int = _setting(8080, _port)
     workers: int = _setting(min(os.cpu_count() or 1, 4), _integer(1, 256))
@@ -93,7 +92,7 @@ class Settings:
     auth_failure_limit: int = _setting(300, _integer(0, 1_000_000))
     trusted_proxies: int = _setting(0, _integer(0, 10))
     authorizer_secret: str = _setting("", parse_secret, secret=True)
-    log_format: str = _setting("json", _log_format)
+    log_format: str = _setting("json", _matching("text|json", "text or json"))
     api_key: str = _setting("", str.strip, secret=True)
     url: str = _setting("", _not_empty)
 
