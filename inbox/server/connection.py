@@ -90,7 +90,10 @@ class Connection(asyncio.Protocol):
         if len(self._buffer) > _MAX_BUFFERED_BYTES:
             self._transport.pause_reading()
             if self.state not in (State.IDLE, State.RECEIVING):
-                self._hold_pipelined(len(data))
+                try:
+                    self._connections.update(self, self.state, self.held_bytes + len(data))
+                except Overloaded:
+                    self.abort()
         self.wake()
 
     def eof_received(self) -> bool:
@@ -113,12 +116,6 @@ class Connection(asyncio.Protocol):
         self._end_poll()
         self.wake()
 
-    def _hold_pipelined(self, size: int) -> None:
-        try:
-            self._connections.update(self, self.state, self.held_bytes + size)
-        except Overloaded:
-            self.abort()
-
     def _end_poll(self) -> None:
         if self._poll is not None:
             self._poll.client_is_gone = True
@@ -130,21 +127,15 @@ class Connection(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    def time_out(self) -> None:
-        self._interrupt(TimeoutError())
-
-    def cancel_transfer(self) -> None:
-        self._interrupt(Overloaded())
+    def interrupt(self, error: Exception) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(error)
 
     def abort(self) -> None:
         # The event loop calls `connection_lost` later. Until then, a poll must not claim events.
         self._is_gone = True
         self._end_poll()
         self._transport.abort()
-
-    def _interrupt(self, error: Exception) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(error)
 
     # The life of a connection
 

@@ -86,12 +86,12 @@ class Connections:
             if oldest is connection:
                 raise Overloaded
             self._move(oldest, State.RUNNING)
-            oldest.cancel_transfer()
+            oldest.interrupt(Overloaded())
 
     def check_deadlines(self) -> None:
         now = time.monotonic()
         for connection in [each for each in self._all() if each.deadline <= now]:
-            connection.time_out()
+            connection.interrupt(TimeoutError())
 
     def stop(self) -> None:
         """Closes idle connections. From now on the others close after their next response."""

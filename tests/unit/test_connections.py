@@ -19,11 +19,8 @@ class Member(Connection):
         if self.is_added:
             connections.update(self, state, held_bytes)
 
-    def time_out(self) -> None:
-        self.fate = "timed out"
-
-    def cancel_transfer(self) -> None:
-        self.fate = "cancelled"
+    def interrupt(self, error: Exception) -> None:
+        self.fate = "timed out" if isinstance(error, TimeoutError) else "cancelled"
 
     def wake(self) -> None:
         self.fate = "woken"
