@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-class InboxError(Exception):
-    """The message is shown to the client or the operator. It never contains a key or a payload."""
-
-
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One entry of a problem's `errors`: a JSON pointer or the name of a parameter, and what is wrong there."""
 
     pointer: str
     detail: str
+
+
+class InboxError(Exception):
+    """The message is shown to the client or the operator. It never contains a key or a payload."""
+
+    field_errors: tuple[FieldError, ...] = ()
 
 
 class InvalidRequest(InboxError):
@@ -34,7 +36,6 @@ class EventTooLarge(InboxError):
     def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
         self.positions = tuple(positions)
-        self.field_errors: tuple[FieldError, ...] = ()
 
 
 class IdempotencyConflict(InboxError):
@@ -43,7 +44,6 @@ class IdempotencyConflict(InboxError):
     def __init__(self, positions: Sequence[int]) -> None:
         super().__init__("The idempotency key was used for a different event. Nothing was stored.")
         self.positions = tuple(positions)
-        self.field_errors: tuple[FieldError, ...] = ()
 
 
 class NotFound(InboxError):

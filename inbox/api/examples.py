@@ -1,6 +1,5 @@
 """Descriptions and examples for OpenAPI: of single fields, and documents built from them."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -11,6 +10,8 @@ from inbox.api.problem_types import INVALID_REQUEST, Problem
 from inbox.api.problems import problem_document
 from inbox.errors import FieldError
 
+# Every endpoint rejects unknown members and parameters.
+_UNKNOWN_MEMBER = FieldError("/surprise", "`surprise` is not a known parameter or member.")
 # One event and one key in all examples, at times that are consistent.
 EVENT_ID = "d3aac242-ddcb-4545-8ef5-df261c6bebfa"
 EVENT_TYPE = "order.created"
@@ -47,10 +48,6 @@ def named(**documents: Any) -> dict[str, Any]:
     return {name: {"value": document} for name, document in documents.items()}
 
 
-def problem_examples(problems: Iterable[Problem]) -> dict[str, Any]:
-    return named(**{problem.slug: _example_of_problem(problem) for problem in problems})
-
-
 def _first_example(field: Field[Any]) -> list[Any]:
     """Returns a list of one example, or an empty list."""
     if "examples" in field.metadata:
@@ -62,11 +59,6 @@ def _first_example(field: Field[Any]) -> list[Any]:
     return []
 
 
-def _example_of_problem(problem: Problem) -> Any:
-    # Every endpoint rejects unknown members and parameters.
-    field_errors = (
-        [FieldError("/surprise", "`surprise` is not a known parameter or member.")]
-        if problem is INVALID_REQUEST
-        else []
-    )
+def example_of_problem(problem: Problem) -> Any:
+    field_errors = [_UNKNOWN_MEMBER] if problem is INVALID_REQUEST else []
     return orjson.loads(problem_document(problem, problem.example or problem.meaning, REQUEST_ID, field_errors))

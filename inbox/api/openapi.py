@@ -57,7 +57,6 @@ _REQUEST_ID_PARAMETER = {
 # Not a header parameter: *Try it out* and generated clients would offer it and still send the body uncompressed.
 _BODY = "May be compressed, with the header `Content-Encoding: gzip`."
 
-_EVERY_RESPONSE = ("X-Request-Id",)
 _RATE_LIMIT = ("RateLimit-Policy", "RateLimit")
 _PROBLEM_HEADERS = {
     401: ("WWW-Authenticate",),
@@ -187,7 +186,7 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 def _success_response(success: Success, declared: Endpoint) -> dict[str, Any]:
     limits = () if declared.scopes is PUBLIC else _RATE_LIMIT
-    headers = _headers(*_EVERY_RESPONSE, *success.headers, *limits)
+    headers = _headers(*success.headers, *limits)
     response: dict[str, Any] = {"description": success.description, "headers": headers}
     if success.schema is not None:
         content = {"schema": success.schema, **_examples(success.schema, success.examples, success.example)}
@@ -211,13 +210,14 @@ def _problem_responses(declared: Endpoint) -> dict[str, Any]:
 
 def _problem_response(status: HTTPStatus, specific: tuple[problems.Problem, ...]) -> dict[str, Any]:
     shown = [each for each in problems.PROBLEMS.values() if each.status == status and each not in _SPECIFIC]
-    content = {"schema": ProblemDocument, "examples": examples.problem_examples([*shown, *specific])}
-    headers = _headers(*_EVERY_RESPONSE, *_PROBLEM_HEADERS.get(status, _RATE_LIMIT))
+    documents = {problem.slug: examples.example_of_problem(problem) for problem in [*shown, *specific]}
+    content = {"schema": ProblemDocument, "examples": examples.named(**documents)}
+    headers = _headers(*_PROBLEM_HEADERS.get(status, _RATE_LIMIT))
     return {"description": status.phrase, "headers": headers, "content": {CONTENT_TYPE: content}}
 
 
 def _headers(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
+    return {name: name for name in ("X-Request-Id", *names)}
 
 
 def _examples(schema: Schema | dict[str, Any], several: dict[str, Any] | None, example: Any = None) -> dict[str, Any]:

@@ -43,17 +43,8 @@ _BY_ERROR: Mapping[type[InboxError], Problem] = {
     errors.StoreUnavailable: problems.UNAVAILABLE,
     errors.StoreFull: problems.UNAVAILABLE,
 }
-_BY_STATUS = {
-    problem.status: problem
-    for problem in (
-        problems.BAD_REQUEST,
-        problems.NOT_FOUND,
-        problems.METHOD_NOT_ALLOWED,
-        problems.TOO_LARGE,
-        problems.UNSUPPORTED_MEDIA_TYPE,
-        problems.INTERNAL_ERROR,
-    )
-}
+# Errors of Flask itself. All others are bad requests.
+_BY_STATUS = {404: problems.NOT_FOUND, 405: problems.METHOD_NOT_ALLOWED, 500: problems.INTERNAL_ERROR}
 
 
 class ProblemError(Exception):
@@ -103,7 +94,7 @@ def _on_inbox_error(error: InboxError) -> Response:
         # The cause is for the operator.
         _log.warning("unavailable", cause=str(error), request_id=request_id())
         return _respond(problem, problem.meaning, {"Retry-After": "1"})
-    return _respond(problem, str(error), _headers(error), getattr(error, "field_errors", ()))
+    return _respond(problem, str(error), _headers(error), error.field_errors)
 
 
 def _headers(error: InboxError) -> dict[str, str]:
