@@ -5,16 +5,14 @@ import re
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import structlog
 from flask import request
 
 from authorizer import apikey
 from inbox.services.long_polling import LONG_POLL
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _REQUEST_ID = "inbox.request_id"
 _TENANT_ID = "inbox.tenant_id"
@@ -33,11 +31,11 @@ class OnResponse(Protocol):
 class AccessLog:
     """WSGI middleware: around the app, where headers are still a plain list."""
 
-    def __init__(self, app: "WSGIApplication", on_response: OnResponse) -> None:
+    def __init__(self, app: WSGIApplication, on_response: OnResponse) -> None:
         self._app = app
         self._on_response = on_response
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         started_at = environ.setdefault(STARTED_AT, time.perf_counter())
         # The server may run a request more than once.
         poll = environ.get(LONG_POLL)
@@ -64,7 +62,7 @@ class AccessLog:
 
         return self._app(environ, begin)
 
-    def _log(self, environ: "WSGIEnvironment", route: str | None, status: int, started_at: float) -> None:
+    def _log(self, environ: WSGIEnvironment, route: str | None, status: int, started_at: float) -> None:
         seconds = time.perf_counter() - started_at
         method = environ["REQUEST_METHOD"]
         _log.info(

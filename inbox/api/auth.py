@@ -1,7 +1,7 @@
 """Authorizes requests: resolves the API key in the headers and checks its tenant, its scopes and the rate limit."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIEnvironment
 
 from flask import Request, Response, after_this_request, g, request
 
@@ -14,9 +14,6 @@ from inbox.api.services import services
 from inbox.auth.authenticator import Access, RateLimitState
 from inbox.domain.keys import Scope
 from inbox.errors import RateLimited
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 # X-Inbox-Principal: the Lambda authorizer's signed result, which API Gateway passes on.
 _SEAL = "HTTP_X_INBOX_PRINCIPAL"
@@ -59,14 +56,14 @@ def missing_scope(*scopes: Scope) -> ProblemError:
     return ProblemError(MISSING_SCOPE, f"This request needs a key with the scope {' or '.join(scopes)}.")
 
 
-def _identify(environ: "WSGIEnvironment", *, bypass_cache: bool = False) -> Principal:
+def _identify(environ: WSGIEnvironment, *, bypass_cache: bool = False) -> Principal:
     principal = services().authenticator.identify(*_credentials(environ), bypass_cache=bypass_cache)
     g.principal = principal
     note_tenant(principal.tenant_id)
     return principal
 
 
-def _credentials(environ: "WSGIEnvironment") -> tuple[str | None, str, str | None]:
+def _credentials(environ: WSGIEnvironment) -> tuple[str | None, str, str | None]:
     """Returns the key, the client's address and the seal, straight from WSGI: header objects would cost more."""
     key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
     return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
@@ -79,7 +76,7 @@ def _check(principal: Principal, scopes: Collection[Scope]) -> None:
         raise missing_scope(*scopes)
 
 
-def _count(environ: "WSGIEnvironment", principal: Principal) -> None:
+def _count(environ: WSGIEnvironment, principal: Principal) -> None:
     """Counts the request against its tenant's rate limit, once however often the server runs it."""
     if _RATE_LIMIT_STATE not in environ:
         environ[_RATE_LIMIT_STATE] = services().authenticator.count_request(principal)

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIEnvironment
 
 from flask import Request, request
 from gunicorn.http.errors import ParseException
@@ -13,18 +13,15 @@ from marshmallow import Schema
 
 from inbox.api.problem_types import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
 from inbox.api.problems import ProblemError
+from inbox.api.responses import GZIP
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Overloaded
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
 
 MAX_BATCH_SIZE_IN_EVENTS = 64
 """A batch can have the size of this many events of the maximum size."""
 
 _RESERVED_BYTES = "inbox.reserved_bytes"
 _MAX_IGNORED_BYTES = 262_144
-_GZIP = 31  # what zlib calls a window of 32 KiB with a gzip header and trailer
 _STEP_BYTES = 65_536
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -57,7 +54,8 @@ def read_body(request: Request, schema: Schema) -> bytes | None:
     """
     if getattr(schema, "may_be_missing", False) and not has_body(request.environ):
         return None
-    limit_bytes = getattr(schema, "max_bytes", None) or _max_events_bytes(schema)
+    size_in_events = MAX_BATCH_SIZE_IN_EVENTS if schema.many else 1
+    limit_bytes = getattr(schema, "max_bytes", size_in_events * services().max_event_bytes)
     _check_media_type(request)
     is_compressed = _is_compressed(request)
     body = _read_up_to(request, limit_bytes)
@@ -80,20 +78,16 @@ def check_ignored_body(request: Request) -> None:
         _read_up_to(request, _MAX_IGNORED_BYTES)
 
 
-def _reserve(environ: "WSGIEnvironment", size: int) -> None:
+def _reserve(environ: WSGIEnvironment, size: int) -> None:
     services().body_budget.reserve(size)
     environ[_RESERVED_BYTES] = environ.get(_RESERVED_BYTES, 0) + size
 
 
-def _max_events_bytes(schema: Schema) -> int:
-    return services().max_event_bytes * (MAX_BATCH_SIZE_IN_EVENTS if schema.many else 1)
-
-
-def has_body(environ: "WSGIEnvironment") -> bool:
+def has_body(environ: WSGIEnvironment) -> bool:
     return bool(_content_length(environ)) or "HTTP_TRANSFER_ENCODING" in environ
 
 
-def _content_length(environ: "WSGIEnvironment") -> int | None:
+def _content_length(environ: WSGIEnvironment) -> int | None:
     """Returns None for a chunked body. The server has rejected values that are not numbers."""
     text = environ.get("CONTENT_LENGTH")
     return int(text) if text else None
@@ -145,7 +139,7 @@ def _decompress(compressed: bytes, limit_bytes: int, reserve: Callable[[int], No
 
     Raises EventTooLarge at the first byte beyond the limit.
     """
-    stream, body = zlib.decompressobj(_GZIP), BytesIO()
+    stream, body = zlib.decompressobj(GZIP), BytesIO()
     for start in range(0, len(compressed), _STEP_BYTES):
         rest = compressed[start : start + _STEP_BYTES]
         while rest and not stream.eof:

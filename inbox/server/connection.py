@@ -7,7 +7,8 @@ from email.utils import formatdate
 from functools import lru_cache
 from io import BytesIO
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 import structlog
 
@@ -19,13 +20,10 @@ from inbox.server import connections
 from inbox.server.connections import Connections, State, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.server.request_bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
-from inbox.server.request_heads import Environ, Head, InvalidHead, parse_head
+from inbox.server.request_heads import Head, InvalidHead, parse_head
 from inbox.server.thread_pool import DaemonThreads
 from inbox.server.wsgi_calls import Response, call_app, problem_response
 from inbox.services.long_polling import LONG_POLL, LONG_POLLS
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 _MAX_HEAD_BYTES = 64 * 1024
 # The app may refuse larger bodies before they are read.
@@ -46,8 +44,8 @@ _log = structlog.get_logger()
 class ServerContext(NamedTuple):
     """Shared by all connections of a listener."""
 
-    app: "WSGIApplication"
-    base_environ: Environ
+    app: WSGIApplication
+    base_environ: WSGIEnvironment
     threads: DaemonThreads
     connections: Connections
 
@@ -279,7 +277,7 @@ class Connection(asyncio.Protocol):
             self._connections.update(self, State.RECEIVING, body.file.tell())
             await self._receive(transfer.deadline)
 
-    async def _run_app(self, environ: Environ, body: BytesIO | MissingBody | BrokenBody) -> Response:
+    async def _run_app(self, environ: WSGIEnvironment, body: BytesIO | MissingBody | BrokenBody) -> Response:
         environ["wsgi.input"] = body
         environ.setdefault(STARTED_AT, time.perf_counter())
         if len(self._buffer) <= _MAX_BUFFERED_BYTES and not self._received_eof:
@@ -304,7 +302,7 @@ class Connection(asyncio.Protocol):
             long_polls.end(poll)
         return response
 
-    async def _call_app(self, environ: Environ) -> Response:
+    async def _call_app(self, environ: WSGIEnvironment) -> Response:
         def call() -> Response:
             # The client disconnected while its request was queued: a poll would consume events that no client gets.
             if self._is_gone:

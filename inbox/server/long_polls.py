@@ -8,12 +8,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
+from wsgiref.types import WSGIEnvironment
 
 import structlog
 
 from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
-from inbox.server.request_heads import Environ
 from inbox.server.thread_pool import DaemonThreads
 from inbox.services.long_polling import LONG_POLL, Arrivals
 from inbox.store.interface import ArrivalWatch
@@ -25,8 +25,6 @@ _log = structlog.get_logger()
 
 
 class LongPoll:
-    """A request for events of one inbox."""
-
     def __init__(self, inbox_key: InboxKey, seconds: float, access: Access) -> None:
         self.inbox_key = inbox_key
         self.deadline = time.monotonic() + seconds
@@ -70,7 +68,7 @@ class LongPolls:
     # Called by the app's threads
 
     def claim_or_wait(
-        self, environ: Environ, inbox_key: InboxKey, seconds: float, claim: Callable[[], Page], access: Access
+        self, environ: WSGIEnvironment, inbox_key: InboxKey, seconds: float, claim: Callable[[], Page], access: Access
     ) -> Page:
         """Returns the events that `claim` returns. Without any, the server holds the response back."""
         poll: LongPoll | None = environ.get(LONG_POLL)

@@ -40,8 +40,6 @@ class BrokenBody:
 
 
 class SizedBody:
-    """A body with a Content-Length."""
-
     is_malformed = False
 
     def __init__(self, size: int) -> None:

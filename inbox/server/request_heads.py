@@ -9,6 +9,7 @@ import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit
+from wsgiref.types import WSGIEnvironment
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
@@ -23,15 +24,13 @@ _SINGLE_HEADERS = frozenset(
     {"CONTENT_TYPE", "HTTP_HOST", "HTTP_IDEMPOTENCY_KEY", "HTTP_INBOX_ATTEMPT", "HTTP_TRANSFER_ENCODING"}
 )
 
-Environ = dict[str, Any]
-
 
 class InvalidHead(Exception):
     """The head is not HTTP, or is ambiguous."""
 
 
 class Head(NamedTuple):
-    environ: Environ
+    environ: WSGIEnvironment
     body_bytes: int
     """Value of Content-Length, 0 without one."""
     is_chunked: bool
@@ -52,7 +51,7 @@ class _ParsedHead:
         self.headers.append((name, value))
 
 
-def parse_head(head: bytes, base: Environ, client_address: Any) -> Head:
+def parse_head(head: bytes, base: WSGIEnvironment, client_address: Any) -> Head:
     """Parses one complete head. `base` holds the variables that all requests share. Raises InvalidHead."""
     request_line = _REQUEST_LINE.match(head)
     if request_line is None or len(request_line[0]) > _MAX_LINE_BYTES:
@@ -83,10 +82,10 @@ def parse_head(head: bytes, base: Environ, client_address: Any) -> Head:
     )
 
 
-def _headers(headers: list[tuple[bytes, bytes]]) -> Environ:
+def _headers(headers: list[tuple[bytes, bytes]]) -> WSGIEnvironment:
     if len(headers) > _MAX_HEADERS:
         raise InvalidHead("too many headers")
-    environ: Environ = {}
+    environ: WSGIEnvironment = {}
     for name, value in headers:
         if len(name) + len(value) > _MAX_LINE_BYTES:
             raise InvalidHead("header too large")
@@ -102,7 +101,7 @@ def _headers(headers: list[tuple[bytes, bytes]]) -> Environ:
     return environ
 
 
-def _target(target: str) -> Environ:
+def _target(target: str) -> WSGIEnvironment:
     path, _, query = target.partition("?")
     if path[:1] != "/":
         try:
@@ -113,7 +112,7 @@ def _target(target: str) -> Environ:
     return {"RAW_URI": target, "PATH_INFO": path, "QUERY_STRING": query}
 
 
-def base_environ(server_address: Any) -> Environ:
+def base_environ(server_address: Any) -> WSGIEnvironment:
     host, port = (server_address[0], str(server_address[1])) if isinstance(server_address, tuple) else ("", "")
     return {
         "wsgi.version": (1, 0),
@@ -131,7 +130,7 @@ def base_environ(server_address: Any) -> Environ:
     }
 
 
-def _check(environ: Environ) -> None:
+def _check(environ: WSGIEnvironment) -> None:
     version = environ["SERVER_PROTOCOL"]
     if "HTTP_HOST" not in environ and version == "HTTP/1.1":
         raise InvalidHead("no Host")

@@ -1,15 +1,12 @@
 """One call of the Flask app: from a WSGI environ to the bytes of a response."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from inbox.api.access_log import new_request_id
 from inbox.api.problem_types import INTERNAL_ERROR, Problem
 from inbox.api.problems import CONTENT_TYPE, log_bug, problem_document
 from inbox.server.request_bodies import BodyNeeded
-from inbox.server.request_heads import Environ
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 
 class Response(NamedTuple):
@@ -18,7 +15,7 @@ class Response(NamedTuple):
     body: bytes
 
 
-def call_app(app: "WSGIApplication", environ: Environ) -> Response:
+def call_app(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
     """Returns the app's response, or a 500 if the app fails. Raises BodyNeeded."""
     try:
         return _call(app, environ)
@@ -40,7 +37,7 @@ def problem_response(problem: Problem, request_id: str, *headers: tuple[str, str
     return Response(_head(f"{problem.status} {problem.title}", [*headers], body), body)
 
 
-def _call(app: "WSGIApplication", environ: Environ) -> Response:
+def _call(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
     status, headers, pieces = "", list[tuple[str, str]](), list[bytes]()
 
     def start_response(given_status: str, given_headers: list[tuple[str, str]], _exc_info: Any = None) -> Any:
