@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from inbox.cli.output import progress
-from inbox.cli.parameters import InboxName, Timestamp
+from inbox.cli.parameters import inbox_name, timestamp_ms
 from inbox.cli.service_calls import calls_service
 from inbox.client import Client
 from inbox.domain import exact_json
@@ -39,15 +39,17 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
 
 @click.command()
 @click.argument("event_id", type=click.UUID, required=False)
-@click.option("--since", type=Timestamp(), help="Events from this time, ISO 8601 or epoch milliseconds.")
-@click.option("--until", type=Timestamp(), help="Events before this time.")
+@click.option(
+    "--since", type=timestamp_ms, metavar="TIME", help="Events from this time, ISO 8601 or epoch milliseconds."
+)
+@click.option("--until", type=timestamp_ms, metavar="TIME", help="Events before this time.")
 @click.option("--type", "event_type", help="Events of this type.")
 @click.option(
     "--status",
     type=click.Choice([str(Status.DELIVERED), str(Status.DEAD)]),
     help="Default: both.",
 )
-@click.option("--inbox", default=DEFAULT_INBOX, type=InboxName(), help="Named inbox.")
+@click.option("--inbox", default=DEFAULT_INBOX, type=inbox_name, metavar="NAME", help="Named inbox.")
 @click.option("--all", "everything", is_flag=True, help="Every delivered or dead event.")
 @click.option("--yes", is_flag=True, help="Do not ask before --all.")
 @calls_service

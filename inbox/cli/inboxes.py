@@ -5,7 +5,7 @@ import time
 import click
 
 from inbox.cli.output import json_option, print_rows
-from inbox.cli.parameters import InboxName
+from inbox.cli.parameters import inbox_name
 from inbox.cli.service_calls import calls_service
 from inbox.client import CallFailed, Client
 from inbox.domain.events import DEFAULT_INBOX
@@ -14,7 +14,7 @@ _COLUMNS = ("name", "event_types", "created_at")
 _MAX_CALLS = 60
 _EXISTS = 412
 
-_name = click.argument("name", type=InboxName())
+_name = click.argument("name", type=inbox_name)
 _default = click.argument("name", type=click.Choice([DEFAULT_INBOX]))
 
 

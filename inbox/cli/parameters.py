@@ -29,24 +29,16 @@ class Duration(click.ParamType[int]):
         return seconds
 
 
-class Timestamp(click.ParamType[int]):
-    """Epoch milliseconds or ISO 8601, in epoch milliseconds."""
-
-    name = "time"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        timestamp_ms = parse_timestamp(str(value))
-        if timestamp_ms is None:
-            self.fail(f"{value!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.", param, ctx)
-        return timestamp_ms
+def timestamp_ms(text: str) -> int:
+    """Parses epoch milliseconds or ISO 8601."""
+    parsed_ms = parse_timestamp(text)
+    if parsed_ms is None:
+        raise click.BadParameter(f"{text!r} is neither ISO 8601, such as 2026-11-16T01:56, nor epoch milliseconds.")
+    return parsed_ms
 
 
-class InboxName(click.ParamType[str]):
-    """The name of an inbox, checked before it becomes part of a URL."""
-
-    name = "name"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not is_inbox_name(value):
-            self.fail(f"{value!r} is not 1 to 63 of a-z, 0-9 and hyphens, starting with a letter or digit.", param, ctx)
-        return value
+def inbox_name(text: str) -> str:
+    """Checks the name of an inbox before it becomes part of a URL."""
+    if not is_inbox_name(text):
+        raise click.BadParameter(f"{text!r} is not 1 to 63 of a-z, 0-9 and hyphens, starting with a letter or digit.")
+    return text

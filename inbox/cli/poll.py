@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import click
 
-from inbox.cli.parameters import InboxName
+from inbox.cli.parameters import inbox_name
 from inbox.cli.service_calls import calls_service
 from inbox.client import CallFailed, Client, Event, Lease
 from inbox.domain import exact_json
@@ -32,7 +32,7 @@ _MAX_PAUSE_MS = 100
 
 
 @click.command()
-@click.option("--inbox", default=DEFAULT_INBOX, type=InboxName(), help="Named inbox to poll.")
+@click.option("--inbox", default=DEFAULT_INBOX, type=inbox_name, metavar="NAME", help="Named inbox to poll.")
 @click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Events per poll.")
 @click.option("--peek", is_flag=True, help="Leave the events undelivered.")
 @click.option("--follow", is_flag=True, help="Keep polling until Ctrl-C.")
