@@ -14,6 +14,7 @@ from inbox import errors
 from inbox.api import problem_types as problems
 from inbox.api.access_log import request_id
 from inbox.api.problem_types import Problem
+from inbox.domain.exact_json import NotJSON
 from inbox.errors import FieldError, InboxError
 
 CONTENT_TYPE = "application/problem+json"
@@ -59,6 +60,7 @@ class ProblemError(Exception):
 
 def install(app: Flask) -> None:
     app.register_error_handler(ProblemError, lambda error: _respond(error.problem, error.detail, error.headers))
+    app.register_error_handler(NotJSON, lambda error: _respond(problems.NOT_JSON, str(error)))
     app.register_error_handler(InboxError, _on_inbox_error)
     app.register_error_handler(HTTPException, _on_http_exception)
     app.register_error_handler(Exception, _on_bug)

@@ -9,19 +9,17 @@ from urllib.parse import parse_qs
 from flask import Request
 from marshmallow import Schema, ValidationError
 
-from inbox.api.problem_types import NOT_JSON
-from inbox.api.problems import ProblemError
 from inbox.api.request_bodies import read_body
 from inbox.api.services import services
 from inbox.domain import exact_json
-from inbox.domain.exact_json import ElementTooLarge, NotAnArray, NotJSON
+from inbox.domain.exact_json import ElementTooLarge, NotAnArray
 from inbox.errors import EventTooLarge, FieldError, InvalidRequest
 
 # Per schema. A query has up to 4 KiB.
 _CACHED_QUERIES = 64
 
 Reader = Callable[[Request], Any]
-"""Returns what the schema loads from the request. Raises InvalidRequest with a pointer for each error."""
+"""Returns what the schema loads from the request. Raises NotJSON, or InvalidRequest with a pointer for each error."""
 
 
 def body_reader(schema: Any) -> Reader:
@@ -36,11 +34,7 @@ def body_reader(schema: Any) -> Reader:
             return _load(chosen, {})
         if schema.many:
             return _load_each(chosen, body)
-        try:
-            document = exact_json.parse(body)
-        except NotJSON as error:
-            raise ProblemError(NOT_JSON, str(error)) from None
-        return _load(chosen, document)
+        return _load(chosen, exact_json.parse(body))
 
     return read
 
@@ -98,8 +92,6 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
                 yield loaded
         if position < 0:
             raise NotAnArray
-    except NotJSON as error:
-        raise ProblemError(NOT_JSON, str(error)) from None
     except NotAnArray:
         message = f"The body must be an array of 1 to {schema.max_elements} events."
         raise InvalidRequest([FieldError("", message)]) from None
