@@ -76,62 +76,6 @@ class RecentClaims:
             self._events.update(dict.fromkeys(events, True))
 
 
-class ClaimableEvents:
-    """Finds the events of an inbox that are undelivered, or whose lease or delay has ended."""
-
-    def __init__(
-        self, shards: Shards, index: StatusIndex, updates: EventUpdates, recent: RecentClaims, max_deliveries: int
-    ) -> None:
-        self._shards = shards
-        self._index = index
-        self._updates = updates
-        self._recent = recent
-        self._max_deliveries = max_deliveries
-
-    def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
-        """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
-        return self._read(tenant_id, inbox, order, limit, now_ms)[0]
-
-    def find_for_claim(self, tenant_id: str, inbox: str, limit: int, now_ms: int) -> Iterator[KnownEvent]:
-        """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
-        events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
-        # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
-        unwritten = self._recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
-        self._recent.add(unwritten)
-        self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
-        return (event for event in events if event not in self._recent)
-
-    def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
-        """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
-        partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [
-            (layout.expired_lease_range(now_ms), _SPARE_ENTRIES),
-            (layout.status_range(Status.UNDELIVERED), _SPARE_ENTRIES),
-        ]
-        found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
-        return any(event not in self._recent for event in chain(*found))
-
-    def _read(
-        self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int, *, rescan: bool = False
-    ) -> tuple[Iterator[KnownEvent], list[KnownEvent]]:
-        """Returns the claimable events in order, and events that are dead but not marked so."""
-        partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [
-            (layout.expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
-            (layout.status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
-        ]
-        leases, undelivered = self._index.read(partitions, inbox, ranges, order, now_ms, rescan=rescan)
-        claimable: list[KnownEvent] = []
-        dead: list[KnownEvent] = []
-        for of_partition in leases:
-            max_claimable = len(claimable) + _MAX_EXPIRED_LEASES
-            for event in islice(of_partition, _MAX_EXPIRED_LEASES_READ):
-                (dead if event.is_last_lease(self._max_deliveries) else claimable).append(event)
-                if len(claimable) == max_claimable:
-                    break
-        return merge_in_order(order, undelivered, claimable), dead
-
-
 class _PollQueue:
     """First come, first served. A lock would prefer a poll that asks again at once, such as one for many events."""
 
@@ -214,6 +158,62 @@ class Claim:
             self.claim_id(number_in(current, "deliveries"))
         )
         return current if is_ours else result.item
+
+
+class ClaimableEvents:
+    """Finds the events of an inbox that are undelivered, or whose lease or delay has ended."""
+
+    def __init__(
+        self, shards: Shards, index: StatusIndex, updates: EventUpdates, recent: RecentClaims, max_deliveries: int
+    ) -> None:
+        self._shards = shards
+        self._index = index
+        self._updates = updates
+        self._recent = recent
+        self._max_deliveries = max_deliveries
+
+    def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
+        """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
+        return self._read(tenant_id, inbox, order, limit, now_ms)[0]
+
+    def find_for_claim(self, tenant_id: str, inbox: str, limit: int, now_ms: int) -> Iterator[KnownEvent]:
+        """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
+        events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
+        # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
+        unwritten = self._recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
+        self._recent.add(unwritten)
+        self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
+        return (event for event in events if event not in self._recent)
+
+    def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
+        """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
+        partitions = self._shards.get(tenant_id).index_partitions(inbox)
+        ranges = [
+            (layout.expired_lease_range(now_ms), _SPARE_ENTRIES),
+            (layout.status_range(Status.UNDELIVERED), _SPARE_ENTRIES),
+        ]
+        found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
+        return any(event not in self._recent for event in chain(*found))
+
+    def _read(
+        self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int, *, rescan: bool = False
+    ) -> tuple[Iterator[KnownEvent], list[KnownEvent]]:
+        """Returns the claimable events in order, and events that are dead but not marked so."""
+        partitions = self._shards.get(tenant_id).index_partitions(inbox)
+        ranges = [
+            (layout.expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
+            (layout.status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
+        ]
+        leases, undelivered = self._index.read(partitions, inbox, ranges, order, now_ms, rescan=rescan)
+        claimable: list[KnownEvent] = []
+        dead: list[KnownEvent] = []
+        for of_partition in leases:
+            max_claimable = len(claimable) + _MAX_EXPIRED_LEASES
+            for event in islice(of_partition, _MAX_EXPIRED_LEASES_READ):
+                (dead if event.is_last_lease(self._max_deliveries) else claimable).append(event)
+                if len(claimable) == max_claimable:
+                    break
+        return merge_in_order(order, undelivered, claimable), dead
 
 
 class Claims:
