@@ -152,7 +152,7 @@ def test_recently_claimed_events_are_not_claimed_again(
 def test_events_claimed_by_another_poll_do_not_count_as_more(store: DynamoDBStore, tenant: str) -> None:
     events = put_events(store, tenant, 3)
     entries = [to_known_event(item) for item in undelivered(store, tenant)]
-    store.events._claims._recent.add([entries[0], entries[2]])
+    store.events.claimable.recent.add([entries[0], entries[2]])
 
     page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
     assert (ids(page.events), page.more) == ([events[1]], False)

@@ -12,9 +12,9 @@ from typing import Any
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.claims import Claim, ClaimableEvents, PollQueues, RecentClaims, take_page
+from inbox.store.dynamodb.claims import Claim, ClaimableEvents, take_page
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
-from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state, raise_first_error
+from inbox.store.dynamodb.event_states import KnownEvent, effective_state, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
 from inbox.store.dynamodb.shards import Shards
@@ -41,22 +41,10 @@ class _Attempt:
 
 
 class Attempts:
-    def __init__(
-        self,
-        connection: Connection,
-        shards: Shards,
-        claimable: ClaimableEvents,
-        updates: EventUpdates,
-        recent: RecentClaims,
-        queues: PollQueues,
-        max_deliveries: int,
-    ) -> None:
+    def __init__(self, connection: Connection, shards: Shards, claimable: ClaimableEvents, max_deliveries: int) -> None:
         self._connection = connection
         self._shards = shards
         self._claimable = claimable
-        self._updates = updates
-        self._recent = recent
-        self._queues = queues
         self._max_deliveries = max_deliveries
 
     def claim(
@@ -64,7 +52,7 @@ class Attempts:
     ) -> Page:
         key = layout.attempt_key(tenant_id, inbox, attempt_id)
         attempt = self._find_repeated(key, now_ms)
-        turn = self._queues.turn((tenant_id, inbox))
+        turn = self._claimable.queues.turn((tenant_id, inbox))
         new: _Attempt | None = None
         chosen: list[KnownEvent] = []
         for _ in range(_MAX_TRIES):
@@ -171,9 +159,8 @@ class Attempts:
 
     def _claim(self, claim: Claim, known_events: Sequence[KnownEvent]) -> list[Item]:
         """Raises errors, even if some events were claimed: the client can repeat the poll."""
-        results = self._updates.apply([claim.update(event) for event in known_events], claim.now_ms)
+        results = self._claimable.claim(claim, known_events).values()
         raise_first_error(results)
-        self._recent.add(known_events)
         return [item for result in results if (item := claim.claimed_item(result)) is not None]
 
 

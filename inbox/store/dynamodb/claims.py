@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -163,14 +163,13 @@ class Claim:
 class ClaimableEvents:
     """Finds the events of an inbox that are undelivered, or whose lease or delay has ended."""
 
-    def __init__(
-        self, shards: Shards, index: StatusIndex, updates: EventUpdates, recent: RecentClaims, max_deliveries: int
-    ) -> None:
+    def __init__(self, shards: Shards, index: StatusIndex, updates: EventUpdates, max_deliveries: int) -> None:
         self._shards = shards
         self._index = index
         self._updates = updates
-        self._recent = recent
         self._max_deliveries = max_deliveries
+        self.recent = RecentClaims()
+        self.queues = PollQueues()
 
     def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
         """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
@@ -180,10 +179,16 @@ class ClaimableEvents:
         """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
         events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
         # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
-        unwritten = self._recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
-        self._recent.add(unwritten)
+        unwritten = self.recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
+        self.recent.add(unwritten)
         self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
-        return (event for event in events if event not in self._recent)
+        return (event for event in events if event not in self.recent)
+
+    def claim(self, claim: Claim, events: Sequence[KnownEvent]) -> dict[KnownEvent, UpdateResult]:
+        results = self._updates.apply([claim.update(event) for event in events], claim.now_ms)
+        by_event = dict(zip(events, results, strict=True))
+        self.recent.add(event for event, result in by_event.items() if result.error is None)
+        return by_event
 
     def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
         """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
@@ -193,7 +198,7 @@ class ClaimableEvents:
             (layout.status_range(Status.UNDELIVERED), _SPARE_ENTRIES),
         ]
         found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
-        return any(event not in self._recent for event in chain(*found))
+        return any(event not in self.recent for event in chain(*found))
 
     def _read(
         self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int, *, rescan: bool = False
@@ -218,27 +223,17 @@ class ClaimableEvents:
 
 class Claims:
     def __init__(
-        self,
-        connection: Connection,
-        claimable: ClaimableEvents,
-        updates: EventUpdates,
-        recent: RecentClaims,
-        queues: PollQueues,
-        counter: EventCounter,
-        max_deliveries: int,
+        self, connection: Connection, claimable: ClaimableEvents, counter: EventCounter, max_deliveries: int
     ) -> None:
         self._connection = connection
         self._claimable = claimable
-        self._updates = updates
-        self._recent = recent
-        self._queues = queues
         self._counter = counter
         self._max_deliveries = max_deliveries
         self._unconfirmed = UnconfirmedClaims()
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
-        turn = self._queues.turn(claim.inbox_key)
+        turn = self._claimable.queues.turn(claim.inbox_key)
         known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
         # From here on no error may discard the recovered events: they are marked delivered.
         recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
@@ -252,12 +247,8 @@ class Claims:
     def _claim_group(self, claim: Claim, turn: PollTurn, known_events: list[KnownEvent], page: list[Item]) -> None:
         with turn:
             claim = claim.extended_by(turn.waited_ms)
-            known_events = self._recent.exclude_from(known_events)
-            results = self._updates.apply([claim.update(event) for event in known_events], claim.now_ms)
-            by_event = dict(zip(known_events, results, strict=True))
-            unconfirmed = [event for event, result in by_event.items() if result.error is not None]
-            self._recent.add(event for event, result in by_event.items() if result.error is None)
-        for event, result in by_event.items():
+            results = self._claimable.claim(claim, self._claimable.recent.exclude_from(known_events))
+        for event, result in results.items():
             item = claim.claimed_item(result)
             if item is None:
                 continue
@@ -271,10 +262,11 @@ class Claims:
                 claim.inbox_key,
                 [
                     UnconfirmedClaim(event, frozenset({claim.claim_id(event.deliveries + 1)}), claim.now_ms)
-                    for event in unconfirmed
+                    for event, result in results.items()
+                    if result.error is not None
                 ],
             )
-        raise_first_error(results)
+        raise_first_error(results.values())
 
     def _recover_unconfirmed(self, claim: Claim, size: PageSize) -> list[Item]:
         """Returns events that earlier claims of this process marked delivered without getting a response."""

@@ -5,7 +5,7 @@ from functools import partial
 from inbox.domain.events import Event, Order, Page, PageSize
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.attempts import Attempts
-from inbox.store.dynamodb.claims import ClaimableEvents, Claims, PollQueues, RecentClaims, fill_page
+from inbox.store.dynamodb.claims import ClaimableEvents, Claims, fill_page
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
 from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state
 from inbox.store.dynamodb.event_writer import EventWriter
@@ -31,10 +31,10 @@ class DynamoDBEvents:
         self._max_deliveries = max_deliveries
         self._writer = EventWriter(connection)
         self._updates = updates = EventUpdates(connection, counter.count_update)
-        index, recent, queues = StatusIndex(connection), RecentClaims(), PollQueues()
-        self.claimable = ClaimableEvents(shards, index, updates, recent, max_deliveries)
-        self._claims = Claims(connection, self.claimable, updates, recent, queues, counter, max_deliveries)
-        self._attempts = Attempts(connection, shards, self.claimable, updates, recent, queues, max_deliveries)
+        index = StatusIndex(connection)
+        self.claimable = ClaimableEvents(shards, index, updates, max_deliveries)
+        self._claims = Claims(connection, self.claimable, counter, max_deliveries)
+        self._attempts = Attempts(connection, shards, self.claimable, max_deliveries)
 
         self._put_events = PutEvents(connection, shards, inboxes, counter)
         self.put = self._put_events.put
