@@ -54,7 +54,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 
 def pending_sums(store: DynamoDBStore) -> int:
     pending = store.counters._counter._pending
-    assert pending._size == sum(len(each.sums) for each in pending._inboxes.values())
+    assert pending._size == sum(each.size for each in pending._inboxes.values())
     return pending._size
 
 

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import structlog
@@ -65,33 +64,23 @@ class CounterPeriod(NamedTuple):
     start_ms: int
 
 
-class CountName(NamedTuple):
-    """A field of Counts for one event type, or UNDELIVERED_COUNT, which is not kept by type."""
-
-    name: str
-    event_type: str | None
-
-
+CountName = tuple[str, str | None]
+"""A field of Counts and an event type, or UNDELIVERED_COUNT, which is not kept by type, and None."""
 CountSums = dict[CountName, int]
-_Key = tuple[Span, int, str, str | None]
-"""A CounterPeriod of a known inbox and a CountName as one plain tuple, because it is built for every event."""
 PriceInUnits = Callable[[dict[CounterPeriod, CountSums]], int]
 """Returns the write units that these sums cost."""
 
 
 class _InboxCounts:
-    def __init__(self, inbox_key: InboxKey) -> None:
-        self.inbox_key = inbox_key
+    def __init__(self) -> None:
         self.since = time.monotonic()
         self.events = 0
         self.types: set[str] = set()
-        self.sums: dict[_Key, int] = {}
+        self.periods: dict[CounterPeriod, CountSums] = {}
 
-    def by_period(self) -> dict[CounterPeriod, CountSums]:
-        periods: defaultdict[CounterPeriod, CountSums] = defaultdict(dict)
-        for (span, start_ms, name, event_type), value in self.sums.items():
-            periods[CounterPeriod(*self.inbox_key, span, start_ms)][CountName(name, event_type)] = value
-        return periods
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.periods.values()))
 
     def is_due(self, price: PriceInUnits) -> bool:
         """Returns True if the counts are worth the write units that they cost, or old."""
@@ -99,7 +88,7 @@ class _InboxCounts:
         if _MIN_AGE_SECONDS <= age < _MAX_AGE_SECONDS:
             # Most are not worth a single unit. Their price is not computed: threads that count wait meanwhile.
             is_worth_a_unit = self.events >= _MIN_EVENTS_PER_UNIT
-            return is_worth_a_unit and self.events >= _MIN_EVENTS_PER_UNIT * price(self.by_period())
+            return is_worth_a_unit and self.events >= _MIN_EVENTS_PER_UNIT * price(self.periods)
         return age >= _MAX_AGE_SECONDS
 
 
@@ -118,23 +107,23 @@ class PendingCounts:
             bounded_type = limit_event_types(event_type or "", pending.types, _MAX_PENDING_TYPES)
             nonzero = [(name, value) for name, value in zip(Counts._fields, counts, strict=True) if value]
             for span in Span:
-                start_ms = span.start_ms(at_ms)
+                period = CounterPeriod(*inbox_key, span, span.start_ms(at_ms))
                 for name, value in nonzero:
-                    self._add(pending, (span, start_ms, name, bounded_type), value)
+                    self._add(pending, period, (name, bounded_type), value)
 
     def add_undelivered(self, inbox_key: InboxKey, received_ms: int, value: int) -> None:
         """Counts on the day when the event was received: the count expires together with the event."""
         with self._mutex:
-            key = Span.DAY, Span.DAY.start_ms(received_ms), UNDELIVERED_COUNT, None
-            self._add(self._get_or_create(inbox_key), key, value)
+            day = CounterPeriod(*inbox_key, Span.DAY, Span.DAY.start_ms(received_ms))
+            self._add(self._get_or_create(inbox_key), day, (UNDELIVERED_COUNT, None), value)
 
     def pop_due(self, price: PriceInUnits | None) -> list[tuple[CounterPeriod, CountSums]]:
         """Removes and returns what is due at that price, or everything if it is None."""
         with self._mutex:
             due = [key for key, pending in self._inboxes.items() if price is None or pending.is_due(price)]
             popped = [self._inboxes.pop(key) for key in due]
-            self._size -= sum(len(pending.sums) for pending in popped)
-        return [period for pending in popped for period in pending.by_period().items()]
+            self._size -= sum(pending.size for pending in popped)
+        return [period for pending in popped for period in pending.periods.items()]
 
     def put_back(self, unwritten: Iterable[tuple[CounterPeriod, CountSums]]) -> None:
         """Adds sums that could not be written. They are due at once."""
@@ -143,28 +132,28 @@ class PendingCounts:
                 pending = self._get_or_create((period.tenant_id, period.inbox))
                 pending.since = -math.inf
                 for count, value in sums.items():
-                    self._add(pending, (period.span, period.start_ms, *count), value)
+                    self._add(pending, period, count, value)
 
     def discard(self, inbox_key: InboxKey) -> None:
         with self._mutex:
             discarded = self._inboxes.pop(inbox_key, None)
-            self._size -= len(discarded.sums) if discarded else 0
+            self._size -= discarded.size if discarded else 0
 
     def _get_or_create(self, inbox_key: InboxKey) -> _InboxCounts:
         if inbox_key in self._inboxes:
             return self._inboxes[inbox_key]
-        pending = _InboxCounts(inbox_key)
+        pending = _InboxCounts()
         if self._size < _MAX_PENDING:
             self._inboxes[inbox_key] = pending
         return pending
 
-    def _add(self, pending: _InboxCounts, key: _Key, value: int) -> None:
-        before = pending.sums.get(key)
-        if before is not None:
-            pending.sums[key] = before + value
+    def _add(self, pending: _InboxCounts, period: CounterPeriod, count: CountName, value: int) -> None:
+        sums = pending.periods.get(period, {})
+        if count in sums:
+            sums[count] += value
         elif self._size < _MAX_PENDING:
             self._size += 1
-            pending.sums[key] = value
+            pending.periods.setdefault(period, {})[count] = value
 
 
 def limit_event_types(event_type: str, types: set[str], limit: int = MAX_TYPES) -> str:
@@ -175,22 +164,14 @@ def limit_event_types(event_type: str, types: set[str], limit: int = MAX_TYPES) 
     return event_type
 
 
-@dataclass(frozen=True, slots=True)
-class _WriteResult:
-    """The attributes that the item is known to have, the sums that must be tried again, and if DynamoDB responds."""
-
-    attributes: frozenset[str] | None
-    unwritten: CountSums
-    is_available: bool = True
-
-
 class EventCounter:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._pending = PendingCounts()
         self._flushing = threading.Lock()
+        self._cache_mutex = threading.Lock()
         self._paused_until = 0.0
-        # Attributes of the items that were written lately.
+        # Attributes of the items that were written lately: how many types an item has room for depends on them.
         self._attributes: LRUCache[CounterPeriod, frozenset[str]] = LRUCache(_MAX_CACHED_ITEMS)
 
     def count_received(self, items: Iterable[Item]) -> None:
@@ -248,7 +229,7 @@ class EventCounter:
             try:
                 while remaining and time.monotonic() < deadline:
                     group = [remaining.popleft() for _ in range(min(MAX_PARALLEL_CALLS, len(remaining)))]
-                    if not self._write_group(group):
+                    if not all(self._connection.map_parallel(self._write, group)):
                         self._paused_until = time.monotonic() + _PAUSE_SECONDS
                         break
             finally:
@@ -262,21 +243,13 @@ class EventCounter:
             units += 1 + sum(len(name) + _BYTES_PER_NUMBER for name in names) // _BYTES_PER_UNIT
         return units
 
-    def _write_group(self, group: list[tuple[CounterPeriod, CountSums]]) -> bool:
+    def _write(self, pending: tuple[CounterPeriod, CountSums]) -> bool:
         """Returns False if DynamoDB does not respond."""
-        known = [(period, sums, self._attributes.get(period)) for period, sums in group]
-        results = self._connection.map_parallel(lambda each: self._write(*each), known)
-        for (period, _), result in zip(group, results, strict=True):
-            if result.attributes is not None:
-                self._attributes[period] = result.attributes
-            if result.unwritten:
-                self._pending.put_back([(period, result.unwritten)])
-        return all(result.is_available for result in results)
-
-    def _write(self, period: CounterPeriod, sums: CountSums, attributes: frozenset[str] | None) -> _WriteResult:
-        """`attributes` are those that the item is known to have: how many types it has room for depends on them."""
+        period, sums = pending
         item = {"TableName": self._connection.table(TENANTS), "Key": layout.counter_key(*period)}
-        unwritten, adding = sums, CountSums()
+        with self._cache_mutex:
+            attributes = self._attributes.get(period)
+        unwritten, adding, is_available = sums, CountSums(), True
         try:
             if attributes is None:
                 attributes = frozenset(self._connection.call_once("get_item", **item).get("Item", ()))
@@ -287,18 +260,19 @@ class EventCounter:
                 response = self._connection.call_once("update_item", **item, **_addition(period, adding))
                 attributes, unwritten = frozenset(response["Attributes"]), _without(unwritten, adding)
         except AWS_ERRORS as error:
-            is_available = True
-            if is_throttled(error):
-                pass
-            elif not isinstance(translate_error(error), StoreUnavailable):
+            if not isinstance(translate_error(error), StoreUnavailable):
                 # The item is full: repeating would never help.
                 unwritten = {}
-            else:
+            elif not is_throttled(error):
                 is_available = False
                 unwritten = _without(unwritten, adding) if may_have_succeeded(error) else unwritten
             _log.warning("counts not written", will_retry=bool(unwritten), error=error_code(error))
-            return _WriteResult(attributes, unwritten, is_available)
-        return _WriteResult(attributes, unwritten)
+        if attributes is not None:
+            with self._cache_mutex:
+                self._attributes[period] = attributes
+        if unwritten:
+            self._pending.put_back([(period, unwritten)])
+        return is_available
 
 
 def _addition(period: CounterPeriod, sums: CountSums) -> dict[str, Any]:
@@ -318,7 +292,7 @@ def _merge_other_types(sums: CountSums, attributes: frozenset[str]) -> CountSums
     types = layout.event_types_in(attributes)
     merged: Counter[CountName] = Counter()
     for (name, event_type), value in sums.items():
-        merged[CountName(name, None if event_type is None else limit_event_types(event_type, types))] += value
+        merged[name, None if event_type is None else limit_event_types(event_type, types)] += value
     return merged
 
 
