@@ -32,15 +32,8 @@ _MAX_TRIES = 3
 # is recognized, and so is the call that wrote it. Earlier releases wrote no `:RELEASE`.
 _RELEASED = "released"
 
-_STATE_ATTRIBUTES = (
-    "status",
-    "gsi1sk",
-    "deliveries",
-    "lost_leases",
-    "claim_id",
-    "delivered_at",
-    "lease_expires_at",
-)
+# In the order of `EventState.attributes`.
+_STATE_ATTRIBUTES = ("status", "gsi1sk", "deliveries", "lost_leases", "claim_id", "delivered_at", "lease_expires_at")
 _NULL = {"NULL": True}
 
 _SAME_STATUS = "gsi1sk = :status_key"
@@ -237,10 +230,6 @@ class UpdateResult:
     error: Exception | None = None
 
 
-_ITEM_NOT_RETURNED = UpdateResult()
-"""The condition failed and DynamoDB returned no item. Replaced once the item has been read."""
-
-
 def raise_first_error(results: Iterable[UpdateResult]) -> None:
     """The other updates remain; repeating the call finds them."""
     for result in results:
@@ -261,34 +250,17 @@ class EventUpdates:
         self._statements_are_conditional: bool | None = None
         assignments = " ".join(f'SET "{name}" = ?' for name in _STATE_ATTRIBUTES)
         where = '"pk" = ? AND "sk" = ? AND "gsi1sk" = ?'
+        self._expression = "SET " + ", ".join(f"#{name} = :{name}" for name in _STATE_ATTRIBUTES)
         self._statement = f'UPDATE "{self._table}" {assignments} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
         self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
-        self._expression = "SET " + ", ".join(f"#{name} = :{name}" for name in _STATE_ATTRIBUTES)
 
     def apply(self, updates: Sequence[EventUpdate], now_ms: int) -> list[UpdateResult]:
         """Returns one result per update. Safe to repeat: updates that were made already come back as `current`."""
         results = [result for group in groups_of(MAX_STATEMENTS, updates) for result in self._apply_group(group)]
-        results = self._read_missing_items(updates, results)
         for update, result in zip(updates, results, strict=True):
             if result.item is not None:
                 self._on_update(update, result.item, now_ms)
         return results
-
-    def _read_missing_items(self, updates: Sequence[EventUpdate], results: list[UpdateResult]) -> list[UpdateResult]:
-        """After a lost response botocore repeats the write, and the condition fails because of our own first write."""
-        unread = [
-            update.event.key for update, result in zip(updates, results, strict=True) if result == _ITEM_NOT_RETURNED
-        ]
-        if not unread:
-            return results
-        try:
-            items = layout.by_sort_key(self._connection.get_many(EVENTS, unread))
-        except Exception as error:
-            return [UpdateResult(error=error) if result == _ITEM_NOT_RETURNED else result for result in results]
-        return [
-            UpdateResult(current=items.get(update.event.sort_key)) if result == _ITEM_NOT_RETURNED else result
-            for update, result in zip(updates, results, strict=True)
-        ]
 
     def _apply_group(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
         results = dict.fromkeys(updates, UpdateResult())
@@ -299,10 +271,19 @@ class EventUpdates:
             try:
                 results |= zip(remaining, self._try_group(remaining), strict=True)
             except Exception as error:
-                return [UpdateResult(error=error) if update in remaining else results[update] for update in updates]
+                results |= dict.fromkeys(remaining, UpdateResult(error=error))
+                break
             remaining = [update for update in remaining if results[update].error is not None]
             if not remaining:
                 break
+        # DynamoDB does not always return the item that made a condition fail. It may have been our own write, which
+        # botocore repeated after a lost response.
+        unread = [update for update, result in results.items() if result == UpdateResult()]
+        try:
+            items = layout.by_sort_key(self._connection.get_many(EVENTS, [update.event.key for update in unread]))
+            results |= {update: UpdateResult(current=items.get(update.event.sort_key)) for update in unread}
+        except Exception as error:
+            results |= dict.fromkeys(unread, UpdateResult(error=error))
         return [results[update] for update in updates]
 
     def _try_group(self, updates: Sequence[EventUpdate]) -> Sequence[UpdateResult]:
@@ -311,21 +292,19 @@ class EventUpdates:
         return self._connection.map_parallel(self._update_one, updates)
 
     def _update_in_batch(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
-        statements = []
-        for update in updates:
-            attributes = update.state.attributes()
-            statements.append(
-                {
-                    "Statement": self._statement,
-                    "Parameters": [
-                        *(attributes[name] for name in _STATE_ATTRIBUTES),
-                        *update.event.key.values(),
-                        text(update.event.status_key),
-                        number(update.event.deliveries),
-                    ],
-                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                }
-            )
+        statements = [
+            {
+                "Statement": self._statement,
+                "Parameters": [
+                    *update.state.attributes().values(),
+                    *update.event.key.values(),
+                    text(update.event.status_key),
+                    number(update.event.deliveries),
+                ],
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+            for update in updates
+        ]
         response = self._connection.call("batch_execute_statement", Statements=statements)
         return [_to_result(part) for part in response["Responses"]]
 
