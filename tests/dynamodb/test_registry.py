@@ -28,8 +28,9 @@ MORE_THAN_A_TRANSACTION = 120
 
 def items_of(harness: DynamoDBHarness, tenant: str, **index: str) -> list[dict[str, Any]]:
     """Returns all items that contain the tenant's name, from the table or one of its indexes."""
-    found = harness.connection.all_items("scan", TableName=harness.connection.table("Tenants"), **index)
-    return [item for item in found if tenant in str(item)]
+    scan = harness.connection.client.get_paginator("scan")
+    pages = scan.paginate(TableName=harness.connection.table("Tenants"), **index)
+    return [item for item in pages.search("Items") if tenant in str(item)]
 
 
 def by_index_email(harness: DynamoDBHarness, email: str) -> list[str]:

@@ -105,14 +105,13 @@ class DynamoDBHarness(_Harness):
     def empty(self, name: str) -> None:
         table = self.connection.table(name)
         names = {f"#{key['AttributeName']}": key["AttributeName"] for key in DEFINITIONS[name]["KeySchema"]}
-        found = self.connection.all_items(
-            "scan",
+        pages = self.connection.client.get_paginator("scan").paginate(
             TableName=table,
             ConsistentRead=True,
             ProjectionExpression=", ".join(names),
             ExpressionAttributeNames=names,
         )
-        for group in groups_of(25, found):
+        for group in groups_of(25, pages.search("Items")):
             requests = [{"DeleteRequest": {"Key": item}} for item in group]
             self.connection.call("batch_write_item", RequestItems={table: requests})
 

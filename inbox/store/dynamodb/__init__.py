@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from inbox.clock import Clock
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
-from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete
 from inbox.store.dynamodb.counters import DynamoDBCounters
 from inbox.store.dynamodb.events import DynamoDBEvents
 from inbox.store.dynamodb.inboxes import DynamoDBInboxes, InboxCache
@@ -44,12 +44,8 @@ class DynamoDBStore:
     def check(self) -> None:
         # The condition never holds, but everything that a write needs has worked by then.
         with suppress(ConditionFailed):
-            self._connection.call(
-                "delete_item",
-                TableName=self._connection.table(EVENTS),
-                Key=ABSENT_EVENT_KEY,
-                ConditionExpression="attribute_exists(pk)",
-            )
+            table = self._connection.table(EVENTS)
+            self._connection.write(delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
 
     def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
         self.events.set_batch_listener(on_batch)

@@ -13,7 +13,7 @@ from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.claims import Claim, ClaimableEvents, take_page
-from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete, put, update
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
@@ -43,6 +43,7 @@ class _Attempt:
 class Attempts:
     def __init__(self, connection: Connection, shards: Shards, claimable: ClaimableEvents, max_deliveries: int) -> None:
         self._connection = connection
+        self._table = connection.table(TENANTS)
         self._shards = shards
         self._claimable = claimable
         self._max_deliveries = max_deliveries
@@ -83,15 +84,8 @@ class Attempts:
         if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
         try:
-            response = self._connection.call(
-                "update_item",
-                TableName=self._connection.table(TENANTS),
-                Key=key,
-                UpdateExpression="SET asked_again = :yes",
-                ConditionExpression=_STILL_EXISTS,
-                ExpressionAttributeValues={":yes": {"BOOL": True}},
-                ReturnValues="ALL_NEW",
-            )
+            asked_again = update(self._table, key, {"asked_again": {"BOOL": True}}, _STILL_EXISTS)
+            response = self._connection.write(asked_again, ReturnValues="ALL_NEW")
         except ConditionFailed:
             return None
         return _to_attempt(response["Attributes"])
@@ -105,24 +99,19 @@ class Attempts:
             condition, values = _NEW_OR_FORGOTTEN, {":forgotten": number(now_ms - ATTEMPT_MS)}
         else:
             condition, values = _OURS_AND_NOT_REPEATED, {":seed": text(previous.seed)}
+        item = {
+            **key,
+            "seed": text(attempt.seed),
+            "event_ids": {"B": b"".join(uuid.UUID(event_id).bytes for event_id in attempt.event_ids)},
+            "began_at": number(now_ms),
+            "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
+        }
         try:
-            self._connection.call(
-                "put_item",
-                TableName=self._connection.table(TENANTS),
-                Item={
-                    **key,
-                    "seed": text(attempt.seed),
-                    "event_ids": {"B": b"".join(uuid.UUID(event_id).bytes for event_id in attempt.event_ids)},
-                    "began_at": number(now_ms),
-                    "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
-                },
-                ConditionExpression=condition,
-                ExpressionAttributeValues=values,
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
+            begin = put(self._table, item, condition, values)
+            self._connection.write(begin, ReturnValuesOnConditionCheckFailure="ALL_OLD")
         except ConditionFailed as failed:
-            item = failed.item or self._connection.get(TENANTS, key)
-            is_own_retry = item is not None and item["seed"] == text(attempt.seed)
+            written = failed.item or self._connection.get(TENANTS, key)
+            is_own_retry = written is not None and written["seed"] == item["seed"]
             if is_own_retry:
                 return attempt
             other = self._find_repeated(key, now_ms) if previous is None else None
@@ -133,13 +122,7 @@ class Attempts:
 
     def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
         with suppress(ConditionFailed):
-            self._connection.call(
-                "delete_item",
-                TableName=self._connection.table(TENANTS),
-                Key=key,
-                ConditionExpression=_OURS_AND_NOT_REPEATED,
-                ExpressionAttributeValues={":seed": text(attempt.seed)},
-            )
+            self._connection.write(delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)}))
 
     def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
@@ -115,6 +115,11 @@ class Connection:
         response: dict[str, Any] = getattr(self._client_without_retries, operation)(**parameters)
         return response
 
+    def write(self, write: dict[str, Any], **parameters: Any) -> dict[str, Any]:
+        """Carries out a write by itself, which costs half of a transaction."""
+        ((kind, expression),) = write.items()
+        return self.call(f"{kind.lower()}_item", **expression, **parameters)
+
     def transact(self, *writes: dict[str, Any]) -> None:
         """Carries out all writes or none. Raises ConditionFailed if a condition does not hold."""
         for attempt in range(MAX_TRIES):
@@ -136,17 +141,21 @@ class Connection:
         # BatchGetItem refuses a key that is given twice.
         distinct = {tuple(value["S"] for value in key.values()): key for key in keys}
         for group in groups_of(MAX_BATCH_GET, distinct.values()):
-            unread: dict[str, Any] = {self.table(table): {"Keys": group, "ConsistentRead": True, **projection}}
-            for attempt in range(MAX_TRIES):
-                response = self.call("batch_get_item", RequestItems=unread)
+            request = {self.table(table): {"Keys": group, "ConsistentRead": True, **projection}}
+            for response in self.call_batch("batch_get_item", request, "UnprocessedKeys"):
                 found += response["Responses"].get(self.table(table), [])
-                unread = response.get("UnprocessedKeys") or {}
-                if not unread:
-                    break
-                back_off(attempt)
-            else:
-                raise no_response("UnprocessedKeys")
         return found
+
+    def call_batch(self, operation: str, request: Item, unprocessed: str) -> list[dict[str, Any]]:
+        """Repeats the call with what DynamoDB has not processed. Returns all responses."""
+        responses = []
+        for attempt in range(MAX_TRIES):
+            responses.append(self.call(operation, RequestItems=request))
+            request = responses[-1].get(unprocessed) or {}
+            if not request:
+                return responses
+            back_off(attempt)
+        raise no_response(unprocessed)
 
     def query(self, **query: Any) -> dict[str, Any]:
         """Returns one page, without index entries that point to another tenant's events."""
@@ -166,14 +175,14 @@ class Connection:
             page = self.query(**next_query)
         raise too_many_items()
 
-    def all_items(self, operation: str, **parameters: Any) -> Iterator[dict[str, Any]]:
-        """Yields every item of a query or scan, however many there are. For operators' commands only."""
+    def all_items(self, **query: Any) -> Iterator[dict[str, Any]]:
+        """Yields every item of a query, however many there are. For operators' commands only."""
         while True:
-            response = self.call(operation, **parameters)
+            response = self.call("query", **query)
             yield from response["Items"]
             if "LastEvaluatedKey" not in response:
                 return
-            parameters["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+            query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def map_parallel(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
         """Returns the results in the order of `values`. `function` must not call this method: it could deadlock."""
@@ -250,20 +259,24 @@ def _cancellation_reasons(response: Item) -> list[str | None]:
     return [reason.get("Code") for reason in response.get("CancellationReasons", [])]
 
 
-# Parameters of single writes. An attribute that is None is one that the item does not have.
+# Writes, for `Connection.write` or `Connection.transact`. An attribute that is None is one that the item does not have.
 
 
 def optional(attribute: Callable[[T], dict[str, str]], value: T | None) -> dict[str, str] | None:
     return None if value is None else attribute(value)
 
 
-def put(table: str, item: Item, condition: str | None = None) -> dict[str, Any]:
-    write = {"TableName": table, "Item": {name: value for name, value in item.items() if value is not None}}
-    return write if condition is None else {**write, "ConditionExpression": condition}
+def put(table: str, item: Item, condition: str | None = None, values: Item | None = None) -> dict[str, Any]:
+    item = {name: value for name, value in item.items() if value is not None}
+    return {"Put": {"TableName": table, "Item": item, **_condition(condition, values)}}
+
+
+def delete(table: str, key: Item, condition: str | None = None, values: Item | None = None) -> dict[str, Any]:
+    return {"Delete": {"TableName": table, "Key": key, **_condition(condition, values)}}
 
 
 def update(
-    table: str, key: Item, attributes: Item, condition: str, values: Mapping[str, Any] | None = None
+    table: str, key: Item, attributes: Item, condition: str | None = None, values: Item | None = None
 ) -> dict[str, Any]:
     """Sets these attributes and no others.
 
@@ -273,13 +286,19 @@ def update(
     removed = [f"#{name}" for name in attributes if name not in set_attributes]
     expression = "SET " + ", ".join(f"#{name} = :{name}" for name in set_attributes)
     return {
-        "TableName": table,
-        "Key": key,
-        "UpdateExpression": f"{expression} REMOVE {', '.join(removed)}" if removed else expression,
-        "ConditionExpression": condition,
-        "ExpressionAttributeNames": {f"#{name}": name for name in attributes},
-        "ExpressionAttributeValues": {f":{name}": value for name, value in set_attributes.items()} | dict(values or {}),
+        "Update": {
+            "TableName": table,
+            "Key": key,
+            "UpdateExpression": f"{expression} REMOVE {', '.join(removed)}" if removed else expression,
+            "ExpressionAttributeNames": {f"#{name}": name for name in attributes},
+            **_condition(condition, {f":{name}": value for name, value in set_attributes.items()} | dict(values or {})),
+        }
     }
+
+
+def _condition(condition: str | None, values: Item | None) -> dict[str, Any]:
+    parameters = {"ConditionExpression": condition, "ExpressionAttributeValues": values}
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def groups_of(size: int, values: Iterable[T]) -> Iterator[list[T]]:

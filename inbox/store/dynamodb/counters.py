@@ -8,7 +8,7 @@ from inbox.domain.events import Order, Status
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.claims import ClaimableEvents
-from inbox.store.dynamodb.connection import Connection
+from inbox.store.dynamodb.connection import Connection, delete, put
 from inbox.store.dynamodb.event_states import is_stored_only
 from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import (
@@ -48,23 +48,19 @@ class CounterItems:
 
     def all(self, tenant_id: str) -> Iterator[Item]:
         return self._connection.all_items(
-            "query",
             TableName=self._table,
             **layout.tenant_items(tenant_id, COUNTERS_PREFIX),
             ConsistentRead=True,
         )
 
     def put(self, item: Item) -> None:
-        self._connection.call("put_item", TableName=self._table, Item=item)
+        self._connection.write(put(self._table, item))
 
     def delete(self, tenant_id: str, inbox: str) -> None:
         """Another process may still write counts that it has in memory."""
         for span in Span:
             keys = [{"PK": item["PK"], "SK": item["SK"]} for _, item in self.since(tenant_id, inbox, span, 0)]
-            self._connection.map_parallel(self._delete, keys)
-
-    def _delete(self, key: Item) -> None:
-        self._connection.call("delete_item", TableName=self._table, Key=key)
+            self._connection.map_parallel(self._connection.write, [delete(self._table, key) for key in keys])
 
 
 class DynamoDBCounters:
@@ -156,7 +152,6 @@ class DynamoDBCounters:
     def _events(self, tenant_id: str) -> Iterator[Item]:
         for partition in self._shards.get(tenant_id).table_partitions():
             yield from self._connection.all_items(
-                "query",
                 TableName=self._connection.table(EVENTS),
                 KeyConditionExpression="pk = :partition",
                 ProjectionExpression="sk, gsi1sk, event_type, payload_bytes, delivered_at, #timestamp, #status, #ttl",

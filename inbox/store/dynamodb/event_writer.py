@@ -20,6 +20,7 @@ from inbox.store.dynamodb.connection import (
     ConditionFailed,
     Connection,
     back_off,
+    delete,
     groups_of,
     is_throttled,
     may_have_succeeded,
@@ -92,30 +93,17 @@ class EventWriter:
 
     def _erase(self, key: Item) -> Item | None:
         try:
-            response = self._connection.call(
-                "delete_item",
-                TableName=self._table,
-                Key=key,
-                ConditionExpression=_EXISTS,
-                ReturnValues="ALL_OLD",
-            )
+            erased = self._connection.write(delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
         except ConditionFailed:
             return None
-        erased: Item = response["Attributes"]
-        return erased
+        item: Item = erased["Attributes"]
+        return item
 
     def delete(self, keys: Sequence[Item]) -> None:
         """Deletes many items."""
         for group in groups_of(MAX_BATCH_WRITE, keys):
-            remaining: dict[str, Any] = {self._table: [{"DeleteRequest": {"Key": key}} for key in group]}
-            for attempt in range(MAX_TRIES):
-                response = self._connection.call("batch_write_item", RequestItems=remaining)
-                remaining = response.get("UnprocessedItems") or {}
-                if not remaining:
-                    break
-                back_off(attempt)
-            else:
-                raise no_response("UnprocessedItems")
+            request = {self._table: [{"DeleteRequest": {"Key": key}} for key in group]}
+            self._connection.call_batch("batch_write_item", request, "UnprocessedItems")
 
     def write_new(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes items with newly generated IDs. Returns an error for each that failed."""

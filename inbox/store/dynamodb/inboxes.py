@@ -14,7 +14,7 @@ from cachetools import TLRUCache
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, groups_of
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, delete, groups_of, put, update
 from inbox.store.dynamodb.counters import CounterItems
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.layout import (
@@ -110,6 +110,7 @@ class InboxCache:
 class DynamoDBInboxes:
     def __init__(self, connection: Connection, shards: Shards, cache: InboxCache, counter: EventCounter) -> None:
         self._connection = connection
+        self._table = connection.table(TENANTS)
         self._cache = cache
         self._shards = shards
         self._writer = EventWriter(connection)
@@ -135,13 +136,12 @@ class DynamoDBInboxes:
         return self._cache.read(tenant_id).named
 
     def close(self, tenant_id: str, name: str) -> bool:
-        key, names_key = layout.inbox_key(tenant_id, name), layout.inbox_names_key(tenant_id)
-        closing = {":closing": {"BOOL": True}}
+        key = layout.inbox_key(tenant_id, name)
         # A closed inbox does not count towards the tenant's limit.
         with suppress(ConditionFailed):
             self._connection.transact(
-                {"Update": self._update(key, "SET closing = :closing", _OPEN, closing)},
-                {"Update": self._update(names_key, "DELETE inbox_names :name", _EXISTS, _set(name))},
+                update(self._table, key, {"closing": {"BOOL": True}}, _OPEN),
+                self._update_names(tenant_id, "DELETE", name, _EXISTS),
             )
         exists = self._connection.get(TENANTS, key) is not None
         if exists:
@@ -149,7 +149,8 @@ class DynamoDBInboxes:
         return exists
 
     def delete_copies(self, tenant_id: str, name: str, limit: int) -> int:
-        item = self._connection.get(TENANTS, layout.inbox_key(tenant_id, name))
+        key = layout.inbox_key(tenant_id, name)
+        item = self._connection.get(TENANTS, key)
         if item is None or "closing" not in item:
             return 0
         deleted = self._delete_listed_copies(tenant_id, name, limit)
@@ -161,23 +162,12 @@ class DynamoDBInboxes:
             self._counter.discard(tenant_id, name)
             self._counter_items.delete(tenant_id, name)
             with suppress(ConditionFailed):
-                self._connection.call(
-                    "delete_item",
-                    TableName=self._connection.table(TENANTS),
-                    Key=layout.inbox_key(tenant_id, name),
-                    ConditionExpression=_SAME_AND_CLOSING,
-                    ExpressionAttributeValues={":made_by": item["made_by"]},
-                )
+                self._connection.write(delete(self._table, key, _SAME_AND_CLOSING, {":made_by": item["made_by"]}))
         return deleted
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
-        self._connection.call(
-            "update_item",
-            TableName=self._connection.table(TENANTS),
-            Key=layout.inbox_names_key(tenant_id),
-            UpdateExpression=f"SET {DEFAULT_ENABLED} = :enabled",
-            ExpressionAttributeValues={":enabled": {"BOOL": enabled}},
-        )
+        attributes = {DEFAULT_ENABLED: {"BOOL": enabled}}
+        self._connection.write(update(self._table, layout.inbox_names_key(tenant_id), attributes))
         self._cache.wait_until_expired()
 
     def is_default_enabled(self, tenant_id: str) -> bool:
@@ -207,9 +197,9 @@ class DynamoDBInboxes:
 
     def _replace_event_types(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if there is no open inbox with that name."""
-        key, types = layout.inbox_key(tenant_id, inbox.name), {":types": _event_types(inbox)}
+        key, attributes = layout.inbox_key(tenant_id, inbox.name), {"event_types": _event_types(inbox)}
         try:
-            self._connection.call("update_item", **self._update(key, "SET event_types = :types", _OPEN, types))
+            self._connection.write(update(self._table, key, attributes, _OPEN))
         except ConditionFailed:
             return False
         return True
@@ -223,28 +213,26 @@ class DynamoDBInboxes:
             "created_at": number(inbox.created_at_ms),
             "made_by": text(uuid.uuid4().hex),
         }
-        put = {"TableName": self._connection.table(TENANTS), "Item": item, "ConditionExpression": _NEW}
-        names = layout.inbox_names_key(tenant_id), "ADD inbox_names :name", _ROOM_FOR_ANOTHER
+        limit = {":limit": number(MAX_INBOXES)}
+        names = self._update_names(tenant_id, "ADD", inbox.name, _ROOM_FOR_ANOTHER, limit)
         try:
-            self._connection.transact(
-                {"Put": put}, {"Update": self._update(*names, _set(inbox.name) | {":limit": number(MAX_INBOXES)})}
-            )
+            self._connection.transact(put(self._table, item, _NEW), names)
         except ConditionFailed:
             return False
         return True
 
-    def _update(self, key: dict[str, Any], expression: str, condition: str, values: dict[str, Any]) -> dict[str, Any]:
+    def _update_names(
+        self, tenant_id: str, action: str, name: str, condition: str, values: Item | None = None
+    ) -> dict[str, Any]:
         return {
-            "TableName": self._connection.table(TENANTS),
-            "Key": key,
-            "UpdateExpression": expression,
-            "ConditionExpression": condition,
-            "ExpressionAttributeValues": values,
+            "Update": {
+                "TableName": self._table,
+                "Key": layout.inbox_names_key(tenant_id),
+                "UpdateExpression": f"{action} inbox_names :name",
+                "ConditionExpression": condition,
+                "ExpressionAttributeValues": {":name": {"SS": [name]}} | dict(values or {}),
+            }
         }
-
-
-def _set(name: str) -> dict[str, Any]:
-    return {":name": {"SS": [name]}}
 
 
 def _event_types(inbox: Inbox) -> dict[str, Any]:

@@ -8,7 +8,16 @@ from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_TRIES, ConditionFailed, Connection, back_off, optional, put, update
+from inbox.store.dynamodb.connection import (
+    MAX_TRIES,
+    ConditionFailed,
+    Connection,
+    back_off,
+    delete,
+    optional,
+    put,
+    update,
+)
 from inbox.store.dynamodb.layout import TENANT_API_KEYS, TENANT_KEYS_PREFIX, TENANTS, Item, number, text
 
 _EXISTS = "attribute_exists(pk)"
@@ -25,10 +34,12 @@ _STILL_SAME_EXPIRY = f"{_STILL_ACTIVE} AND #expires_at = :known_expires_at"
 class DynamoDBKeys:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._table = connection.table(TENANT_API_KEYS)
+        self._tenants_table = connection.table(TENANTS)
 
     def create(self, key: ApiKey) -> None:
         tenant_exists = {
-            "TableName": self._connection.table(TENANTS),
+            "TableName": self._tenants_table,
             "Key": layout.tenant_key(key.tenant_id),
             "ConditionExpression": _TENANT_EXISTS,
         }
@@ -46,8 +57,7 @@ class DynamoDBKeys:
 
     def all(self, tenant_id: str) -> list[ApiKey]:
         pointers = self._connection.all_items(
-            "query",
-            TableName=self._connection.table(TENANTS),
+            TableName=self._tenants_table,
             **layout.tenant_items(tenant_id, TENANT_KEYS_PREFIX),
             ConsistentRead=True,
         )
@@ -60,7 +70,7 @@ class DynamoDBKeys:
         if pointer is None:
             return False
         revoked = {"status": text(KeyStatus.REVOKED)}
-        self._connection.call("update_item", **self._update(pointer["key_hash"]["S"], revoked, _EXISTS))
+        self._connection.write(self._update(pointer["key_hash"]["S"], revoked, _EXISTS))
         return True
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
@@ -74,16 +84,14 @@ class DynamoDBKeys:
         if item is None:
             return
         self._connection.transact(
-            self._delete(TENANT_API_KEYS, layout.key_of(item)),
-            self._delete(TENANTS, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
-            self._delete(TENANTS, layout.key_id_key(key_id)),
+            delete(self._table, layout.key_of(item)),
+            delete(self._tenants_table, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
+            delete(self._tenants_table, layout.key_id_key(key_id)),
         )
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
         with suppress(ConditionFailed):
-            self._connection.call(
-                "update_item", **self._update(key_hash, {"last_used_at": number(now_ms)}, _EXISTS_WITHOUT_LATER_USE)
-            )
+            self._connection.write(self._update(key_hash, {"last_used_at": number(now_ms)}, _EXISTS_WITHOUT_LATER_USE))
 
     def _expire(self, key_id: str, at_ms: int, writes: list[dict[str, Any]], now_ms: int = -1) -> bool:
         """Also makes `writes`, or neither. Returns False if the key does not exist, is revoked or had expired."""
@@ -92,7 +100,7 @@ class DynamoDBKeys:
             if item is None or _to_key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
                 return False
             try:
-                self._connection.transact(*writes, {"Update": self._expiry_update(item, at_ms)})
+                self._connection.transact(*writes, self._expiry_update(item, at_ms))
                 return True
             except ConditionFailed:
                 back_off(attempt)
@@ -100,24 +108,18 @@ class DynamoDBKeys:
 
     def _item(self, key_id: str) -> Item | None:
         pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
-        return (
-            None
-            if pointer is None
-            else self._connection.get(TENANT_API_KEYS, layout.api_key_key(pointer["key_hash"]["S"]))
-        )
+        if pointer is None:
+            return None
+        return self._connection.get(TENANT_API_KEYS, layout.api_key_key(pointer["key_hash"]["S"]))
 
     def _puts(self, key: ApiKey) -> list[dict[str, Any]]:
         """Written in one transaction, so that every key that works is listed, and every listed key works."""
         pointer = {"key_hash": text(key.key_hash)}
-        keys, tenants = self._connection.table(TENANT_API_KEYS), self._connection.table(TENANTS)
         return [
-            {"Put": put(keys, layout.api_key_key(key.key_hash) | _attributes(key))},
-            {"Put": put(tenants, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer)},
-            {"Put": put(tenants, layout.key_id_key(key.key_id) | pointer)},
+            put(self._table, layout.api_key_key(key.key_hash) | _attributes(key)),
+            put(self._tenants_table, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer),
+            put(self._tenants_table, layout.key_id_key(key.key_id) | pointer),
         ]
-
-    def _delete(self, table: str, key: Item) -> dict[str, Any]:
-        return {"Delete": {"TableName": self._connection.table(table), "Key": key}}
 
     def _expiry_update(self, item: Item, expires_at_ms: int) -> dict[str, Any]:
         known_ms = number_in(item, "expires_at")
@@ -132,8 +134,7 @@ class DynamoDBKeys:
     def _update(
         self, key_hash: str, attributes: Item, condition: str, values: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        table = self._connection.table(TENANT_API_KEYS)
-        return update(table, layout.api_key_key(key_hash), attributes, condition, values)
+        return update(self._table, layout.api_key_key(key_hash), attributes, condition, values)
 
 
 def _attributes(key: ApiKey) -> dict[str, Any]:

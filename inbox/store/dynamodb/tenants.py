@@ -21,7 +21,7 @@ from inbox.domain.tenants import (
 from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import ConditionFailed, Connection, optional, put, update
+from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete, optional, put, update
 from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, Range, number, text
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
@@ -44,7 +44,7 @@ class DynamoDBTenants:
         self._refuse_if_taken(tenant)
         item = layout.tenant_key(tenant.tenant_id) | _attributes(tenant)
         try:
-            self._write(tenant, [{"Put": put(self._table, item, _NEW)}, *self._take_email(tenant)], audit_entries)
+            self._write(tenant, [put(self._table, item, _NEW), *self._take_email(tenant)], audit_entries)
         except ConditionFailed:
             # Another process was faster. The tenant ID comes first, as above.
             self._refuse_if_taken(tenant)
@@ -57,7 +57,7 @@ class DynamoDBTenants:
         expected = {":expected": number(version)}
         # Not a put: the item has other attributes too, above all the tenant's shards.
         changed = update(self._table, layout.tenant_key(tenant.tenant_id), _attributes(tenant), _SAME_VERSION, expected)
-        writes: list[dict[str, Any]] = [{"Update": changed}]
+        writes = [changed]
         if _email_key(tenant) != _email_key(stored):
             self._refuse_if_email_taken(tenant)
             writes += [*self._take_email(tenant), *self._release_email(stored)]
@@ -121,7 +121,6 @@ class DynamoDBTenants:
             item
             for index, partition in _index_partitions(TenantSelection(include_inactive=True))
             for item in self._connection.all_items(
-                "query",
                 TableName=self._table,
                 KeyConditionExpression="#partition = :partition",
                 ExpressionAttributeValues={":partition": partition},
@@ -159,19 +158,19 @@ class DynamoDBTenants:
         key = _email_key(tenant)
         if key is None:
             return []
-        return [{"Put": put(self._table, {**layout.email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)}]
+        return [put(self._table, {**layout.email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)]
 
     def _release_email(self, tenant: Tenant) -> list[dict[str, Any]]:
         key = _email_key(tenant)
-        return [] if key is None else [{"Delete": {"TableName": self._table, "Key": layout.email_item_key(key)}}]
+        return [] if key is None else [delete(self._table, layout.email_item_key(key))]
 
     def _write(self, tenant: Tenant, writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
-        puts = [{"Put": put(self._table, _audit_item(tenant.tenant_id, entry))} for entry in audit_entries]
+        puts = [put(self._table, _audit_item(tenant.tenant_id, entry)) for entry in audit_entries]
         # A copy from another store may bring more than fit. They are written first, so that a copy that was interrupted
         # here can be repeated.
         for each in puts[:-_MAX_ENTRIES_PER_TRANSACTION]:
             with suppress(ConditionFailed):
-                self._connection.call("put_item", **each["Put"], ConditionExpression=_NEW)
+                self._connection.write(each, ConditionExpression=_NEW)
         self._connection.transact(*writes, *puts[-_MAX_ENTRIES_PER_TRANSACTION:])
 
 
@@ -274,10 +273,7 @@ def _to_audit_entry(item: Item) -> AuditEntry:
         at_ms=_timestamp_in(item, "date"),
         by=item["by"]["S"],
         action=AuditAction(item["action"]["S"]),
-        changes={
-            member: Change(*(_from_attribute(value) for value in change["L"]))
-            for member, change in item["changes"]["M"].items()
-        },
+        changes={member: Change(*map(_from_attribute, change["L"])) for member, change in item["changes"]["M"].items()},
         forced=item["forced"]["BOOL"],
     )
 
