@@ -3,9 +3,12 @@
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 from authorizer.items import number_in
 from inbox.domain.tenants import (
@@ -253,8 +256,7 @@ def _to_tenant(item: Item) -> Tenant:
 def _audit_item(tenant_id: str, entry: AuditEntry) -> dict[str, Any]:
     """No attribute has the name of an index's key, so audit entries are in no index."""
     changes = {
-        member: {"L": [_to_attribute(change.before), _to_attribute(change.after)]}
-        for member, change in entry.changes.items()
+        member: TypeSerializer().serialize([change.before, change.after]) for member, change in entry.changes.items()
     }
     return {
         **layout.audit_key(tenant_id, entry.number),
@@ -278,29 +280,9 @@ def _to_audit_entry(item: Item) -> AuditEntry:
     )
 
 
-def _to_attribute(value: str | int | None) -> dict[str, Any]:
-    match value:
-        case None:
-            return {"NULL": True}
-        # Before int: in Python a boolean is one.
-        case bool():
-            return {"BOOL": value}
-        case int():
-            return number(value)
-        case str():
-            return text(value)
-
-
 def _from_attribute(attribute: Item) -> str | int | None:
-    ((kind, value),) = attribute.items()
-    match kind:
-        case "NULL":
-            return None
-        case "N":
-            return int(value)
-        case _:
-            text_or_boolean: str | int = value
-            return text_or_boolean
+    value: str | int | None = TypeDeserializer().deserialize(attribute)
+    return int(value) if isinstance(value, Decimal) else value
 
 
 def _text_in(item: Item, attribute: str) -> str | None:
