@@ -1,6 +1,5 @@
 """The store for production: Amazon DynamoDB."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from inbox.clock import Clock
@@ -36,6 +35,7 @@ class DynamoDBStore:
         self.inboxes = DynamoDBInboxes(connection, shards, inbox_cache, counter)
         self.keys = DynamoDBKeys(connection)
         self.tenants = DynamoDBTenants(connection)
+        self.set_batch_listener = self.events.set_batch_listener
         self.now_ms = (clock or Clock()).now_ms
 
     def init(self) -> None:
@@ -46,9 +46,6 @@ class DynamoDBStore:
         with suppress(ConditionFailed):
             table = self._connection.table(EVENTS)
             self._connection.write(delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
-
-    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
-        self.events.set_batch_listener(on_batch)
 
     def watch_arrivals(self) -> DynamoDBArrivals:
         return DynamoDBArrivals(self.events.claimable)

@@ -32,37 +32,6 @@ _ZERO = number(0)
 _RECOUNTED = ("received", "delivered", "bytes", UNDELIVERED_COUNT)
 
 
-class CounterItems:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._table = connection.table(TENANTS)
-
-    def since(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> Iterator[tuple[int, Item]]:
-        """Yields the start and the item of every hour or day that starts at or after `since_ms`."""
-        sort_keys = layout.counter_range(inbox, span, since_ms)
-        query = {"TableName": self._table, **layout.tenant_items_between(tenant_id, sort_keys)}
-        for item in self._connection.query_items(**query):
-            item_inbox, _, start_ms = layout.parse_counter_key(item)
-            if item_inbox == inbox and start_ms >= since_ms:
-                yield start_ms, item
-
-    def all(self, tenant_id: str) -> Iterator[Item]:
-        return self._connection.all_items(
-            TableName=self._table,
-            **layout.tenant_items(tenant_id, COUNTERS_PREFIX),
-            ConsistentRead=True,
-        )
-
-    def put(self, item: Item) -> None:
-        self._connection.write(put(self._table, item))
-
-    def delete(self, tenant_id: str, inbox: str) -> None:
-        """Another process may still write counts that it has in memory."""
-        for span in Span:
-            keys = [{"PK": item["PK"], "SK": item["SK"]} for _, item in self.since(tenant_id, inbox, span, 0)]
-            self._connection.map_parallel(self._connection.write, [delete(self._table, key) for key in keys])
-
-
 class DynamoDBCounters:
     def __init__(
         self,
@@ -73,16 +42,17 @@ class DynamoDBCounters:
         retention_days: int,
     ) -> None:
         self._connection = connection
-        self._items = CounterItems(connection)
+        self._table = connection.table(TENANTS)
         self._shards = shards
         self._claimable = claimable
         self._counter = counter
         self._retention_days = retention_days
+        self.flush = counter.flush
 
     def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
             SpanCounts(start_ms, event_type or None, Counts(**counts))
-            for start_ms, item in self._items.since(tenant_id, inbox, span, since_ms)
+            for start_ms, item in counter_items(self._connection, tenant_id, inbox, span, since_ms)
             for event_type, counts in _by_event_type(item).items()
         ]
 
@@ -93,16 +63,17 @@ class DynamoDBCounters:
         if count > _MAX_COUNTED_EXACTLY:
             # Events received before have expired, and so have those of them that were never delivered.
             since_ms = Span.DAY.start_ms(now_ms - self._retention_days * Span.DAY.ms)
-            days = self._items.since(tenant_id, inbox, Span.DAY, since_ms)
+            days = counter_items(self._connection, tenant_id, inbox, Span.DAY, since_ms)
             count = max(count, sum(number_in(item, UNDELIVERED_COUNT) for _, item in days))
         return UndeliveredSummary(count, layout.timestamp_of(events[0].order_key) if events else None)
 
-    def flush(self, at_once: bool = True) -> None:
-        self._counter.flush(at_once)
-
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
         self.flush()
-        items = {CounterPeriod(tenant_id, *layout.parse_counter_key(item)): item for item in self._items.all(tenant_id)}
+        counter_range = layout.prefix_range(COUNTERS_PREFIX)
+        found = self._connection.all_items(
+            TableName=self._table, **layout.tenant_items(tenant_id, counter_range), ConsistentRead=True
+        )
+        items = {CounterPeriod(tenant_id, *layout.parse_counter_key(item)): item for item in found}
         # Types with counts of their own keep them, because the counts that cannot be recomputed have the same types.
         types = defaultdict(set, {period: layout.event_types_in(item) for period, item in items.items()})
         recounted = self._count_events(tenant_id, types, now_ms)
@@ -118,9 +89,8 @@ class DynamoDBCounters:
             after = kept | {name: number(count) for name, count in recounted.get(period, Counter()).items() if count}
             changed = sum(before.get(name, _ZERO) != after.get(name, _ZERO) for name in before.keys() | after.keys())
             if changed:
-                self._items.put(
-                    {**layout.counter_key(*period), **after, "ttl": layout.counter_ttl(period.span, period.start_ms)}
-                )
+                ttl = {"ttl": layout.counter_ttl(period.span, period.start_ms)}
+                self._connection.write(put(self._table, {**layout.counter_key(*period), **after, **ttl}))
             changes += changed
         return changes
 
@@ -169,3 +139,22 @@ def _by_event_type(item: Item) -> dict[str, dict[str, int]]:
         if event_type is not None and name in Counts._fields:
             types[event_type][name] = number_in(item, attribute)
     return types
+
+
+def counter_items(
+    connection: Connection, tenant_id: str, inbox: str, span: Span, since_ms: int
+) -> Iterator[tuple[int, Item]]:
+    """Yields the start and the item of every hour or day that starts at or after `since_ms`."""
+    condition = layout.tenant_items(tenant_id, layout.counter_range(inbox, span, since_ms))
+    for item in connection.query_items(TableName=connection.table(TENANTS), **condition):
+        item_inbox, _, start_ms = layout.parse_counter_key(item)
+        if item_inbox == inbox and start_ms >= since_ms:
+            yield start_ms, item
+
+
+def delete_counters(connection: Connection, tenant_id: str, inbox: str) -> None:
+    """Another process may still write counts that it has in memory."""
+    for span in Span:
+        items = [item for _, item in counter_items(connection, tenant_id, inbox, span, 0)]
+        deletes = [delete(connection.table(TENANTS), {"PK": item["PK"], "SK": item["SK"]}) for item in items]
+        connection.map_parallel(connection.write, deletes)

@@ -15,12 +15,12 @@ from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, delete, groups_of, put, update
-from inbox.store.dynamodb.counters import CounterItems
+from inbox.store.dynamodb.counters import delete_counters
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.layout import (
     DEFAULT_ENABLED,
     EVENTS,
-    INBOX_ITEMS_PREFIX,
+    INBOX_ITEMS,
     STATUS_INDEX,
     TENANTS,
     Item,
@@ -95,7 +95,7 @@ class InboxCache:
         """Reads past the cache."""
         found = self._connection.query_items(
             TableName=self._connection.table(TENANTS),
-            **layout.tenant_items(tenant_id, INBOX_ITEMS_PREFIX),
+            **layout.tenant_items(tenant_id, INBOX_ITEMS),
             ConsistentRead=True,
         )
         items = list(found)
@@ -114,7 +114,6 @@ class DynamoDBInboxes:
         self._cache = cache
         self._shards = shards
         self._writer = EventWriter(connection)
-        self._counter_items = CounterItems(connection)
         self._counter = counter
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
@@ -160,7 +159,7 @@ class DynamoDBInboxes:
             deleted += self._delete_listed_copies(tenant_id, name, limit - deleted)
         if deleted < limit:
             self._counter.discard(tenant_id, name)
-            self._counter_items.delete(tenant_id, name)
+            delete_counters(self._connection, tenant_id, name)
             with suppress(ConditionFailed):
                 self._connection.write(delete(self._table, key, _SAME_AND_CLOSING, {":made_by": item["made_by"]}))
         return deleted

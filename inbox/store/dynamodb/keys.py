@@ -58,7 +58,7 @@ class DynamoDBKeys:
     def all(self, tenant_id: str) -> list[ApiKey]:
         pointers = self._connection.all_items(
             TableName=self._tenants_table,
-            **layout.tenant_items(tenant_id, TENANT_KEYS_PREFIX),
+            **layout.tenant_items(tenant_id, layout.prefix_range(TENANT_KEYS_PREFIX)),
             ConsistentRead=True,
         )
         hashes = [pointer["key_hash"]["S"] for pointer in pointers]

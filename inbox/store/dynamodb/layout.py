@@ -229,8 +229,6 @@ ABSENT_EVENT_KEY = event_key(f"{_SEPARATOR}nowhere", "nowhere")
 
 _AUDIT_PREFIX = f"AUDIT{_SEPARATOR}"
 TENANT_KEYS_PREFIX = f"KEY{_SEPARATOR}"
-INBOX_ITEMS_PREFIX = "INBOX"
-"""Prefix of the sort keys of a tenant's inboxes and of the item with their names."""
 NAMED_INBOXES_PREFIX = f"INBOX{_SEPARATOR}"
 _INBOX_NAMES = "INBOXES"
 # Not in an item INBOX#default: an earlier release would take it for a named inbox and fail to write its copies.
@@ -238,15 +236,16 @@ DEFAULT_ENABLED = "default_enabled"
 """In the item with the names: False while `default` is disabled."""
 
 
-def tenant_items(tenant_id: str, prefix: str) -> dict[str, Any]:
-    """Returns the condition of a query for the tenant's items whose sort keys begin with `prefix`."""
-    return {
-        "KeyConditionExpression": "PK = :tenant AND begins_with(SK, :prefix)",
-        "ExpressionAttributeValues": {":tenant": tenant_key(tenant_id)["PK"], ":prefix": text(prefix)},
-    }
+def prefix_range(prefix: str) -> Range:
+    return prefix, f"{prefix}{_AFTER_ALL}"
 
 
-def tenant_items_between(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
+INBOX_ITEMS = prefix_range("INBOX")
+"""A tenant's inboxes and the item with their names."""
+
+
+def tenant_items(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
+    """Returns the condition of a query for items in the tenant's partition."""
     first, last = sort_keys
     return {
         "KeyConditionExpression": "PK = :tenant AND SK BETWEEN :first AND :last",
@@ -302,7 +301,7 @@ def inbox_names_key(tenant_id: str) -> dict[str, Any]:
 
 
 def is_inbox(item: Item) -> bool:
-    """Returns False for the item with the names, which the prefix `INBOX_ITEMS_PREFIX` finds as well."""
+    """Returns False for the item with the names, which is among `INBOX_ITEMS` as well."""
     return bool(item["SK"] != text(_INBOX_NAMES))
 
 

@@ -219,7 +219,7 @@ class EventCounter:
             ]:
                 del self._attributes[period]
 
-    def flush(self, at_once: bool) -> None:
+    def flush(self, at_once: bool = True) -> None:
         """Writes what is due, or everything, within some seconds. What cannot be written remains pending."""
         with self._flushing:
             if not at_once and time.monotonic() < self._paused_until:

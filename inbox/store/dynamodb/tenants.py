@@ -111,7 +111,7 @@ class DynamoDBTenants:
     def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         items = self._connection.query_items(
             TableName=self._table,
-            **layout.tenant_items_between(tenant_id, layout.audit_range(before)),
+            **layout.tenant_items(tenant_id, layout.audit_range(before)),
             ScanIndexForward=False,
             Limit=limit,
             ConsistentRead=True,
