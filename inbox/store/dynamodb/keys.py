@@ -69,8 +69,8 @@ class DynamoDBKeys:
         pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
         if pointer is None:
             return False
-        revoked = {"status": text(KeyStatus.REVOKED)}
-        self._connection.write(self._update(pointer["key_hash"]["S"], revoked, _EXISTS))
+        key = layout.api_key_key(pointer["key_hash"]["S"])
+        self._connection.write(update(self._table, key, {"status": text(KeyStatus.REVOKED)}, _EXISTS))
         return True
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
@@ -90,8 +90,9 @@ class DynamoDBKeys:
         )
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
+        key, last_use = layout.api_key_key(key_hash), {"last_used_at": number(now_ms)}
         with suppress(ConditionFailed):
-            self._connection.write(self._update(key_hash, {"last_used_at": number(now_ms)}, _EXISTS_WITHOUT_LATER_USE))
+            self._connection.write(update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
 
     def _expire(self, key_id: str, at_ms: int, writes: list[dict[str, Any]], now_ms: int = -1) -> bool:
         """Also makes `writes`, or neither. Returns False if the key does not exist, is revoked or had expired."""
@@ -129,12 +130,7 @@ class DynamoDBKeys:
             condition, values = _STILL_SAME_EXPIRY, {":known_expires_at": number(known_ms)}
         # The status does not change; the condition needs it.
         attributes = {"status": text(KeyStatus.ACTIVE), "expires_at": number(expires_at_ms)}
-        return self._update(item["pk"]["S"], attributes, condition, values)
-
-    def _update(
-        self, key_hash: str, attributes: Item, condition: str, values: dict[str, Any] | None = None
-    ) -> dict[str, Any]:
-        return update(self._table, layout.api_key_key(key_hash), attributes, condition, values)
+        return update(self._table, layout.key_of(item), attributes, condition, values)
 
 
 def _attributes(key: ApiKey) -> dict[str, Any]:

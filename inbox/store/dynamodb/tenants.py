@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import Any
 
@@ -25,7 +25,7 @@ from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete, optional, put, update
-from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, Range, number, text
+from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, number, text
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
 _NEW = "attribute_not_exists(PK)"
@@ -59,8 +59,8 @@ class DynamoDBTenants:
             return False
         expected = {":expected": number(version)}
         # Not a put: the item has other attributes too, above all the tenant's shards.
-        changed = update(self._table, layout.tenant_key(tenant.tenant_id), _attributes(tenant), _SAME_VERSION, expected)
-        writes = [changed]
+        key = layout.tenant_key(tenant.tenant_id)
+        writes = [update(self._table, key, _attributes(tenant), _SAME_VERSION, expected)]
         if _email_key(tenant) != _email_key(stored):
             self._refuse_if_email_taken(tenant)
             writes += [*self._take_email(tenant), *self._release_email(stored)]
@@ -85,22 +85,11 @@ class DynamoDBTenants:
         return tenant if tenant is not None and _email_key(tenant) == email_key(email) else None
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
-        first, last = _creation_dates(selection, after)
-        # DynamoDB refuses a range that ends before it begins.
-        if first > last:
-            return []
-        queries = [
-            self._connection.query_items(
-                TableName=self._table,
-                KeyConditionExpression="#partition = :partition AND date_created BETWEEN :first AND :last",
-                ExpressionAttributeValues={":partition": partition, ":first": text(first), ":last": text(last)},
-                ScanIndexForward=False,
-                Limit=limit + _EXTRA_TENANTS,
-                **index,
-            )
-            for index, partition in _index_partitions(selection)
+        found = [
+            self._connection.query_items(**query, ScanIndexForward=False, Limit=limit + _EXTRA_TENANTS)
+            for query in self._list_queries(selection, after)
         ]
-        by_date = heapq.merge(*queries, key=lambda item: str(item["date_created"]["S"]), reverse=True)
+        by_date = heapq.merge(*found, key=lambda item: str(item["date_created"]["S"]), reverse=True)
         selected = (
             tenant
             for tenant in _in_order(by_date)
@@ -120,16 +109,8 @@ class DynamoDBTenants:
 
     def all(self) -> list[Tenant]:
         # Not by a scan, which would read everything else in the table too.
-        items = (
-            item
-            for index, partition in _index_partitions(TenantSelection(include_inactive=True))
-            for item in self._connection.all_items(
-                TableName=self._table,
-                KeyConditionExpression="#partition = :partition",
-                ExpressionAttributeValues={":partition": partition},
-                **index,
-            )
-        )
+        queries = self._list_queries(TenantSelection(include_inactive=True), None)
+        items = chain(*(self._connection.all_items(**query) for query in queries))
         return sorted(_latest_versions(map(_to_tenant, items)), key=attrgetter("tenant_id"))
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
@@ -146,6 +127,31 @@ class DynamoDBTenants:
             )
         except ConditionFailed:
             raise NotFound(f"There is no tenant {tenant_id}.") from None
+
+    def _list_queries(self, selection: TenantSelection, after: TenantPosition | None) -> list[dict[str, Any]]:
+        """Returns the parameters of a query for each partition of the index to read."""
+        ends = [] if selection.until_ms is None else [selection.until_ms - 1]
+        # Includes the position's millisecond: tenants of the same millisecond are in the index in no order.
+        ends += [] if after is None else [after.created_at_ms]
+        first, last = layout.creation_date_range(selection.since_ms, min(ends, default=None))
+        # DynamoDB refuses a range that ends before it begins.
+        if first > last:
+            return []
+        if selection.status is not None:
+            index, attribute, partitions = TENANT_STATUS_INDEX, "status", [str(selection.status)]
+        else:
+            either = (True, False) if selection.include_inactive else (True,)
+            index, attribute, partitions = ACTIVE_INDEX, "active", [layout.active_key(active) for active in either]
+        return [
+            {
+                "TableName": self._table,
+                "IndexName": index,
+                "KeyConditionExpression": "#partition = :partition AND date_created BETWEEN :first AND :last",
+                "ExpressionAttributeNames": {"#partition": attribute},
+                "ExpressionAttributeValues": {":partition": text(each), ":first": text(first), ":last": text(last)},
+            }
+            for each in partitions
+        ]
 
     def _refuse_if_taken(self, tenant: Tenant) -> None:
         if self.get(tenant.tenant_id) is not None:
@@ -178,23 +184,6 @@ class DynamoDBTenants:
 
 
 # Lists.
-
-
-def _creation_dates(selection: TenantSelection, after: TenantPosition | None) -> Range:
-    ends = [] if selection.until_ms is None else [selection.until_ms - 1]
-    # Includes the position's millisecond: tenants of the same millisecond are in the index in no order.
-    ends += [] if after is None else [after.created_at_ms]
-    return layout.creation_date_range(selection.since_ms, min(ends, default=None))
-
-
-def _index_partitions(selection: TenantSelection) -> list[tuple[dict[str, Any], dict[str, str]]]:
-    """Returns the partitions to read, each with the parameters of its index."""
-    if selection.status is not None:
-        index = {"IndexName": TENANT_STATUS_INDEX, "ExpressionAttributeNames": {"#partition": "status"}}
-        return [(index, text(selection.status))]
-    index = {"IndexName": ACTIVE_INDEX, "ExpressionAttributeNames": {"#partition": "active"}}
-    either = (True, False) if selection.include_inactive else (True,)
-    return [(index, text(layout.active_key(active))) for active in either]
 
 
 def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
