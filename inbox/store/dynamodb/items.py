@@ -18,7 +18,8 @@ MAX_PAYLOAD_BYTES = 396 * 1024
 PENDING_COPIES = "pending_copies"
 """On an event with an idempotency key: the inboxes whose copies may not be written yet."""
 
-# Attributes that a copy does not have, or that belong to the life of the original.
+# Attributes that a copy does not have, or that belong to the life of the original. `event-type-index` lists each event
+# once.
 _NOT_COPIED = frozenset(
     {"gsi2pk", "gsi2sk", "fingerprint", PENDING_COPIES, "claim_id", "delivered_at", "lease_expires_at"}
 )
@@ -31,10 +32,10 @@ def to_item(
     # An event with an idempotency key is looked up by its ID alone, so its table partition must not depend on the
     # number of shards. Only the index has to be spread: IDs are random, and DynamoDB splits the table between them.
     table_partition = layout.partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
-    default_partition = layout.index_partition(tenant_id, DEFAULT_INBOX, shard)
+    index_partition = layout.index_partition(tenant_id, DEFAULT_INBOX, shard)
     item = {
         **layout.event_key(table_partition, event.event_id),
-        **layout.event_index_keys(default_partition, DEFAULT_INBOX, event.event_type, state.status_key, order_key),
+        "gsi1pk": text(index_partition),
         **_without_nulls(state.attributes()),
         "tenant_id": text(tenant_id),
         "event_id": text(event.event_id),
@@ -45,6 +46,7 @@ def to_item(
     }
     if event.event_type is not None:
         item["event_type"] = text(event.event_type)
+        item |= layout.type_index_keys(index_partition, event.event_type, order_key)
     if event.fingerprint is not None:
         item["fingerprint"] = {"B": event.fingerprint}
     return item
@@ -64,10 +66,6 @@ def copy_for(inbox: str, item: Item, state: EventState) -> dict[str, Any]:
 
 def _without_nulls(attributes: Item) -> dict[str, Any]:
     return {name: value for name, value in attributes.items() if "NULL" not in value}
-
-
-def pending_copies(item: Item) -> list[str]:
-    return [name["S"] for name in item[PENDING_COPIES]["L"]]
 
 
 def is_too_large(item: Item) -> bool:

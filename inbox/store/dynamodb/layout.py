@@ -59,11 +59,6 @@ def order_key(timestamp_ms: int, sequence: int, origin: str) -> str:
     return f"{timestamp_ms:013d}{_SEPARATOR}{sequence:016x}-{origin}"
 
 
-def imported_order_key(timestamp_ms: int, number: int) -> str:
-    """Returns the same key whenever the event is imported again."""
-    return order_key(timestamp_ms, number, "copied")
-
-
 def timestamp_of(its_order_key: str) -> int:
     return int(its_order_key.partition(_SEPARATOR)[0])
 
@@ -184,9 +179,12 @@ def _tenant_of(its_partition: str) -> str:
 
 
 def event_key(its_partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
+    return {"pk": text(its_partition), "sk": text(sort_key(event_id, inbox))}
+
+
+def sort_key(event_id: str, inbox: str) -> str:
     """Copies in named inboxes sort right behind the event, so that one query finds all of them."""
-    sort_key = event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
-    return {"pk": text(its_partition), "sk": text(sort_key)}
+    return event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
 
 
 def inbox_of(item: Item) -> str:
@@ -211,14 +209,8 @@ def key_of(item: Item) -> dict[str, Any]:
     return {"pk": item["pk"], "sk": item["sk"]}
 
 
-def event_index_keys(
-    its_partition: str, inbox: str, event_type: str | None, its_status_key: str, its_order_key: str
-) -> dict[str, Any]:
-    keys = {"gsi1pk": text(its_partition), "gsi1sk": text(its_status_key)}
-    # Copies are not in `event-type-index`, which lists each event once.
-    if event_type is not None and inbox == DEFAULT_INBOX:
-        keys |= {"gsi2pk": text(its_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_order_key}")}
-    return keys
+def type_index_keys(its_index_partition: str, event_type: str, its_order_key: str) -> dict[str, Any]:
+    return {"gsi2pk": text(its_index_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_order_key}")}
 
 
 ABSENT_EVENT_KEY = event_key(f"{_SEPARATOR}nowhere", "nowhere")

@@ -111,7 +111,5 @@ class Leases:
         found = layout.by_sort_key(
             item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, now_ms)
         )
-        sort_keys = [layout.event_key("", receipt.event_id, receipt.inbox)["sk"]["S"] for receipt in receipts]
-        return {
-            receipt: found[sort_key] for receipt, sort_key in zip(receipts, sort_keys, strict=True) if sort_key in found
-        }
+        sort_keys = {receipt: layout.sort_key(receipt.event_id, receipt.inbox) for receipt in receipts}
+        return {receipt: found[sort_key] for receipt, sort_key in sort_keys.items() if sort_key in found}

@@ -16,7 +16,7 @@ from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.event_states import is_stored_only, stored_only_state, undelivered_state
 from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, EventWriter, WriteBatcher
 from inbox.store.dynamodb.inboxes import InboxCache
-from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, pending_copies, to_item
+from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
@@ -119,9 +119,9 @@ class PutEvents:
         open_inboxes = {inbox.name for inbox in inboxes}
         copies = [
             [
-                copy_for(name, item, undelivered_state(layout.order_key_of(item)))
-                for name in pending_copies(item)
-                if name in open_inboxes
+                copy_for(name["S"], item, undelivered_state(layout.order_key_of(item)))
+                for name in item[PENDING_COPIES]["L"]
+                if name["S"] in open_inboxes
             ]
             for item in pending
         ]
