@@ -283,13 +283,14 @@ def update(
     The condition can use `#name` for the stored and `:name` for the new value of each, and `values`.
     """
     set_attributes = {name: value for name, value in attributes.items() if value is not None}
-    removed = [f"#{name}" for name in attributes if name not in set_attributes]
-    expression = "SET " + ", ".join(f"#{name} = :{name}" for name in set_attributes)
+    assignments = ", ".join(f"#{name} = :{name}" for name in set_attributes)
+    removed = ", ".join(f"#{name}" for name in attributes if name not in set_attributes)
+    actions = {"SET": assignments, "REMOVE": removed}
     return {
         "Update": {
             "TableName": table,
             "Key": key,
-            "UpdateExpression": f"{expression} REMOVE {', '.join(removed)}" if removed else expression,
+            "UpdateExpression": " ".join(f"{action} {what}" for action, what in actions.items() if what),
             "ExpressionAttributeNames": {f"#{name}": name for name in attributes},
             **_condition(condition, {f":{name}": value for name, value in set_attributes.items()} | dict(values or {})),
         }
@@ -298,7 +299,7 @@ def update(
 
 def _condition(condition: str | None, values: Item | None) -> dict[str, Any]:
     parameters = {"ConditionExpression": condition, "ExpressionAttributeValues": values}
-    return {name: value for name, value in parameters.items() if value is not None}
+    return {name: value for name, value in parameters.items() if value}
 
 
 def groups_of(size: int, values: Iterable[T]) -> Iterator[list[T]]:

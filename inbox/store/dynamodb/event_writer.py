@@ -26,6 +26,7 @@ from inbox.store.dynamodb.connection import (
     may_have_succeeded,
     no_response,
     translate_error,
+    update,
 )
 from inbox.store.dynamodb.event_states import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
@@ -52,7 +53,7 @@ class EventWriter:
     def insert(self, item: Item, now_ms: int) -> Item | None:
         """Stores the item unless one with its key exists. Returns that item."""
         try:
-            self._put(_NEW_OR_EXPIRED, item, **_expired_at(now_ms))
+            self._put_unless_stored(item, now_ms)
         except ConditionFailed as failed:
             existing = failed.item or self._read(layout.key_of(item))
             # Order keys are unique: with the same one it is our own write, repeated after a lost response.
@@ -64,7 +65,7 @@ class EventWriter:
     def insert_copy(self, copy: Item, now_ms: int) -> None:
         """Stores the copy unless it exists. Then another process wrote and counted it."""
         with suppress(ConditionFailed):
-            self._put(_NEW_OR_EXPIRED, copy, **_expired_at(now_ms))
+            self._put_unless_stored(copy, now_ms)
             self._on_new([copy])
 
     def replace(self, item: Item, known_item: Item) -> None:
@@ -76,13 +77,7 @@ class EventWriter:
     def clear_pending_copies(self, item: Item) -> bool:
         """Records that all copies are written. Returns False if the event was erased."""
         try:
-            self._connection.call(
-                "update_item",
-                TableName=self._table,
-                Key=layout.key_of(item),
-                UpdateExpression=f"REMOVE {PENDING_COPIES}",
-                ConditionExpression=_EXISTS,
-            )
+            self._connection.write(update(self._table, layout.key_of(item), {PENDING_COPIES: None}, _EXISTS))
         except ConditionFailed:
             return False
         return True
@@ -174,6 +169,10 @@ class EventWriter:
         # It may have been our own write.
         raise StoreUnavailable("The event was deleted while it was being stored.")
 
+    def _put_unless_stored(self, item: Item, now_ms: int) -> None:
+        values = {":now": number(now_ms // 1000)}
+        self._put(_NEW_OR_EXPIRED, item, ExpressionAttributeValues=values, ExpressionAttributeNames={"#ttl": "ttl"})
+
     def _put(self, condition: str, item: Item, **expression: Any) -> None:
         self._connection.call(
             "put_item",
@@ -183,14 +182,6 @@ class EventWriter:
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
             **expression,
         )
-
-
-def _expired_at(now_ms: int) -> dict[str, Any]:
-    """Returns the parameters of the condition `_EXPIRED`."""
-    return {
-        "ExpressionAttributeValues": {":now": number(now_ms // 1000)},
-        "ExpressionAttributeNames": {"#ttl": "ttl"},
-    }
 
 
 PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE
