@@ -40,12 +40,11 @@ class DynamoDBArrivals:
         self._schedules = {
             key: self._schedules.get(key) or _Schedule(first_query_at, _MIN_PAUSE_SECONDS) for key in waiting
         }
-        due = [
-            key
-            for key, schedule in self._schedules.items()
-            if schedule.next_query_at <= now and key not in self._running
-        ]
-        due.sort(key=lambda key: self._schedules[key].next_query_at)
+        idle = self._schedules.keys() - self._running.keys()
+        due = sorted(
+            (key for key in idle if self._schedules[key].next_query_at <= now),
+            key=lambda key: self._schedules[key].next_query_at,
+        )
         for key in due[: _MAX_INBOXES_PER_CHECK - len(self._running)]:
             self._running[key] = self._pool.submit(self._claimable.may_exist, *key, now_ms)
         wait(self._running.values(), _MAX_SECONDS_PER_CHECK)
@@ -62,18 +61,18 @@ class DynamoDBArrivals:
 
     def _collect_results(self) -> set[InboxKey]:
         """Returns the inboxes that have an event. Raises an error if all queries that have ended failed."""
-        results = {key: result for key, result in self._running.items() if result.done()}
-        errors = {key: error for key, result in results.items() if (error := result.exception()) is not None}
-        found = {key for key in (results.keys() - errors.keys()) & self._schedules.keys() if results[key].result()}
-        for key in results:
+        ended = {key: query for key, query in self._running.items() if query.done()}
+        errors = [error for query in ended.values() if (error := query.exception()) is not None]
+        found = set()
+        for key, query in ended.items():
             del self._running[key]
             if key in self._schedules:
-                self._reschedule(self._schedules[key], is_idle=key not in found)
-        if errors and len(errors) == len(results):
-            raise next(iter(errors.values()))
+                schedule = self._schedules[key]
+                schedule.pause_seconds = min(2 * schedule.pause_seconds, _MAX_PAUSE_SECONDS)
+                if query.exception() is None and query.result():
+                    found.add(key)
+                    schedule.pause_seconds = _MIN_PAUSE_SECONDS
+                schedule.next_query_at = self._monotonic() + schedule.pause_seconds
+        if errors and len(errors) == len(ended):
+            raise errors[0]
         return found
-
-    def _reschedule(self, schedule: _Schedule, *, is_idle: bool) -> None:
-        longer_seconds = min(2 * schedule.pause_seconds, _MAX_PAUSE_SECONDS)
-        schedule.pause_seconds = longer_seconds if is_idle else _MIN_PAUSE_SECONDS
-        schedule.next_query_at = self._monotonic() + schedule.pause_seconds
