@@ -80,18 +80,13 @@ def is_stored_only(item: Item) -> bool:
 
 
 def imported_state(event: Event, order_key: str, lost_leases: int) -> EventState:
-    lease = event.lease
-    return EventState(
-        event.status,
-        layout.status_key(event.status, order_key)
-        if lease is None
-        else layout.leased_key(lease.expires_at_ms, order_key),
-        event.deliveries,
-        lost_leases,
-        None if lease is None else lease.claim_id,
-        event.delivered_at_ms,
-        None if lease is None else lease.expires_at_ms,
-    )
+    status_key = layout.status_key(event.status, order_key)
+    state = EventState(event.status, status_key, event.deliveries, lost_leases, None, event.delivered_at_ms)
+    if event.lease is None:
+        return state
+    until_ms = event.lease.expires_at_ms
+    leased_key = layout.leased_key(until_ms, order_key)
+    return replace(state, status_key=leased_key, claim_id=event.lease.claim_id, lease_expires_at_ms=until_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +264,11 @@ class EventUpdates:
             if attempt:
                 back_off(attempt)
             try:
-                results |= zip(remaining, self._try_group(remaining), strict=True)
+                if self._supports_statements():
+                    tried = self._update_in_batch(remaining)
+                else:
+                    tried = self._connection.map_parallel(self._update_one, remaining)
+                results |= zip(remaining, tried, strict=True)
             except Exception as error:
                 results |= dict.fromkeys(remaining, UpdateResult(error=error))
                 break
@@ -285,11 +284,6 @@ class EventUpdates:
         except Exception as error:
             results |= dict.fromkeys(unread, UpdateResult(error=error))
         return [results[update] for update in updates]
-
-    def _try_group(self, updates: Sequence[EventUpdate]) -> Sequence[UpdateResult]:
-        if self._supports_statements():
-            return self._update_in_batch(updates)
-        return self._connection.map_parallel(self._update_one, updates)
 
     def _update_in_batch(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
         statements = [
