@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -138,13 +139,7 @@ def merge_in_order(
     """Yields each event once: while the index lags, it may list an event in two states."""
     newest_first = order is Order.NEWEST
     by_order_key = attrgetter("order_key")
-    previous = None
-    for event in heapq.merge(
-        sorted(unsorted, key=by_order_key, reverse=newest_first),
-        *sorted_events,
-        key=by_order_key,
-        reverse=newest_first,
-    ):
-        if event.order_key != previous:
-            previous = event.order_key
-            yield event
+    newly_sorted = sorted(unsorted, key=by_order_key, reverse=newest_first)
+    merged = heapq.merge(newly_sorted, *sorted_events, key=by_order_key, reverse=newest_first)
+    for _, same_event in groupby(merged, by_order_key):
+        yield next(same_event)
