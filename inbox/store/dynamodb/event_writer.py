@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from queue import SimpleQueue
@@ -187,22 +188,18 @@ class EventWriter:
 PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE
 _MAX_PARALLEL_WRITES = 4
 
-Write = Callable[[Sequence[Item]], Sequence[Exception | None]]
-
 
 class _Message(Enum):
     LEAD = "lead the next write"
 
 
+@dataclass(eq=False, slots=True)
 class _Request:
     """`messages` gets LEAD whenever the request's thread is to write a batch, and finally its own error or None."""
 
-    __slots__ = ("is_leader", "items", "messages")
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self.items = items
-        self.is_leader = False
-        self.messages: SimpleQueue[_Message | Exception | None] = SimpleQueue()
+    items: Sequence[Item]
+    is_leader: bool = False
+    messages: SimpleQueue[_Message | Exception | None] = field(default_factory=SimpleQueue)
 
 
 class WriteBatcher:
@@ -215,7 +212,7 @@ class WriteBatcher:
     `write` returns an error or None for each item. `on_batch` is called with the number of requests of a batch.
     """
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Callable[[Sequence[Item]], Sequence[Exception | None]]) -> None:
         self._write = write
         self._mutex = threading.Lock()
         self._queue: deque[_Request] = deque()

@@ -214,10 +214,9 @@ class EventCounter:
         """Forgets what this process has counted for an inbox that is deleted."""
         with self._flushing:
             self._pending.discard((tenant_id, inbox))
-            for period in [
-                period for period in self._attributes if (period.tenant_id, period.inbox) == (tenant_id, inbox)
-            ]:
-                del self._attributes[period]
+            for period in list(self._attributes):
+                if (period.tenant_id, period.inbox) == (tenant_id, inbox):
+                    del self._attributes[period]
 
     def flush(self, at_once: bool = True) -> None:
         """Writes what is due, or everything, within some seconds. What cannot be written remains pending."""
