@@ -116,14 +116,11 @@ class KnownEvent:
     @property
     def _lost_leases_afterwards(self) -> int:
         """Returns the number of lost leases once the lease or delay is over. A delay is not a lost lease."""
-        return self.lost_leases + (
-            layout.unavailable_until(self.status_key) is not None and not layout.is_delayed(self.status_key)
-        )
+        return self.lost_leases + layout.is_leased_key(self.status_key)
 
     def is_last_lease(self, max_deliveries: int) -> bool:
         """Returns True if the event is leased and dies when the lease expires."""
-        loses_lease = self._lost_leases_afterwards > self.lost_leases
-        return loses_lease and self._lost_leases_afterwards >= max_deliveries
+        return layout.is_leased_key(self.status_key) and self._lost_leases_afterwards >= max_deliveries
 
     def consumed(self, claim_id: str, now_ms: int) -> EventState:
         key = layout.status_key(Status.DELIVERED, self.order_key)

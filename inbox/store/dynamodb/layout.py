@@ -96,8 +96,10 @@ def delayed_key(until_ms: int, its_order_key: str) -> str:
     return leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{its_order_key}")
 
 
-def is_delayed(its_status_key: str) -> bool:
-    return its_status_key.split(_SEPARATOR)[2] == _DELAYED
+def is_leased_key(its_status_key: str) -> bool:
+    """Returns False for an event released with a delay."""
+    status, _, after_time, *_ = its_status_key.split(_SEPARATOR)
+    return status == Status.LEASED and after_time != _DELAYED
 
 
 def unavailable_until(its_status_key: str) -> int | None:
