@@ -3,8 +3,9 @@
 from contextlib import suppress
 
 from inbox.clock import Clock
+from inbox.store.dynamodb import writes
 from inbox.store.dynamodb.arrivals import DynamoDBArrivals
-from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete
+from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
 from inbox.store.dynamodb.events import DynamoDBEvents
 from inbox.store.dynamodb.inboxes import DynamoDBInboxes, InboxCache
@@ -45,7 +46,7 @@ class DynamoDBStore:
         # The condition never holds, but everything that a write needs has worked by then.
         with suppress(ConditionFailed):
             table = self._connection.table(EVENTS)
-            self._connection.write(delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
+            self._connection.write(writes.delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
 
     def watch_arrivals(self) -> DynamoDBArrivals:
         return DynamoDBArrivals(self.events.claimable)

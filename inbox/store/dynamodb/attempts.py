@@ -11,9 +11,9 @@ from typing import Any
 
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb import layout
+from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.claims import Claim, ClaimableEvents, take_page
-from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete, put, update
+from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
@@ -84,7 +84,7 @@ class Attempts:
         if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
         try:
-            asked_again = update(self._table, key, {"asked_again": {"BOOL": True}}, _STILL_EXISTS)
+            asked_again = writes.update(self._table, key, {"asked_again": {"BOOL": True}}, _STILL_EXISTS)
             response = self._connection.write(asked_again, ReturnValues="ALL_NEW")
         except ConditionFailed:
             return None
@@ -107,7 +107,7 @@ class Attempts:
             "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
         }
         try:
-            begin = put(self._table, item, condition, values)
+            begin = writes.put(self._table, item, condition, values)
             self._connection.write(begin, ReturnValuesOnConditionCheckFailure="ALL_OLD")
         except ConditionFailed as failed:
             written = failed.item or self._connection.get(TENANTS, key)
@@ -122,7 +122,9 @@ class Attempts:
 
     def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
         with suppress(ConditionFailed):
-            self._connection.write(delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)}))
+            self._connection.write(
+                writes.delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)})
+            )
 
     def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""

@@ -6,9 +6,9 @@ from itertools import islice
 
 from inbox.domain.events import Order, Status
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
-from inbox.store.dynamodb import layout
+from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.claims import ClaimableEvents
-from inbox.store.dynamodb.connection import Connection, delete, put
+from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import is_stored_only
 from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import (
@@ -90,7 +90,7 @@ class DynamoDBCounters:
             changed = sum(before.get(name, _ZERO) != after.get(name, _ZERO) for name in before.keys() | after.keys())
             if changed:
                 ttl = {"ttl": layout.counter_ttl(period.span, period.start_ms)}
-                self._connection.write(put(self._table, {**layout.counter_key(*period), **after, **ttl}))
+                self._connection.write(writes.put(self._table, {**layout.counter_key(*period), **after, **ttl}))
             changes += changed
         return changes
 
@@ -156,5 +156,5 @@ def delete_counters(connection: Connection, tenant_id: str, inbox: str) -> None:
     """Another process may still write counts that it has in memory."""
     for span in Span:
         items = [item for _, item in counter_items(connection, tenant_id, inbox, span, 0)]
-        deletes = [delete(connection.table(TENANTS), {"PK": item["PK"], "SK": item["SK"]}) for item in items]
+        deletes = [writes.delete(connection.table(TENANTS), {"PK": item["PK"], "SK": item["SK"]}) for item in items]
         connection.map_parallel(connection.write, deletes)

@@ -11,15 +11,8 @@ from inbox.domain import stats
 from inbox.domain.events import Event, Status
 from inbox.domain.stats import Counts
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import (
-    AWS_ERRORS,
-    ConditionFailed,
-    Connection,
-    back_off,
-    groups_of,
-    no_response,
-)
+from inbox.store.dynamodb import layout, writes
+from inbox.store.dynamodb.connection import AWS_ERRORS, ConditionFailed, Connection, back_off, groups_of, no_response
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, number_in, text
 
 MAX_STATEMENTS = 25
@@ -242,7 +235,6 @@ class EventUpdates:
         self._statements_are_conditional: bool | None = None
         assignments = " ".join(f'SET "{name}" = ?' for name in _STATE_ATTRIBUTES)
         where = '"pk" = ? AND "sk" = ? AND "gsi1sk" = ?'
-        self._expression = "SET " + ", ".join(f"#{name} = :{name}" for name in _STATE_ATTRIBUTES)
         self._statement = f'UPDATE "{self._table}" {assignments} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
         self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
 
@@ -300,18 +292,12 @@ class EventUpdates:
         return [_to_result(part) for part in response["Responses"]]
 
     def _update_one(self, update: EventUpdate) -> UpdateResult:
-        values = {f":{name}": value for name, value in update.state.attributes().items()}
+        event, attributes = update.event, update.state.attributes()
+        unchanged = unchanged_values(event.status_key, event.deliveries)
+        write = writes.update(self._table, event.key, attributes, UNCHANGED, unchanged)
         try:
-            response = self._connection.call(
-                "update_item",
-                TableName=self._table,
-                Key=update.event.key,
-                UpdateExpression=self._expression,
-                ConditionExpression=UNCHANGED,
-                ExpressionAttributeNames={f"#{name}": name for name in _STATE_ATTRIBUTES},
-                ExpressionAttributeValues=values | unchanged_values(update.event.status_key, update.event.deliveries),
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            response = self._connection.write(
+                write, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
             )
         except ConditionFailed as failed:
             return UpdateResult(current=failed.item)

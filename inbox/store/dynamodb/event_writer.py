@@ -14,20 +14,18 @@ from queue import SimpleQueue
 from typing import Any
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb import layout
+from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.connection import (
     AWS_ERRORS,
     MAX_TRIES,
     ConditionFailed,
     Connection,
     back_off,
-    delete,
     groups_of,
     is_throttled,
     may_have_succeeded,
     no_response,
     translate_error,
-    update,
 )
 from inbox.store.dynamodb.event_states import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
@@ -78,7 +76,7 @@ class EventWriter:
     def clear_pending_copies(self, item: Item) -> bool:
         """Records that all copies are written. Returns False if the event was erased."""
         try:
-            self._connection.write(update(self._table, layout.key_of(item), {PENDING_COPIES: None}, _EXISTS))
+            self._connection.write(writes.update(self._table, layout.key_of(item), {PENDING_COPIES: None}, _EXISTS))
         except ConditionFailed:
             return False
         return True
@@ -89,7 +87,7 @@ class EventWriter:
 
     def _erase(self, key: Item) -> Item | None:
         try:
-            erased = self._connection.write(delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
+            erased = self._connection.write(writes.delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
         except ConditionFailed:
             return None
         item: Item = erased["Attributes"]

@@ -13,20 +13,11 @@ from cachetools import TLRUCache
 
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
-from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, delete, groups_of, put, update
+from inbox.store.dynamodb import layout, writes
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, groups_of
 from inbox.store.dynamodb.counters import delete_counters
 from inbox.store.dynamodb.event_writer import EventWriter
-from inbox.store.dynamodb.layout import (
-    DEFAULT_ENABLED,
-    EVENTS,
-    INBOX_ITEMS,
-    STATUS_INDEX,
-    TENANTS,
-    Item,
-    number,
-    text,
-)
+from inbox.store.dynamodb.layout import DEFAULT_ENABLED, EVENTS, INBOX_ITEMS, STATUS_INDEX, TENANTS, Item, number, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
@@ -139,7 +130,7 @@ class DynamoDBInboxes:
         # A closed inbox does not count towards the tenant's limit.
         with suppress(ConditionFailed):
             self._connection.transact(
-                update(self._table, key, {"closing": {"BOOL": True}}, _OPEN),
+                writes.update(self._table, key, {"closing": {"BOOL": True}}, _OPEN),
                 self._update_names(tenant_id, "DELETE", name, _EXISTS),
             )
         exists = self._connection.get(TENANTS, key) is not None
@@ -161,12 +152,14 @@ class DynamoDBInboxes:
             self._counter.discard(tenant_id, name)
             delete_counters(self._connection, tenant_id, name)
             with suppress(ConditionFailed):
-                self._connection.write(delete(self._table, key, _SAME_AND_CLOSING, {":made_by": item["made_by"]}))
+                self._connection.write(
+                    writes.delete(self._table, key, _SAME_AND_CLOSING, {":made_by": item["made_by"]})
+                )
         return deleted
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
         attributes = {DEFAULT_ENABLED: {"BOOL": enabled}}
-        self._connection.write(update(self._table, layout.inbox_names_key(tenant_id), attributes))
+        self._connection.write(writes.update(self._table, layout.inbox_names_key(tenant_id), attributes))
         self._cache.wait_until_expired()
 
     def is_default_enabled(self, tenant_id: str) -> bool:
@@ -198,7 +191,7 @@ class DynamoDBInboxes:
         """Returns False if there is no open inbox with that name."""
         key, attributes = layout.inbox_key(tenant_id, inbox.name), {"event_types": _event_types(inbox)}
         try:
-            self._connection.write(update(self._table, key, attributes, _OPEN))
+            self._connection.write(writes.update(self._table, key, attributes, _OPEN))
         except ConditionFailed:
             return False
         return True
@@ -215,7 +208,7 @@ class DynamoDBInboxes:
         limit = {":limit": number(MAX_INBOXES)}
         names = self._update_names(tenant_id, "ADD", inbox.name, _ROOM_FOR_ANOTHER, limit)
         try:
-            self._connection.transact(put(self._table, item, _NEW), names)
+            self._connection.transact(writes.put(self._table, item, _NEW), names)
         except ConditionFailed:
             return False
         return True

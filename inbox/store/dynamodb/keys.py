@@ -7,17 +7,8 @@ from authorizer.items import find_key, number_in
 from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
-from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import (
-    MAX_TRIES,
-    ConditionFailed,
-    Connection,
-    back_off,
-    delete,
-    optional,
-    put,
-    update,
-)
+from inbox.store.dynamodb import layout, writes
+from inbox.store.dynamodb.connection import MAX_TRIES, ConditionFailed, Connection, back_off
 from inbox.store.dynamodb.layout import TENANT_API_KEYS, TENANT_KEYS_PREFIX, TENANTS, Item, number, text
 
 _EXISTS = "attribute_exists(pk)"
@@ -70,7 +61,7 @@ class DynamoDBKeys:
         if pointer is None:
             return False
         key = layout.api_key_key(pointer["key_hash"]["S"])
-        self._connection.write(update(self._table, key, {"status": text(KeyStatus.REVOKED)}, _EXISTS))
+        self._connection.write(writes.update(self._table, key, {"status": text(KeyStatus.REVOKED)}, _EXISTS))
         return True
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
@@ -84,24 +75,24 @@ class DynamoDBKeys:
         if item is None:
             return
         self._connection.transact(
-            delete(self._table, layout.key_of(item)),
-            delete(self._tenants_table, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
-            delete(self._tenants_table, layout.key_id_key(key_id)),
+            writes.delete(self._table, layout.key_of(item)),
+            writes.delete(self._tenants_table, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
+            writes.delete(self._tenants_table, layout.key_id_key(key_id)),
         )
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
         key, last_use = layout.api_key_key(key_hash), {"last_used_at": number(now_ms)}
         with suppress(ConditionFailed):
-            self._connection.write(update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
+            self._connection.write(writes.update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
 
-    def _expire(self, key_id: str, at_ms: int, writes: list[dict[str, Any]], now_ms: int = -1) -> bool:
-        """Also makes `writes`, or neither. Returns False if the key does not exist, is revoked or had expired."""
+    def _expire(self, key_id: str, at_ms: int, puts: list[dict[str, Any]], now_ms: int = -1) -> bool:
+        """Also makes `puts`, or neither. Returns False if the key does not exist, is revoked or had expired."""
         for attempt in range(MAX_TRIES):
             item = self._item(key_id)
             if item is None or _to_key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
                 return False
             try:
-                self._connection.transact(*writes, self._expiry_update(item, at_ms))
+                self._connection.transact(*puts, self._expiry_update(item, at_ms))
                 return True
             except ConditionFailed:
                 back_off(attempt)
@@ -117,9 +108,9 @@ class DynamoDBKeys:
         """Written in one transaction, so that every key that works is listed, and every listed key works."""
         pointer = {"key_hash": text(key.key_hash)}
         return [
-            put(self._table, layout.api_key_key(key.key_hash) | _attributes(key)),
-            put(self._tenants_table, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer),
-            put(self._tenants_table, layout.key_id_key(key.key_id) | pointer),
+            writes.put(self._table, layout.api_key_key(key.key_hash) | _attributes(key)),
+            writes.put(self._tenants_table, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer),
+            writes.put(self._tenants_table, layout.key_id_key(key.key_id) | pointer),
         ]
 
     def _expiry_update(self, item: Item, expires_at_ms: int) -> dict[str, Any]:
@@ -130,7 +121,7 @@ class DynamoDBKeys:
             condition, values = _STILL_SAME_EXPIRY, {":known_expires_at": number(known_ms)}
         # The status does not change; the condition needs it.
         attributes = {"status": text(KeyStatus.ACTIVE), "expires_at": number(expires_at_ms)}
-        return update(self._table, layout.key_of(item), attributes, condition, values)
+        return writes.update(self._table, layout.key_of(item), attributes, condition, values)
 
 
 def _attributes(key: ApiKey) -> dict[str, Any]:
@@ -142,10 +133,10 @@ def _attributes(key: ApiKey) -> dict[str, Any]:
         "scopes": {"L": [text(scope) for scope in sorted(key.scopes)]},
         "status": text(key.status),
         "created_at": number(key.created_at_ms),
-        "expires_at": optional(number, key.expires_at_ms),
-        "lifetime": optional(number, key.lifetime_ms),
-        "hint": optional(text, key.hint),
-        "last_used_at": optional(number, key.last_used_at_ms),
+        "expires_at": writes.optional(number, key.expires_at_ms),
+        "lifetime": writes.optional(number, key.lifetime_ms),
+        "hint": writes.optional(text, key.hint),
+        "last_used_at": writes.optional(number, key.last_used_at_ms),
     }
 
 

@@ -23,8 +23,8 @@ from inbox.domain.tenants import (
 )
 from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
-from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import ConditionFailed, Connection, delete, optional, put, update
+from inbox.store.dynamodb import layout, writes
+from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, number, text
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
@@ -47,7 +47,7 @@ class DynamoDBTenants:
         self._refuse_if_taken(tenant)
         item = layout.tenant_key(tenant.tenant_id) | _attributes(tenant)
         try:
-            self._write(tenant, [put(self._table, item, _NEW), *self._take_email(tenant)], audit_entries)
+            self._write(tenant, [writes.put(self._table, item, _NEW), *self._take_email(tenant)], audit_entries)
         except ConditionFailed:
             # Another process was faster. The tenant ID comes first, as above.
             self._refuse_if_taken(tenant)
@@ -60,12 +60,12 @@ class DynamoDBTenants:
         expected = {":expected": number(version)}
         # Not a put: the item has other attributes too, above all the tenant's shards.
         key = layout.tenant_key(tenant.tenant_id)
-        writes = [update(self._table, key, _attributes(tenant), _SAME_VERSION, expected)]
+        tenant_writes = [writes.update(self._table, key, _attributes(tenant), _SAME_VERSION, expected)]
         if _email_key(tenant) != _email_key(stored):
             self._refuse_if_email_taken(tenant)
-            writes += [*self._take_email(tenant), *self._release_email(stored)]
+            tenant_writes += [*self._take_email(tenant), *self._release_email(stored)]
         try:
-            self._write(tenant, writes, audit_entries)
+            self._write(tenant, tenant_writes, audit_entries)
         except ConditionFailed:
             stored = self.get(tenant.tenant_id)
             if stored is not None and stored.version == version:
@@ -167,20 +167,20 @@ class DynamoDBTenants:
         key = _email_key(tenant)
         if key is None:
             return []
-        return [put(self._table, {**layout.email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)]
+        return [writes.put(self._table, {**layout.email_item_key(key), "tenant_id": text(tenant.tenant_id)}, _NEW)]
 
     def _release_email(self, tenant: Tenant) -> list[dict[str, Any]]:
         key = _email_key(tenant)
-        return [] if key is None else [delete(self._table, layout.email_item_key(key))]
+        return [] if key is None else [writes.delete(self._table, layout.email_item_key(key))]
 
-    def _write(self, tenant: Tenant, writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
-        puts = [put(self._table, _audit_item(tenant.tenant_id, entry)) for entry in audit_entries]
+    def _write(self, tenant: Tenant, tenant_writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
+        puts = [writes.put(self._table, _audit_item(tenant.tenant_id, entry)) for entry in audit_entries]
         # A copy from another store may bring more than fit. They are written first, so that a copy that was interrupted
         # here can be repeated.
         for each in puts[:-_MAX_ENTRIES_PER_TRANSACTION]:
             with suppress(ConditionFailed):
                 self._connection.write(each, ConditionExpression=_NEW)
-        self._connection.transact(*writes, *puts[-_MAX_ENTRIES_PER_TRANSACTION:])
+        self._connection.transact(*tenant_writes, *puts[-_MAX_ENTRIES_PER_TRANSACTION:])
 
 
 # Lists.
@@ -204,14 +204,14 @@ def _attributes(tenant: Tenant) -> dict[str, Any]:
     key = _email_key(tenant)
     return {
         "tenant_id": text(tenant.tenant_id),
-        "organization_name": optional(text, tenant.organization_name),
+        "organization_name": writes.optional(text, tenant.organization_name),
         # In the form in which e-mails are compared, so that EmailIndex finds any spelling.
-        "email": optional(text, key),
-        "email_as_given": optional(text, None if tenant.email == key else tenant.email),
-        "destination_email": optional(text, tenant.destination_email),
-        "rate_limit": optional(number, tenant.rate_limit),
+        "email": writes.optional(text, key),
+        "email_as_given": writes.optional(text, None if tenant.email == key else tenant.email),
+        "destination_email": writes.optional(text, tenant.destination_email),
+        "rate_limit": writes.optional(number, tenant.rate_limit),
         "status": text(tenant.status),
-        "status_before_suspension": optional(text, tenant.status_before_suspension),
+        "status_before_suspension": writes.optional(text, tenant.status_before_suspension),
         "active": text(layout.active_key(tenant.active)),
         "date_created": text(format_timestamp(tenant.created_at_ms)),
         "date_last_updated": text(format_timestamp(tenant.updated_at_ms)),
