@@ -13,7 +13,7 @@ from inbox.domain.stats import Counts
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.connection import AWS_ERRORS, ConditionFailed, Connection, back_off, groups_of, no_response
-from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, number_in, text
+from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, number_in, text, text_in
 
 MAX_STATEMENTS = 25
 """The limit of BatchExecuteStatement."""
@@ -174,7 +174,7 @@ class EffectiveState:
 
 def effective_state(item: Item, now_ms: int, max_deliveries: int) -> EffectiveState:
     status, until_ms = Status(item["status"]["S"]), layout.unavailable_until(item["gsi1sk"]["S"])
-    claim_id = item.get("claim_id", {}).get("S")
+    claim_id = text_in(item, "claim_id")
     if until_ms is None or now_ms < until_ms:
         return EffectiveState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)
     if status is Status.LEASED and number_in(item, "lost_leases") + 1 >= max_deliveries:

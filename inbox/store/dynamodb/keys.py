@@ -9,7 +9,7 @@ from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.connection import MAX_TRIES, ConditionFailed, Connection, back_off
-from inbox.store.dynamodb.layout import TENANT_API_KEYS, TENANT_KEYS_PREFIX, TENANTS, Item, number, text
+from inbox.store.dynamodb.layout import TENANT_API_KEYS, TENANT_KEYS_PREFIX, TENANTS, Item, number, text, text_in
 
 _EXISTS = "attribute_exists(pk)"
 _TENANT_EXISTS = "attribute_exists(PK)"
@@ -151,6 +151,6 @@ def _to_key(item: Item) -> ApiKey:
         created_at_ms=int(item["created_at"]["N"]),
         expires_at_ms=number_in(item, "expires_at"),
         lifetime_ms=number_in(item, "lifetime"),
-        hint=item["hint"]["S"] if "hint" in item else None,
+        hint=text_in(item, "hint"),
         last_used_at_ms=number_in(item, "last_used_at"),
     )

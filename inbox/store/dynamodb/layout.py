@@ -48,6 +48,10 @@ def number_in(item: Item, name: str) -> int:
     return int(item[name]["N"]) if "N" in item.get(name, {}) else 0
 
 
+def text_in(item: Item, name: str) -> str | None:
+    return item[name]["S"] if "S" in item.get(name, {}) else None
+
+
 # Order keys: the position of an event in its inbox, which it keeps for life. Timestamp and tiebreak have a fixed width,
 # so that the texts sort in the order of the events.
 
@@ -199,7 +203,7 @@ def event_id_of(sort_key: str) -> str:
 
 
 def event_type_of(item: Item) -> str | None:
-    return item["event_type"]["S"] if "event_type" in item else None
+    return text_in(item, "event_type")
 
 
 def by_sort_key(items: Iterable[Item]) -> dict[str, Item]:

@@ -25,7 +25,7 @@ from inbox.domain.timestamps import format_timestamp, parse_timestamp
 from inbox.errors import EmailTaken, NotFound, TenantExists
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
-from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, number, text
+from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, number, text, text_in
 from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
 _NEW = "attribute_not_exists(PK)"
@@ -225,12 +225,12 @@ def _email_key(tenant: Tenant) -> str | None:
 
 
 def _to_tenant(item: Item) -> Tenant:
-    status_before = _text_in(item, "status_before_suspension")
+    status_before = text_in(item, "status_before_suspension")
     return Tenant(
         tenant_id=item["tenant_id"]["S"],
-        organization_name=_text_in(item, "organization_name"),
-        email=_text_in(item, "email_as_given") or _text_in(item, "email"),
-        destination_email=_text_in(item, "destination_email"),
+        organization_name=text_in(item, "organization_name"),
+        email=text_in(item, "email_as_given") or text_in(item, "email"),
+        destination_email=text_in(item, "destination_email"),
         rate_limit=number_in(item, "rate_limit"),
         status=TenantStatus(item["status"]["S"]),
         status_before_suspension=None if status_before is None else TenantStatus(status_before),
@@ -272,10 +272,6 @@ def _to_audit_entry(item: Item) -> AuditEntry:
 def _from_attribute(attribute: Item) -> str | int | None:
     value: str | int | None = TypeDeserializer().deserialize(attribute)
     return int(value) if isinstance(value, Decimal) else value
-
-
-def _text_in(item: Item, attribute: str) -> str | None:
-    return item[attribute]["S"] if attribute in item else None
 
 
 def _timestamp_in(item: Item, attribute: str) -> int:

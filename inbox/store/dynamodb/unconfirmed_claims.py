@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from inbox.domain.events import InboxKey, PageSize
 from inbox.store.dynamodb.event_states import KnownEvent
-from inbox.store.dynamodb.layout import Item, text
+from inbox.store.dynamodb.layout import Item, text, text_in
 
 _MAX_CLAIMS = 10_000
 _RETRY_MS = 60_000
@@ -27,7 +27,7 @@ class UnconfirmedClaim:
 
     def succeeded(self, item: Item) -> bool:
         """Returns True if one of our claims took the event."""
-        return item.get("claim_id", {}).get("S") in self.claim_ids
+        return text_in(item, "claim_id") in self.claim_ids
 
     def may_succeed_later(self, item: Item | None, now_ms: int) -> bool:
         """Returns True if the event still has the state we saw before claiming, and the write may be on its way."""
