@@ -161,7 +161,7 @@ class Claim:
 
 
 class ClaimableEvents:
-    """Finds the events of an inbox that are undelivered, or whose lease or delay has ended."""
+    """Finds and claims the events of an inbox that are undelivered, or whose lease or delay has ended."""
 
     def __init__(self, shards: Shards, index: StatusIndex, updates: EventUpdates, max_deliveries: int) -> None:
         self._shards = shards
