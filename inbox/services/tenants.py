@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inbox.domain.tenants import (
@@ -24,20 +24,6 @@ from inbox.store.interface import TenantStore
 
 # An update is repeated when another request has changed the tenant between reading and writing.
 _MAX_ATTEMPTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class _Update:
-    """New values of a tenant's members, and the action for its audit log.
-
-    `further_changes` appear in the audit log only, `unaudited` members only in the tenant.
-    """
-
-    action: AuditAction
-    members: dict[str, Any] = field(default_factory=dict)
-    forced: bool = False
-    further_changes: dict[str, Change] = field(default_factory=dict)
-    unaudited: dict[str, Any] = field(default_factory=dict)
 
 
 def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
@@ -100,40 +86,40 @@ class TenantService:
     def update(self, tenant_id: str, by: str, **members: Any) -> Tenant:
         """Changes members of the tenant. Raises EmailTaken if another tenant has the e-mail."""
         _validate(members)
-        return self._change(tenant_id, by, lambda _: _Update(AuditAction.UPDATED, members))
+        return self._change(tenant_id, by, AuditAction.UPDATED, lambda _: members)
 
     def set_status(self, tenant_id: str, by: str, status: TenantStatus, *, force: bool = False) -> Tenant:
         """Changes the status. Raises InvalidStatusTransition if it is not allowed, unless `force` is True."""
         if status is TenantStatus.SUSPENDED:
             _refuse_system_tenant(tenant_id)
 
-        def plan(tenant: Tenant) -> _Update:
-            is_allowed = status in tenant.allowed_statuses
-            if tenant.status is not status and not is_allowed and not force:
+        def members(tenant: Tenant) -> dict[str, Any]:
+            if tenant.status is not status and status not in tenant.allowed_statuses and not force:
                 raise InvalidStatusTransition(
                     f"Cannot change status from {tenant.status} to {status}. "
                     f"Allowed: {', '.join(tenant.allowed_statuses)}."
                 )
-            return _status_change(tenant, status, forced=not is_allowed)
+            return {"status": status}
 
-        return self._change(tenant_id, by, plan)
+        return self._change(tenant_id, by, AuditAction.STATUS_CHANGED, members)
 
     def resume(self, tenant_id: str, by: str) -> Tenant:
         """Restores the status before the suspension. Any other tenant stays unchanged."""
-        return self._change(tenant_id, by, lambda tenant: _status_change(tenant, tenant.status_after_resume))
+        return self._change(
+            tenant_id, by, AuditAction.STATUS_CHANGED, lambda tenant: {"status": tenant.status_after_resume}
+        )
 
     def delete(self, tenant_id: str, by: str) -> Tenant:
         """Disables the tenant's keys. Its data stays, and `restore` undoes it."""
         _refuse_system_tenant(tenant_id)
-        return self._change(tenant_id, by, lambda _: _Update(AuditAction.DELETED, {"active": False}))
+        return self._change(tenant_id, by, AuditAction.DELETED, lambda _: {"active": False})
 
     def restore(self, tenant_id: str, by: str) -> Tenant:
-        return self._change(tenant_id, by, lambda _: _Update(AuditAction.RESTORED, {"active": True}))
+        return self._change(tenant_id, by, AuditAction.RESTORED, lambda _: {"active": True})
 
     def record_key_creation(self, tenant_id: str, by: str, key_id: str) -> None:
         """Adds an audit entry for a key that was not created by the tenant itself."""
-        created = {"key_id": Change(None, key_id)}
-        self._change(tenant_id, by, lambda _: _Update(AuditAction.KEY_CREATED, further_changes=created))
+        self._change(tenant_id, by, AuditAction.KEY_CREATED, lambda _: {}, key_id)
 
     def audit(self, tenant_id: str, limit: int, before: int | None = None) -> tuple[list[AuditEntry], bool]:
         """Returns up to `limit` audit entries, newest first, and True if there are older ones."""
@@ -144,37 +130,36 @@ class TenantService:
     def shard(self, tenant_id: str, shards: int) -> None:
         self.tenants.shard(tenant_id, shards, self.now_ms())
 
-    def _change(self, tenant_id: str, by: str, plan: Callable[[Tenant], _Update]) -> Tenant:
+    def _change(
+        self,
+        tenant_id: str,
+        by: str,
+        action: AuditAction,
+        new_members: Callable[[Tenant], dict[str, Any]],
+        key_id: str | None = None,
+    ) -> Tenant:
         for _ in range(_MAX_ATTEMPTS):
             tenant = self.get(tenant_id)
-            update = plan(tenant)
+            members = new_members(tenant)
             changes = {
                 name: Change(getattr(tenant, name), value)
-                for name, value in update.members.items()
+                for name, value in members.items()
                 if getattr(tenant, name) != value
-            } | update.further_changes
+            }
+            if key_id is not None:
+                changes["key_id"] = Change(None, key_id)
             if not changes:
                 return tenant
-            now_ms = self.now_ms()
-            changed = replace(
-                tenant,
-                **update.members,
-                **update.unaudited,
-                updated_at_ms=now_ms,
-                updated_by=by,
-                version=tenant.version + 1,
-            )
-            entry = AuditEntry(changed.version, now_ms, by, update.action, changes, update.forced)
-            if self.tenants.update(changed, tenant.version, [entry]):
+            # After `changes`: the audit log shows only the status.
+            if "status" in changes:
+                is_suspended = members["status"] is TenantStatus.SUSPENDED
+                members = members | {"status_before_suspension": tenant.status if is_suspended else None}
+            now_ms, version = self.now_ms(), tenant.version + 1
+            changed = replace(tenant, **members, updated_at_ms=now_ms, updated_by=by, version=version)
+            forced = "status" in changes and changed.status not in tenant.allowed_statuses
+            if self.tenants.update(changed, tenant.version, [AuditEntry(version, now_ms, by, action, changes, forced)]):
                 return changed
         raise StoreUnavailable("Too many requests change the tenant at the same time. Try again.")
-
-
-def _status_change(tenant: Tenant, status: TenantStatus, *, forced: bool = False) -> _Update:
-    before = tenant.status if status is TenantStatus.SUSPENDED else None
-    return _Update(
-        AuditAction.STATUS_CHANGED, {"status": status}, forced, unaudited={"status_before_suspension": before}
-    )
 
 
 def _validate(members: dict[str, Any]) -> None:
