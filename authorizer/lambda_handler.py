@@ -23,7 +23,6 @@ Resolved = tuple[Principal, dict[str, Any]]
 
 _METHOD_ARN = re.compile(r"(arn:aws[a-z-]*:execute-api:[a-z0-9-]+:[0-9]+:[a-z0-9]+/[\w$-]+)/.*", re.ASCII | re.DOTALL)
 
-
 # Shorter timeouts than the service: API Gateway waits ten seconds for an authorizer, which makes two reads.
 _CONFIG = Config(
     connect_timeout=1,
@@ -33,24 +32,19 @@ _CONFIG = Config(
 )
 
 
-class Lookup:
-    def __init__(self, table_prefix: str, region: str | None) -> None:
-        self._table_prefix = table_prefix
-        self.client: Any = boto3.client("dynamodb", region_name=region, config=_CONFIG)
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    table_prefix: str
+    secret: str
+    client: Any
 
     def find(self, key_hash: str) -> KeyRecord | None:
         return find_key(self._get, key_hash)
 
     def _get(self, table: str, key: Item) -> Item | None:
-        response = self.client.get_item(TableName=self._table_prefix + table, Key=key, ConsistentRead=True)
+        response = self.client.get_item(TableName=self.table_prefix + table, Key=key, ConsistentRead=True)
         item: Item | None = response.get("Item")
         return item
-
-
-@dataclass(frozen=True, slots=True)
-class _Environment:
-    lookup: Lookup
-    secret: str
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda gives it
@@ -119,27 +113,25 @@ def _resolve(key: str | None) -> Resolved | None:
     environment = _environment()
     # Before the reads, so that a seal is never older than it says.
     now_ms = time.time_ns() // 1_000_000
-    record = resolve(key, environment.lookup.find, now_ms)
+    record = resolve(key, environment.find, now_ms)
     if record is None:
         return None
-    context = _context(record.principal)
-    if environment.secret:
-        context["principal"] = sealing.seal(apikey.hash_of(key), record, now_ms, environment.secret)
-    return record.principal, context
-
-
-def _context(principal: Principal) -> dict[str, Any]:
-    return {
+    principal = record.principal
+    context = {
         "tenant_id": principal.tenant_id,
         "tenant_name": principal.tenant_name,
         "key_id": principal.key_id,
         "scopes": " ".join(sorted(principal.scopes)),
     }
+    if environment.secret:
+        context["principal"] = sealing.seal(apikey.hash_of(key), record, now_ms, environment.secret)
+    return principal, context
 
 
 @cache
 def _environment() -> _Environment:
     """Read at the first request and kept while the Lambda is warm."""
     # boto3 reads only AWS_DEFAULT_REGION, and does so if this is None.
-    lookup = Lookup(os.environ.get("INBOX_TABLE_PREFIX", ""), os.environ.get("AWS_REGION"))
-    return _Environment(lookup, sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", "")))
+    client = boto3.client("dynamodb", region_name=os.environ.get("AWS_REGION"), config=_CONFIG)
+    secret = sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", ""))
+    return _Environment(os.environ.get("INBOX_TABLE_PREFIX", ""), secret, client)

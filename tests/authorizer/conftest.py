@@ -37,5 +37,5 @@ def on_registry(registry: Registry, request: pytest.FixtureRequest, monkeypatch:
     lambda_handler._environment.cache_clear()
     yield
     if lambda_handler._environment.cache_info().currsize:
-        lambda_handler._environment().lookup.client.close()
+        lambda_handler._environment().client.close()
     lambda_handler._environment.cache_clear()
