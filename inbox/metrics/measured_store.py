@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 from inbox.errors import InboxError, StoreUnavailable
 from inbox.store.interface import CounterStore, EventStore, InboxStore, KeyStore, Store, TenantStore
@@ -18,11 +19,11 @@ class MeasuredStore:
     """Does not measure `now_ms`, which is called all the time and reads from memory."""
 
     def __init__(self, store: Store, observer_of: ObserverOf) -> None:
-        self.events = cast(EventStore, _MeasuredPart(store.events, "events", EventStore, observer_of))
-        self.inboxes = cast(InboxStore, _MeasuredPart(store.inboxes, "inboxes", InboxStore, observer_of))
-        self.counters = cast(CounterStore, _MeasuredPart(store.counters, "counters", CounterStore, observer_of))
-        self.keys = cast(KeyStore, _MeasuredPart(store.keys, "keys", KeyStore, observer_of))
-        self.tenants = cast(TenantStore, _MeasuredPart(store.tenants, "tenants", TenantStore, observer_of))
+        self.events: EventStore = _measured_part(store.events, "events", EventStore, observer_of)
+        self.inboxes: InboxStore = _measured_part(store.inboxes, "inboxes", InboxStore, observer_of)
+        self.counters: CounterStore = _measured_part(store.counters, "counters", CounterStore, observer_of)
+        self.keys: KeyStore = _measured_part(store.keys, "keys", KeyStore, observer_of)
+        self.tenants: TenantStore = _measured_part(store.tenants, "tenants", TenantStore, observer_of)
         self.now_ms = store.now_ms
         self.init = store.init
         self.check: Callable[[], None] = _measured(store, "check", "check", observer_of)
@@ -31,12 +32,10 @@ class MeasuredStore:
         self.watch_arrivals = store.watch_arrivals
 
 
-class _MeasuredPart:
-    """Has the methods of the protocol and no others."""
-
-    def __init__(self, part: object, name: str, protocol: type, observer_of: ObserverOf) -> None:
-        for operation in operations_of(protocol):
-            self.__dict__[operation] = _measured(part, operation, f"{name}.{operation}", observer_of)
+def _measured_part(part: object, name: str, protocol: type, observer_of: ObserverOf) -> Any:
+    """Returns an object that has the methods of the protocol and no others."""
+    operations = operations_of(protocol)
+    return SimpleNamespace(**{each: _measured(part, each, f"{name}.{each}", observer_of) for each in operations})
 
 
 def operations_of(protocol: type) -> list[str]:

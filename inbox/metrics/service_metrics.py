@@ -4,9 +4,9 @@ No label has a value that a client can choose, so the number of series is limite
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Info,
     disable_created_metrics,
     generate_latest,
     values,
 )
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
@@ -48,6 +49,8 @@ CountResult = Callable[[Any], None]
 
 
 class EventCounts:
+    """`by_operation` has the functions that count the results of operations. Most results are not counted."""
+
     def __init__(self, counter: Callable[..., Counter]) -> None:
         self._received = counter("inbox_events_received", "Events stored")
         self._repeated = counter("inbox_events_repeated", "Events that were stored already under their idempotency key")
@@ -56,7 +59,7 @@ class EventCounts:
         settled = counter("inbox_events_settled", "Leased events that were settled", ["action"])
         self._lost = counter("inbox_receipts_lost", "Expired or unknown receipts")
         self._replayed = counter("inbox_events_replayed", "Events that a replay made undelivered or found undelivered")
-        self._of: dict[str, CountResult] = {
+        self.by_operation: dict[str, CountResult] = {
             "events.put": self._put,
             "events.claim": self._claimed,
             "events.acknowledge": self._settle(settled.labels("acknowledged")),
@@ -65,10 +68,6 @@ class EventCounts:
             "events.replay": lambda _event: self._replayed.inc(),
             "events.replay_all": self._replay_all,
         }
-
-    def of(self, operation: str) -> CountResult | None:
-        """Returns the function that counts the results of an operation, or None if its results are not counted."""
-        return self._of.get(operation)
 
     def _put(self, stored: list[PutResult]) -> None:
         repeated = sum(each.replayed for each in stored)
@@ -115,7 +114,9 @@ class Metrics:
                 values.ValueClass = MultiProcessValue()
             else:
                 _log.warning("metrics of this process are not counted: no space left", folder=str(folder))
-        self._shown.register(_Build(engine))
+        # Not stored in files: every process has the same.
+        build = Info("inbox_build", "The release and its store engine", registry=self._shown)
+        build.info({"version": __version__, "engine": engine})
 
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         self._requests = counter("inbox_requests", "Responses", ["route", "method", "status"])
@@ -128,7 +129,7 @@ class Metrics:
             ["route"],
             buckets=_LONG_POLL_SECONDS,
         )
-        self._waiting = Gauge("inbox_waiting_polls", "Waiting polls", multiprocess_mode="livesum", registry=registry)
+        waiting = Gauge("inbox_waiting_polls", "Waiting polls", multiprocess_mode="livesum", registry=registry)
         self._key_lookups = counter("inbox_key_lookups", "Keys looked up, by source", ["source"])
         self._store_seconds = histogram(
             "inbox_store_call_duration_seconds", "Calls of the store", ["engine", "operation"], buckets=_SECONDS
@@ -137,45 +138,35 @@ class Metrics:
         batches = histogram("inbox_store_batch_size", "Requests that share a write", ["engine"], buckets=_BATCH_SIZES)
 
         self.observe_batch: Observe = batches.labels(engine).observe
-        self._events = EventCounts(counter)
-        # Cached for each route, method and status: looking up the labels costs more than counting.
-        self._responses: dict[tuple[str | None, str, int, bool], tuple[Count, Observe]] = {}
-        self._sources: dict[str, Count] = {}
+        self.add_waiting_polls: Callable[[int], None] = waiting.inc
+        self.waiting_poll: Callable[[], AbstractContextManager[object]] = waiting.track_inprogress
+        self._count_result_of = EventCounts(counter).by_operation
+        # Cached: looking up the labels costs more than counting.
+        self._of_response = cache(self._find_response_series)
+        self._of_source = cache(lambda source: self._key_lookups.labels(source).inc)
 
     def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
         """`route` is a URL rule, never a path; None if no rule matched."""
-        key = route, _METHODS.get(method, _OTHER), status, may_wait
-        found = self._responses.get(key)
-        if found is None:
-            found = self._responses[key] = self._of_response(*key)
-        count, observe = found
+        count, observe = self._of_response(route, _METHODS.get(method, _OTHER), status, may_wait)
         count()
         observe(seconds)
 
-    def _of_response(self, route: str | None, method: str, status: int, may_wait: bool) -> tuple[Count, Observe]:
+    def _find_response_series(
+        self, route: str | None, method: str, status: int, may_wait: bool
+    ) -> tuple[Count, Observe]:
         name = route or _UNMATCHED
         of_route = self._long_poll_seconds.labels(name) if may_wait else self._request_seconds.labels(name, method)
         return self._requests.labels(name, method, status).inc, of_route.observe
 
     def count_key_lookup(self, source: str) -> None:
-        found = self._sources.get(source)
-        if found is None:
-            found = self._sources[source] = self._key_lookups.labels(source).inc
-        found()
-
-    def add_waiting_polls(self, number: int) -> None:
-        self._waiting.inc(number)
-
-    def waiting_poll(self) -> AbstractContextManager[object]:
-        """Counts a waiting poll while the context manager is open."""
-        return self._waiting.track_inprogress()
+        self._of_source(source)()
 
     def store_observer(self, operation: str) -> Observer:
         """Returns the observer of a store operation."""
         observe = self._store_seconds.labels(self._engine, operation).observe
         # Created with the first call: Prometheus sees no increase in a counter that begins with 1.
         count_error = self._store_errors.labels(self._engine, operation).inc
-        count_events = self._events.of(operation)
+        count_events = self._count_result_of.get(operation)
 
         def observe_call(seconds: float, result: Any, failed: bool) -> None:
             observe(seconds)
@@ -209,15 +200,3 @@ def _is_written(file: Path) -> bool:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
-
-
-class _Build(Collector):
-    """A constant 1 with labels. Not stored in files, because every process has the same."""
-
-    def __init__(self, engine: str) -> None:
-        self._labels = {"version": __version__, "engine": engine}
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        family = GaugeMetricFamily("inbox_build_info", "The release and its store engine", labels=[*self._labels])
-        family.add_metric([*self._labels.values()], 1)
-        yield family
