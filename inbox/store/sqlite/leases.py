@@ -1,7 +1,6 @@
 """Leases: acknowledged, released or extended with a receipt, or expired."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import apsw
 
@@ -9,11 +8,9 @@ from inbox.domain.events import Event, Receipt, Status
 from inbox.domain.stats import DEAD, DELIVERED, NO_COUNTS, CountChanges, Counts
 from inbox.store.sqlite.count_updates import count
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.group_commit import Transaction
+from inbox.store.sqlite.group_commit import T, Transaction
 from inbox.store.sqlite.inboxes import note_reopened
 from inbox.store.sqlite.rows import DELAYED, seconds, stored_event
-
-T = TypeVar("T")
 
 _OF_CLAIM = """
     tenant_id = :tenant_id AND event_id = :event_id AND inbox = :inbox AND claim_id = :claim_id
@@ -27,15 +24,13 @@ _ACKNOWLEDGE = f"""
 
 _IS_ACKNOWLEDGED = f"SELECT 1 FROM events WHERE {_OF_CLAIM} AND status = 'delivered'"
 
-_RELEASE = f"UPDATE events SET status = :status, until_ms = :until_ms WHERE {_LEASED} RETURNING event_type, status"
-
 _IS_LAST = "lost_leases + 1 >= :max_deliveries"
 
-_FAIL = f"""
+_RELEASE = f"""
     UPDATE events SET
-        status = CASE WHEN {_IS_LAST} THEN 'dead' ELSE :status END,
-        until_ms = CASE WHEN NOT {_IS_LAST} THEN :until_ms END,
-        lost_leases = lost_leases + 1
+        status = iif(:failed AND {_IS_LAST}, 'dead', :status),
+        until_ms = iif(:failed AND {_IS_LAST}, NULL, :until_ms),
+        lost_leases = lost_leases + :failed
     WHERE {_LEASED} RETURNING event_type, status"""
 
 # Only a release leaves the claim on an undelivered or dead event.
@@ -86,9 +81,10 @@ class Leases:
         values = {
             "status": DELAYED if is_delayed else Status.UNDELIVERED,
             "until_ms": available_at_ms if is_delayed else None,
+            "failed": failed,
             "max_deliveries": self._max_deliveries,
         }
-        return self._update(tenant_id, receipts, now_ms, values, _FAIL if failed else _RELEASE, _IS_RELEASED)
+        return self._update(tenant_id, receipts, now_ms, values, _RELEASE, _IS_RELEASED)
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
         return self._update(tenant_id, receipts, now_ms, {"until_ms": lease_until_ms}, _EXTEND, _NEVER)
@@ -106,18 +102,17 @@ class Leases:
         common = {"tenant_id": tenant_id, "now_ms": now_ms, "now_s": seconds(now_ms), **values}
 
         def transaction(connection: apsw.Connection) -> list[bool]:
-            changes = CountChanges()
-            done = [update_one(connection, receipt, changes) for receipt in receipts]
+            changes, done = CountChanges(), []
+            for receipt in receipts:
+                of_receipt = {"event_id": receipt.event_id, "inbox": receipt.inbox, "claim_id": receipt.claim_id}
+                parameters = {**common, **of_receipt}
+                updated: list[Row] = connection.execute(update, parameters).fetchall()
+                for event_type, status in updated:
+                    changes.add(receipt.inbox, event_type, *_COUNTED.get(status, (NO_COUNTS, 0)))
+                done.append(bool(updated) or connection.execute(is_done, parameters).fetchone() is not None)
             count(connection, tenant_id, now_ms, changes)
             note_reopened(connection, tenant_id, [inbox for inbox, more in changes.undelivered.items() if more])
             return done
-
-        def update_one(connection: apsw.Connection, receipt: Receipt, changes: CountChanges) -> bool:
-            parameters = {**common, "event_id": receipt.event_id, "inbox": receipt.inbox, "claim_id": receipt.claim_id}
-            updated: list[Row] = connection.execute(update, parameters).fetchall()
-            for event_type, status in updated:
-                changes.add(receipt.inbox, event_type, *_COUNTED.get(status, (NO_COUNTS, 0)))
-            return bool(updated) or connection.execute(is_done, parameters).fetchone() is not None
 
         return self._database.write(transaction)
 
