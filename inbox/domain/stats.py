@@ -56,10 +56,6 @@ DEAD = Counts(dead=1)
 REPLAYED = Counts(replayed=1)
 
 
-def received(payload_bytes: int) -> Counts:
-    return Counts(received=1, bytes=payload_bytes)
-
-
 class CountChanges:
     """Changes to the counts of each inbox and type, and to the number of undelivered events of each inbox."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 import apsw
@@ -21,7 +22,7 @@ def count(store: SQLiteStore) -> int:
     return len(store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, PageSize(500, 10_000_000), NOW_MS).events)
 
 
-CALLS = pytest.mark.parametrize("call", [put, count, SQLiteStore.check])
+CALLS = pytest.mark.parametrize("call", [put, count, methodcaller("check")])
 Call = Callable[[SQLiteStore], object]
 
 

@@ -1,6 +1,5 @@
 """The embedded store: one SQLite file, for one machine."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from inbox.clock import Clock
@@ -42,18 +41,12 @@ class SQLiteStore:
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)
         self.now_ms = (clock or Clock()).now_ms
+        self.check = self._database.check
+        self.set_batch_listener = self._database.set_batch_listener
+        self.close = self._database.close
 
     def init(self) -> None:
         """Does nothing: the constructor has done it."""
 
-    def check(self) -> None:
-        self._database.check()
-
-    def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
-        self._database.set_batch_listener(on_batch)
-
     def watch_arrivals(self) -> SQLiteArrivals:
         return SQLiteArrivals(self._database)
-
-    def close(self) -> None:
-        self._database.close()

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,7 @@ class Database:
             with closing(self._open()) as connection:
                 if not upgrade:
                     check_not_older(connection)
-                # Enabling the log takes an exclusive lock that no busy handler waits for.
-                _retry_while_locked(lambda: connection.pragma("journal_mode", "wal"))
+                _enable_log(connection)
                 migrate(connection)
         except (apsw.Error, OSError) as error:
             raise StoreUnavailable(f"{self._path} cannot be opened as a database ({type(error).__name__}).") from error
@@ -123,6 +123,7 @@ class Database:
         return connection
 
     def is_in_place(self, connection: apsw.Connection) -> bool:
+        """Returns False if the connection's file was moved or deleted."""
         has_moved = ctypes.c_int()
         connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(has_moved))
         return not has_moved.value
@@ -192,14 +193,13 @@ class _WaitForLock:
         return True
 
 
-def _retry_while_locked(execute: Callable[[], Any]) -> None:
+def _enable_log(connection: apsw.Connection) -> None:
+    # This takes an exclusive lock that no busy handler waits for.
     wait = _WaitForLock()
-    tries = 0
-    while True:
+    for tries in count():
         try:
-            execute()
+            connection.pragma("journal_mode", "wal")
             return
         except apsw.BusyError:
             if not wait(tries):
                 raise
-            tries += 1

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from inbox.domain import stats
 from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, NewEvent, PutResult, Status
-from inbox.domain.stats import CountChanges
+from inbox.domain.stats import CountChanges, Counts
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.claims import Claims, purge_attempts
 from inbox.store.sqlite.count_updates import count, count_deleted
@@ -116,9 +115,10 @@ def _put(
             copies = (inbox.name for inbox in named if inbox.takes(event.event_type))
             for inbox in (DEFAULT_INBOX, *copies):
                 status = in_default if inbox == DEFAULT_INBOX else Status.UNDELIVERED
-                _insert(connection, tenant_id, inbox, event, timestamp_ms, status, expires_at_s)
-                undelivered = int(status is Status.UNDELIVERED)
-                changes.add(inbox, event.event_type, stats.received(len(event.payload)), undelivered)
+                fixed = (event.event_id, event.event_type, timestamp_ms, status, event.fingerprint)
+                connection.execute(_INSERT, (tenant_id, inbox, *fixed, event.payload.decode(), expires_at_s))
+                counts = Counts(received=1, bytes=len(event.payload))
+                changes.add(inbox, event.event_type, counts, int(status is Status.UNDELIVERED))
         elif first[0] != event.fingerprint:
             conflicts.append(position)
         stored_at_ms, status = (first[1], Status(first[2])) if first else (timestamp_ms, in_default)
@@ -127,17 +127,3 @@ def _put(
         raise IdempotencyConflict(conflicts)
     count(connection, tenant_id, timestamp_ms, changes)
     return results
-
-
-def _insert(
-    connection: apsw.Connection,
-    tenant_id: str,
-    inbox: str,
-    event: NewEvent,
-    timestamp_ms: int,
-    status: Status,
-    expires_at_s: int,
-) -> None:
-    payload = event.payload.decode()
-    fixed = (tenant_id, inbox, event.event_id, event.event_type, timestamp_ms, status)
-    connection.execute(_INSERT, (*fixed, event.fingerprint, payload, expires_at_s))

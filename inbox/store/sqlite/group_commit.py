@@ -10,12 +10,15 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import apsw
 
 from inbox.store.sqlite.disk_space import DiskSpace
 from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
+
+if TYPE_CHECKING:
+    from inbox.store.sqlite.database import Database
 
 T = TypeVar("T")
 Transaction = Callable[[apsw.Connection], T]
@@ -37,20 +40,11 @@ class _Write(Generic[T]):
         self.error = unavailable(error) if isinstance(error, TEMPORARY) else error
 
 
-class ConnectionSource(Protocol):
-    def connect_to_write(self) -> apsw.Connection: ...
-
-    def is_in_place(self, connection: apsw.Connection) -> bool:
-        """Returns False if the connection's file was moved or deleted."""
-
-    def discard(self, connection: apsw.Connection) -> None: ...
-
-
 class GroupCommit:
     """Owns the connection that writes. Calls `on_group` with the size of each group, after its threads have gone on."""
 
-    def __init__(self, source: ConnectionSource, disk_space: DiskSpace) -> None:
-        self._source = source
+    def __init__(self, database: "Database", disk_space: DiskSpace) -> None:
+        self._database = database
         self._disk_space = disk_space
         self._connection: apsw.Connection | None = None
         self._mutex = threading.Lock()
@@ -93,7 +87,7 @@ class GroupCommit:
         self.on_group(len(group))
 
     def _begin(self) -> apsw.Connection:
-        self._connection = connection = self._connection or self._source.connect_to_write()
+        self._connection = connection = self._connection or self._database.connect_to_write()
         self._disk_space.begin(connection)
         connection.execute("BEGIN IMMEDIATE")
         return connection
@@ -104,7 +98,7 @@ class GroupCommit:
         self._disk_space.allocate(connection)
         connection.execute("COMMIT")
         # If the file was moved or deleted, the commit went to a file that is no longer the store.
-        if not self._source.is_in_place(connection):
+        if not self._database.is_in_place(connection):
             raise apsw.CantOpenError("the file is not where it was opened")
 
     def _retry_singly(self, group: list[_Write[Any]]) -> None:
@@ -129,10 +123,10 @@ class GroupCommit:
                     connection.execute("ROLLBACK")
                 if isinstance(error, apsw.FullError):
                     self._disk_space.reclaim(connection, writes)
-                if self._source.is_in_place(connection):
+                if self._database.is_in_place(connection):
                     return
         self._connection = None
-        self._source.discard(connection)
+        self._database.discard(connection)
 
     def _take_queue(self) -> list[_Write[Any]]:
         with self._mutex:
