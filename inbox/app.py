@@ -11,7 +11,7 @@ from inbox import api, console
 from inbox.api.flask_app import InboxApp
 from inbox.api.request_bodies import MAX_BATCH_SIZE_IN_EVENTS, ByteBudget
 from inbox.api.services import Services
-from inbox.auth.authenticator import Authenticator, Limits
+from inbox.auth.authenticator import Authenticator
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.background import BackgroundTask
@@ -59,7 +59,6 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
     if settings.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=settings.trusted_proxies, x_proto=0)  # type: ignore[method-assign]
     cache = KeyCache(settings.key_cache_seconds, shared.recently_valid_keys)
-    limits = Limits(requests_per_second=settings.rate_limit, failures_per_minute=settings.auth_failure_limit)
     arrivals = Arrivals(store.watch_arrivals, store.now_ms, metrics.add_waiting_polls)
     api.install(
         app,
@@ -68,10 +67,11 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 store.keys,
                 cache,
                 shared.buckets,
-                limits,
                 settings.authorizer_secret,
                 store.now_ms,
                 metrics.count_key_lookup,
+                requests_per_second=settings.rate_limit,
+                failures_per_minute=settings.auth_failure_limit,
             ),
             publish=PublishService(
                 store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify

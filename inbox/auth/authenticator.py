@@ -26,14 +26,6 @@ _WITH_PORT = re.compile(r"^(?:([0-9.]+)|\[(.*)\])(?::[0-9]+)?$")
 _log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """`requests_per_second` applies to tenants without their own limit. Failures count per address. 0 is unlimited."""
-
-    requests_per_second: int
-    failures_per_minute: int
-
-
 class Source(StrEnum):
     """Where a key was found."""
 
@@ -58,7 +50,8 @@ class Access(NamedTuple):
 class Authenticator:
     """`secret` is shared with the Lambda authorizer; without it no seal is accepted.
 
-    `on_lookup` is called for every well-formed key, with the source of its record.
+    `on_lookup` is called for every well-formed key, with the source of its record. `requests_per_second` applies to
+    tenants without their own limit, `failures_per_minute` to each address. 0 is unlimited.
     """
 
     def __init__(
@@ -66,18 +59,21 @@ class Authenticator:
         keys: KeyStore,
         cache: KeyCache,
         buckets: TokenBuckets,
-        limits: Limits,
         secret: str,
         now_ms: Callable[[], int],
-        on_lookup: Callable[[Source], object] = lambda _source: None,
+        on_lookup: Callable[[Source], object],
+        *,
+        requests_per_second: int,
+        failures_per_minute: int,
     ) -> None:
-        self._on_lookup = on_lookup
         self._keys = keys
         self._cache = cache
         self._buckets = buckets
-        self._limits = limits
         self._secret = secret
         self._now_ms = now_ms
+        self._on_lookup = on_lookup
+        self._requests_per_second = requests_per_second
+        self._failures_per_minute = failures_per_minute
         self._recorded_uses: LRUCache[str, int] = LRUCache(_MAX_RECORDED_USES)
         self._mutex = threading.Lock()
 
@@ -97,7 +93,7 @@ class Authenticator:
             sealed = None if bypass_cache else self._from_seal(seal, key_hash, now_ms)
             record = sealed or self._from_store(key, key_hash, address, bypass_cache=bypass_cache)
         if record is None or record.has_expired(now_ms):
-            self._count("failures", address)
+            self._limit_failures(self._buckets.take, "failures", address)
             raise Unauthenticated
         self._record_use(key_hash, record, now_ms)
         return record.principal
@@ -118,7 +114,7 @@ class Authenticator:
     def count_request(self, principal: Principal) -> RateLimitState | None:
         """Counts a request against the tenant's rate limit. Returns None if the tenant is unlimited."""
         own = principal.rate_limit
-        limit = self._limits.requests_per_second if own is None else own
+        limit = self._requests_per_second if own is None else own
         if limit == 0:
             return None
         return RateLimitState(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
@@ -143,27 +139,24 @@ class Authenticator:
             self._on_lookup(Source.CACHE)
             return None
         if not self._cache.was_recently_valid(key_hash):
-            self._refuse_guesses(address)
+            self._limit_failures(self._buckets.peek, "guesses", address)
         self._on_lookup(Source.STORE)
         read_at = self._cache.timer()
         record = self._keys.get_by_hash(key_hash)
         self._cache.keep(key_hash, record, read_at)
         if record is None:
             # Counted apart from other failures: a client that repeats a revoked key must not block its address.
-            self._count("guesses", address)
+            self._limit_failures(self._buckets.take, "guesses", address)
         return record
 
-    def _refuse_guesses(self, address: str) -> None:
-        if self._limits.failures_per_minute:
-            _refuse(self._buckets.peek(*self._bucket("guesses", address)))
-
-    def _count(self, what: str, address: str) -> None:
-        if self._limits.failures_per_minute:
-            _refuse(self._buckets.take(*self._bucket(what, address)))
-
-    def _bucket(self, what: str, address: str) -> tuple[str, float, int]:
-        limit = self._limits.failures_per_minute
-        return f"{what} {_network_of(address)}", limit / 60, limit
+    def _limit_failures(self, touch: Callable[[str, float, int], BucketState], what: str, address: str) -> None:
+        """Takes a token of the address's network or peeks at it. Raises TooManyFailures if none is left."""
+        limit = self._failures_per_minute
+        if not limit:
+            return
+        failures = touch(f"{what} {_network_of(address)}", limit / 60, limit)
+        if failures.wait_seconds:
+            raise TooManyFailures(failures.wait_seconds)
 
     def _record_use(self, key_hash: str, record: KeyRecord, now_ms: int) -> None:
         """Stores the time of the key's last use, up to once an hour."""
@@ -180,11 +173,6 @@ class Authenticator:
             with self._mutex:
                 self._recorded_uses[key_hash] = now_ms - _HOUR_MS + _MINUTE_MS
             _log.warning("last use of a key not recorded", key_id=record.principal.key_id, cause=str(error))
-
-
-def _refuse(failures: BucketState) -> None:
-    if failures.wait_seconds:
-        raise TooManyFailures(failures.wait_seconds)
 
 
 def _network_of(address: str) -> str:

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from authorizer import apikey, sealing
 from authorizer.resolver import KeyRecord, Principal
-from inbox.auth.authenticator import Authenticator, Limits
+from inbox.auth.authenticator import Authenticator
 from inbox.auth.key_cache import KeyCache
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.errors import StoreUnavailable, TooManyFailures, Unauthenticated
@@ -59,15 +59,15 @@ class Setup:
         self.seconds = Seconds()
         self.now_ms = NOW
         self.lookups: list[str] = []
-        limits = Limits(requests_per_second=requests, failures_per_minute=failures)
         self.authenticator = Authenticator(
             cast(KeyStore, self.keys),
             KeyCache(cache_seconds, TokenBuckets(self.seconds), self.seconds),
             TokenBuckets(self.seconds),
-            limits,
             secret,
             lambda: self.now_ms,
             self.lookups.append,
+            requests_per_second=requests,
+            failures_per_minute=failures,
         )
 
     def refused(self, key: str | None, address: str = HERE) -> type[Exception] | None:
