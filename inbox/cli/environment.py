@@ -11,7 +11,7 @@ import click
 from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings, read_settings, variable_of
-from inbox.store.factory import open_existing_store, open_or_create_store
+from inbox.store.factory import open_existing_store, open_store
 
 OPERATOR = "cli"
 """The author of changes in the audit log."""
@@ -28,7 +28,8 @@ def open_tenants(*, create_store: bool = False) -> Iterator[TenantService]:
     settings = read_environment()
     if create_store and settings.sqlite_path is not None and not settings.sqlite_path.exists():
         click.echo(f"Creating the store {settings.sqlite_path}.", err=True)
-    with closing(open_or_create_store(settings) if create_store else open_existing_store(settings)) as store:
+    # Without a migration: a service of an earlier release may be running on the store, and could not restart after it.
+    with closing(open_store(settings, upgrade=False) if create_store else open_existing_store(settings)) as store:
         yield TenantService(store.tenants, store.now_ms)
 
 

@@ -16,7 +16,7 @@ from inbox.metrics.folder import SHARED_MEMORY, create_metrics_folder, remove_ga
 from inbox.server.logs import GunicornLogger
 from inbox.server.worker import InboxWorker
 from inbox.settings import Settings
-from inbox.store.factory import open_store, open_worker_store
+from inbox.store.factory import open_store
 
 # Per worker process. Above it, the connections that are idle longest are closed.
 _MAX_CONNECTIONS = 16_384
@@ -85,6 +85,7 @@ class _GunicornApp(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         # Does not check the store: gunicorn stops the service if a worker fails to start, and a disk may recover.
-        store = open_worker_store(self._settings, self._shared.clock, self._shared.needed_disk_bytes)
+        shared = self._shared
+        store = open_store(self._settings, create=False, clock=shared.clock, needed_disk_bytes=shared.needed_disk_bytes)
         start_background(store)
-        return create_app(self._settings, store, self._shared)
+        return create_app(self._settings, store, shared)

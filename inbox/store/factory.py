@@ -1,4 +1,7 @@
-"""Opens the store that INBOX_STORE names."""
+"""Opens the store that INBOX_STORE names.
+
+Engines are imported where they are used: boto3 takes longer to load than the embedded store takes to open.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,44 +15,48 @@ from inbox.store.shared_integer import SharedInteger
 
 if TYPE_CHECKING:
     from inbox.store.dynamodb import DynamoDBStore
-    from inbox.store.sqlite import SQLiteStore
 
 
-def open_store(settings: Settings) -> Store:
-    """Creates a missing SQLite store, and migrates one of an earlier release."""
-    return _sqlite(settings.sqlite_path, settings) if settings.sqlite_path is not None else _dynamodb(settings)
-
-
-def open_worker_store(
-    settings: Settings, clock: Clock | None = None, needed_disk_bytes: SharedInteger | None = None
+def open_store(
+    settings: Settings,
+    *,
+    create: bool = True,
+    upgrade: bool = True,
+    clock: Clock | None = None,
+    needed_disk_bytes: SharedInteger | None = None,
 ) -> Store:
-    """Opens an existing store without touching its disk, so that a worker starts even while the disk fails."""
+    """Creates a missing SQLite store, and migrates one of an earlier release unless `upgrade` is False.
+
+    Without `create` it does not touch the disk, so that a worker starts even while the disk fails. Then, and without
+    `upgrade`, a store of an earlier release raises StoreUnavailable, at the latest when it is used.
+    """
     if settings.sqlite_path is None:
         return _dynamodb(settings, clock)
-    return _sqlite(settings.sqlite_path, settings, create=False, clock=clock, needed_disk_bytes=needed_disk_bytes)
+    from inbox.store.sqlite import SQLiteStore
 
-
-# The next two are for commands. They migrate nothing: a service of an earlier release may be running on the store, and
-# could not restart after a migration.
+    return SQLiteStore(
+        settings.sqlite_path,
+        settings.max_deliveries,
+        create=create,
+        upgrade=upgrade,
+        clock=clock,
+        needed_disk_bytes=needed_disk_bytes,
+    )
 
 
 def open_existing_store(settings: Settings) -> Store:
-    """Raises StoreUnavailable if the store is missing; at its first use if it has the schema of an earlier release."""
+    """Raises StoreUnavailable if the store is missing. For commands, which migrate nothing: see `open_tenants`."""
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise StoreUnavailable(f"{path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.")
-    return open_worker_store(settings)
-
-
-def open_or_create_store(settings: Settings) -> Store:
-    """Creates a missing SQLite store. Raises StoreUnavailable if it has the schema of an earlier release."""
-    path = settings.sqlite_path
-    return _sqlite(path, settings, upgrade=False) if path is not None else _dynamodb(settings)
+    return open_store(settings, create=False)
 
 
 def open_source(path: Path, settings: Settings) -> SourceStore:
     """Returns what `inbox copy` reads from. Fails at the first use if it has the schema of an earlier release."""
-    return _sqlite(path, settings, create=False)
+    from inbox.store.sqlite import SQLiteStore
+
+    return SQLiteStore(path, settings.max_deliveries, create=False)
 
 
 def open_target(settings: Settings) -> TargetStore:
@@ -76,25 +83,6 @@ def _embedded(settings: Settings) -> Path:
     if settings.sqlite_path is None:
         raise NotAllowed("This command is for SQLite. On DynamoDB, use point-in-time recovery and AWS Backup.")
     return settings.sqlite_path
-
-
-# Imported where they are used: boto3 takes longer to load than the embedded store takes to open.
-
-
-def _sqlite(
-    path: Path,
-    settings: Settings,
-    *,
-    create: bool = True,
-    upgrade: bool = True,
-    clock: Clock | None = None,
-    needed_disk_bytes: SharedInteger | None = None,
-) -> "SQLiteStore":
-    from inbox.store.sqlite import SQLiteStore
-
-    return SQLiteStore(
-        path, settings.max_deliveries, create=create, upgrade=upgrade, clock=clock, needed_disk_bytes=needed_disk_bytes
-    )
 
 
 def _dynamodb(settings: Settings, clock: Clock | None = None) -> "DynamoDBStore":
