@@ -11,9 +11,9 @@ from inbox.cli.environment import read_environment
 from inbox.cli.output import print_rows, progress
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
-from inbox.services.backlog import Backlog, Waiting
+from inbox.services import stats
+from inbox.services.backlog import Waiting, find_backlog
 from inbox.services.retention import Retention
-from inbox.services.stats import RecountService
 from inbox.services.store_copy import StoreCopy
 from inbox.settings import SQLITE
 from inbox.stop_signals import interrupt_on_stop_signals
@@ -109,11 +109,8 @@ def copy(source: Path, target: str) -> None:
         with progress("Copying events", length=move.count()) as bar:
             copied = move.copy(bar.update)
         # The target counts only what happens there.
-        recount = RecountService(
-            target_store.counters, target_store.tenants, target_store.now_ms, settings.retention_days
-        )
         for tenant in source_store.tenants.all():
-            recount.recount(tenant.tenant_id)
+            stats.recount(target_store, tenant.tenant_id, settings.retention_days)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}; {copied.written} events were written.")
     if copied.too_large:
@@ -139,8 +136,7 @@ def backlog(*, as_json: bool) -> None:
     Sorted by the age of the oldest event.
     """
     with closing(factory.open_existing_store(read_environment())) as store:
-        found = Backlog(store.tenants, store.inboxes, store.events, store.now_ms).waiting()
-        longest_first = sorted(found, key=lambda waiting: waiting.timestamp_ms)
+        longest_first = sorted(find_backlog(store, store.now_ms), key=lambda waiting: waiting.timestamp_ms)
     if as_json:
         click.echo(exact_json.dump(_metric(longest_first)))
     else:
@@ -169,8 +165,8 @@ def recount(tenant_id: str | None) -> None:
     """
     settings = read_environment()
     with closing(factory.open_existing_store(settings)) as store:
-        counters = RecountService(store.counters, store.tenants, store.now_ms, settings.retention_days)
         tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
-        with progress("Counting", map(counters.recount, tenants), length=len(tenants)) as changed:
-            total = sum(changed)
+        changes = (stats.recount(store, each, settings.retention_days) for each in tenants)
+        with progress("Counting", changes, length=len(tenants)) as counted:
+            total = sum(counted)
     click.echo(total)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from inbox.domain.events import DEFAULT_INBOX, Order, PageSize
-from inbox.store.interface import EventStore, InboxStore, TenantStore
+from inbox.store.interface import Store
 
 _OLDEST_ONE = PageSize(1, 1)
 
@@ -19,24 +19,13 @@ class Waiting:
     age_seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    tenants: TenantStore
-    inboxes: InboxStore
-    events: EventStore
-    now_ms: Callable[[], int]
-
-    def waiting(self) -> Iterator[Waiting]:
-        """Yields every inbox with claimable events, except of suspended and deleted tenants."""
-        for tenant in self.tenants.all():
-            if tenant.has_access:
-                yield from self._of_tenant(tenant.tenant_id)
-
-    def _of_tenant(self, tenant_id: str) -> Iterator[Waiting]:
-        default = [DEFAULT_INBOX] if self.inboxes.is_default_enabled(tenant_id) else []
-        for inbox in (*default, *(each.name for each in self.inboxes.all(tenant_id))):
-            now_ms = self.now_ms()
-            for event in self.events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, now_ms).events:
+def find_backlog(store: Store, now_ms: Callable[[], int]) -> Iterator[Waiting]:
+    """Yields every inbox with claimable events, except of suspended and deleted tenants."""
+    for tenant_id in (tenant.tenant_id for tenant in store.tenants.all() if tenant.has_access):
+        default = [DEFAULT_INBOX] if store.inboxes.is_default_enabled(tenant_id) else []
+        for inbox in (*default, *(each.name for each in store.inboxes.all(tenant_id))):
+            looked_at_ms = now_ms()
+            for event in store.events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, looked_at_ms).events:
                 # Clocks of machines differ, so an event may be from the future.
-                age_seconds = max(now_ms - event.timestamp_ms, 0) // 1000
+                age_seconds = max(looked_at_ms - event.timestamp_ms, 0) // 1000
                 yield Waiting(tenant_id, inbox, event.timestamp_ms, age_seconds)

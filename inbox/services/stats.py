@@ -10,7 +10,7 @@ from typing import TypeVar
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.services.inboxes import require_inbox
 from inbox.services.tenants import find_tenant
-from inbox.store.interface import CounterStore, InboxStore, TenantStore
+from inbox.store.interface import CounterStore, InboxStore, Store
 
 Key = TypeVar("Key")
 
@@ -73,20 +73,14 @@ class StatsService:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RecountService:
-    """Recomputes counts that were lost when a process was killed or a backup restored."""
+def recount(store: Store, tenant_id: str, retention_days: int) -> int:
+    """Recomputes the counts of the retention period, which a killed process or a restored backup may have lost.
 
-    counters: CounterStore
-    tenants: TenantStore
-    now_ms: Callable[[], int]
-    retention_days: int
-
-    def recount(self, tenant_id: str) -> int:
-        """Recomputes the counts of the retention period. Returns the number of counts that changed."""
-        find_tenant(self.tenants, tenant_id)
-        now_ms = self.now_ms()
-        return self.counters.recount(tenant_id, now_ms - self.retention_days * Span.DAY.ms, now_ms)
+    Returns the number of counts that changed.
+    """
+    find_tenant(store.tenants, tenant_id)
+    now_ms = store.now_ms()
+    return store.counters.recount(tenant_id, now_ms - retention_days * Span.DAY.ms, now_ms)
 
 
 def _sums(counts: Iterable[tuple[Key, Counts]]) -> dict[Key, Counts]:

@@ -5,7 +5,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
 from inbox.domain.inboxes import Inbox
 from inbox.domain.tenants import TenantStatus
-from inbox.services.backlog import Backlog, Waiting
+from inbox.services.backlog import Waiting, find_backlog
 from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named
@@ -27,7 +27,7 @@ def put(store: SQLiteStore, tenant_id: str, age_seconds: float, event_type: str 
 
 
 def waiting(store: SQLiteStore) -> list[Waiting]:
-    return list(Backlog(store.tenants, store.inboxes, store.events, lambda: NOW_MS).waiting())
+    return list(find_backlog(store, lambda: NOW_MS))
 
 
 def test_age_is_that_of_the_oldest_claimable_event(store: SQLiteStore) -> None:
