@@ -34,9 +34,9 @@ def list_events(query: dict[str, Any]) -> Response:
     with `Link` may have fewer events than `limit`, even none. A cursor is only valid with the same filters and order.
     """
     order, limit, cursor = query.pop("order"), query.pop("limit"), query.pop("cursor", None)
-    found = services().history.list(principal().tenant_id, Selection(**query), order, limit, cursor)
-    documents = [event_document(event) for event in found.events]
-    return json_response(documents, headers=next_page("cursor", found.cursor))
+    events, next_cursor = services().history.list(principal().tenant_id, Selection(**query), order, limit, cursor)
+    documents = [event_document(event) for event in events]
+    return json_response(documents, headers=next_page("cursor", next_cursor))
 
 
 @blueprint.get("/events/<uuid:event_id>")

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 
 from inbox.domain.events import MAX_PAYLOAD_BYTES, Event, Order, PageSize, ReplayResult, Selection
@@ -15,14 +15,6 @@ _DIGEST_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class EventPage:
-    """Events in order. `cursor` continues the list; None at its end."""
-
-    events: list[Event]
-    cursor: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryService:
     """`on_arrival` is called with the tenant ID and the inbox after events were replayed."""
 
@@ -31,14 +23,19 @@ class HistoryService:
     now_ms: Callable[[], int]
     on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
 
-    def list(self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None) -> EventPage:
-        """Returns a page of the selected events. Raises InvalidRequest if `cursor` belongs to another selection."""
+    def list(
+        self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None
+    ) -> tuple[Sequence[Event], str | None]:
+        """Returns a page of the selected events, and the cursor of the next page unless it is the last.
+
+        Raises InvalidRequest if `cursor` belongs to another selection.
+        """
         query = repr((tenant_id, astuple(selection), str(order)))
         after = None if cursor is None else _position_in(cursor, query)
         require_inbox(self.inboxes, tenant_id, selection.inbox)
         size = PageSize(limit, MAX_PAYLOAD_BYTES)
         listing = self.store.page(tenant_id, selection, order, size, after, self.now_ms())
-        return EventPage(listing.events, None if listing.position is None else _cursor(listing.position, query))
+        return listing.events, None if listing.position is None else _cursor(listing.position, query)
 
     def get(self, tenant_id: str, inbox: str, event_id: str) -> Event:
         require_inbox(self.inboxes, tenant_id, inbox)
