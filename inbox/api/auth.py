@@ -11,7 +11,8 @@ from inbox.api.access_log import note_tenant
 from inbox.api.problem_types import MISSING_SCOPE, TENANT_INACTIVE
 from inbox.api.problems import ProblemError
 from inbox.api.services import services
-from inbox.auth.authenticator import Access, RateLimitState
+from inbox.auth.authenticator import Access
+from inbox.auth.token_buckets import BucketState
 from inbox.domain.keys import Scope
 from inbox.errors import RateLimited
 
@@ -80,17 +81,16 @@ def _count(environ: WSGIEnvironment, principal: Principal) -> None:
     """Counts the request against its tenant's rate limit, once however often the server runs it."""
     if _RATE_LIMIT_STATE not in environ:
         environ[_RATE_LIMIT_STATE] = services().authenticator.count_request(principal)
-    state: RateLimitState | None = environ[_RATE_LIMIT_STATE]
-    if state is None:
+    bucket: BucketState | None = environ[_RATE_LIMIT_STATE]
+    if bucket is None:
         return
-    after_this_request(lambda response: _with_rate_limit(response, state))
-    if state.bucket.wait_seconds:
-        raise RateLimited(state.requests_per_second, state.bucket.wait_seconds)
+    after_this_request(lambda response: _with_rate_limit(response, bucket))
+    if bucket.wait_seconds:
+        raise RateLimited(bucket.size, bucket.wait_seconds)
 
 
-def _with_rate_limit(response: Response, state: RateLimitState) -> Response:
+def _with_rate_limit(response: Response, bucket: BucketState) -> Response:
     """Adds the headers of draft-ietf-httpapi-ratelimit-headers."""
-    bucket = state.bucket
-    response.headers["RateLimit-Policy"] = f'"tenant";q={state.requests_per_second};w=1'
+    response.headers["RateLimit-Policy"] = f'"tenant";q={bucket.size};w=1'
     response.headers["RateLimit"] = f'"tenant";r={bucket.remaining};t={bucket.full_in_seconds}'
     return response

@@ -4,7 +4,6 @@ import ipaddress
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -32,12 +31,6 @@ class Source(StrEnum):
     CACHE = "cache"
     SEAL = "seal"
     STORE = "store"
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimitState:
-    requests_per_second: int
-    bucket: BucketState
 
 
 class Access(NamedTuple):
@@ -111,13 +104,13 @@ class Authenticator:
         principal = record.principal
         return principal.tenant_active and not principal.scopes.isdisjoint(access.scopes)
 
-    def count_request(self, principal: Principal) -> RateLimitState | None:
+    def count_request(self, principal: Principal) -> BucketState | None:
         """Counts a request against the tenant's rate limit. Returns None if the tenant is unlimited."""
         own = principal.rate_limit
         limit = self._requests_per_second if own is None else own
         if limit == 0:
             return None
-        return RateLimitState(limit, self._buckets.take(f"tenant {principal.tenant_id}", limit, limit))
+        return self._buckets.take(f"tenant {principal.tenant_id}", limit, limit)
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
         """Returns the record that the authorizer has sealed, unless it is older than the cache may be."""

@@ -24,6 +24,7 @@ _ROUNDING = 0.001
 class BucketState:
     """`wait_seconds` is 0 if a token was available."""
 
+    size: int
     remaining: int
     wait_seconds: float
     full_in_seconds: int
@@ -64,7 +65,7 @@ class TokenBuckets:
                     self._full_at[slot] = full_at
                     self._owners[slot] = owner
         remaining = int((now + full - full_at) / token + _ROUNDING)
-        return BucketState(max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
+        return BucketState(size, max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
 
     def _find(self, owner: int, now: float) -> tuple[int, float]:
         """Returns the owner's slot, or the one of the next slots that is free or will be free first."""
