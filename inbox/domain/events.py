@@ -180,11 +180,6 @@ def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
     return str(uuid.uuid5(uuid.UUID(keyed_event_id(tenant_id, idempotency_key)), str(position)))
 
 
-def fingerprint(event_type: str | None, canonical_payload: bytes) -> "hashlib._Hash":
-    """Returns a hash that is equal for equal events. A type contains no newline, so the parts cannot be confused."""
-    return hashlib.sha256(f"{event_type or ''}\n".encode() + canonical_payload)
-
-
 def attempt_digest(attempt: str) -> str:
     """Returns a hash to store in place of the client's text, which may be an API key sent by mistake."""
     return hashlib.sha256(attempt.encode()).hexdigest()

@@ -45,7 +45,7 @@ class PublishService:
         def new_event(submission: Submission, position: int) -> events.NewEvent:
             if batch_key is None or submission.idempotency_key is not None:
                 return _new_event(tenant_id, submission)
-            under_batch_key[position] = events.fingerprint(submission.event_type, _canonical(submission))
+            under_batch_key[position] = _fingerprint(submission)
             return _event(submission, events.batch_event_id(tenant_id, batch_key, position))
 
         try:
@@ -54,7 +54,7 @@ class PublishService:
             size = b"%d" % len(new_events)
             for position, fingerprint in under_batch_key.items():
                 fingerprint.update(size)
-                new_events[position] = events.NewEvent(*new_events[position][:3], fingerprint.digest())
+                new_events[position] = new_events[position]._replace(fingerprint=fingerprint.digest())
             too_large = [
                 position for position, event in enumerate(new_events) if len(event.payload) > self.max_event_bytes
             ]
@@ -84,13 +84,15 @@ class PublishService:
 def _new_event(tenant_id: str, submission: Submission) -> events.NewEvent:
     if submission.idempotency_key is None:
         return _event(submission, events.random_event_id())
-    fingerprint = events.fingerprint(submission.event_type, _canonical(submission)).digest()
-    return _event(submission, events.keyed_event_id(tenant_id, submission.idempotency_key), fingerprint)
+    event_id = events.keyed_event_id(tenant_id, submission.idempotency_key)
+    return _event(submission, event_id, _fingerprint(submission).digest())
 
 
 def _event(submission: Submission, event_id: str, fingerprint: bytes | None = None) -> events.NewEvent:
     return events.NewEvent(event_id, submission.event_type, exact_json.dump(submission.payload), fingerprint)
 
 
-def _canonical(submission: Submission) -> bytes:
-    return exact_json.dump_canonical(submission.payload)
+def _fingerprint(submission: Submission) -> "hashlib._Hash":
+    """Returns a hash that is equal for equal events. A type contains no newline, so the parts cannot be confused."""
+    payload = exact_json.dump_canonical(submission.payload)
+    return hashlib.sha256(f"{submission.event_type or ''}\n".encode() + payload)
