@@ -9,7 +9,6 @@ import hashlib
 import hmac
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from authorizer.resolver import KeyRecord, Principal
 
@@ -31,10 +30,11 @@ def parse_secret(text: str) -> str:
 
 
 def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
+    principal = record.principal
     content = {
         "key_hash": key_hash,
         "sealed_at_ms": now_ms,
-        "record": asdict(record) | {"principal": _as_json(record.principal)},
+        "record": asdict(record) | {"principal": asdict(principal) | {"scopes": sorted(principal.scopes)}},
     }
     # UTF-8 instead of escapes, which would triple the length of the header for some scripts.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -64,10 +64,6 @@ def _read(content: str, key_hash: str) -> Sealed | None:
         return Sealed(KeyRecord(**record | {"principal": sealed_for}), found["sealed_at_ms"])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _as_json(principal: Principal) -> dict[str, Any]:
-    return asdict(principal) | {"scopes": sorted(principal.scopes)}
 
 
 def _mac(text: str, secret: str) -> str:

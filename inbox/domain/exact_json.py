@@ -167,7 +167,10 @@ def _check(document: Any, text: str, max_depth: int, outer_levels: int = 0) -> N
     if text.count("{") + text.count("[") > levels and _is_deeper(document, levels):
         raise NotJSON(_too_deep(max_depth))
     if "\\u" in text:
-        _refuse_lone_surrogates(document)
+        try:
+            orjson.dumps(document)
+        except TypeError:
+            raise NotJSON("A string contains half of a surrogate pair.") from None
 
 
 def _too_deep(levels: int) -> str:
@@ -184,13 +187,6 @@ def _is_deeper(document: Any, levels: int) -> bool:
             if isinstance(inner, dict | list)
         ]
     return bool(layer)
-
-
-def _refuse_lone_surrogates(document: Any) -> None:
-    try:
-        orjson.dumps(document)
-    except TypeError:
-        raise NotJSON("A string contains half of a surrogate pair.") from None
 
 
 def _unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:

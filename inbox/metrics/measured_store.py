@@ -1,6 +1,7 @@
 """A store that reports each call by its name, such as `events.claim`."""
 
 from collections.abc import Callable
+from functools import cache
 from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ class MeasuredStore:
     """Does not measure `now_ms`, which is called all the time and reads from memory."""
 
     def __init__(self, store: Store, observer_of: ObserverOf) -> None:
+        observer_of = cache(observer_of)
         self.events: EventStore = _measured_part(store.events, "events", EventStore, observer_of)
         self.inboxes: InboxStore = _measured_part(store.inboxes, "inboxes", InboxStore, observer_of)
         self.counters: CounterStore = _measured_part(store.counters, "counters", CounterStore, observer_of)
@@ -43,12 +45,8 @@ def operations_of(protocol: type) -> list[str]:
 
 
 def _measured(part: object, operation: str, name: str, observer_of: ObserverOf) -> Callable[..., Any]:
-    observe: Observer | None = None
-
     def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal observe
-        if observe is None:
-            observe = observer_of(name)
+        observe = observer_of(name)
         started = perf_counter()
         try:
             result = getattr(part, operation)(*args, **kwargs)

@@ -92,11 +92,7 @@ class History:
         return self._database.write(transaction)
 
     def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
-        statuses = [
-            status
-            for status in (Status.DELIVERED, Status.DEAD)
-            if selection.status is None or selection.status is status
-        ]
+        statuses = [status for status in (Status.DELIVERED, Status.DEAD) if selection.status in (None, status)]
         if not statuses:
             return ReplayResult(0, more=False)
         select = f"{selection_statement('seq', selection, statuses, Order.OLDEST)} LIMIT {limit + 1}"
