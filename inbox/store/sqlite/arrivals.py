@@ -7,7 +7,6 @@ next end of each inbox, and examines all inboxes once a second for leases create
 
 import math
 from collections.abc import Collection
-from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import apsw
@@ -33,36 +32,26 @@ _NEW_EVENTS = """
 
 _REOPENED = "SELECT DISTINCT tenant_id, inbox FROM reopened_inboxes WHERE number > :known AND number <= :newest"
 
-_HAS_UNDELIVERED = """
-    EXISTS (SELECT 1 FROM events INDEXED BY events_by_status
-            WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox
-            AND status = 'undelivered' AND expires_at_s > :now_s)"""
-
-# The table is small enough for the page cache. In the index, each inbox has its entries on another page.
-_HAS_BACKLOG = """
-    EXISTS (SELECT 1 FROM backlog
-            WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox AND undelivered > 0)"""
-
 _OF_WAITING_BY_END = """
     FROM events INDEXED BY events_by_end WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox"""
 
-
-def _examination(has_undelivered: str) -> str:
-    # Without MATERIALIZED, SQLite would evaluate each subquery twice: for the result and for the last condition.
-    return f"""
+# The backlog first: that table is small enough for the page cache, and in the index each inbox has its entries on
+# another page. Without MATERIALIZED, SQLite would evaluate each subquery twice: for the result and for the last
+# condition.
+_EXAMINE = f"""
     WITH waiting AS MATERIALIZED (
         SELECT value ->> 0 AS tenant_id, value ->> 1 AS inbox FROM json_each(:inboxes)),
     examined AS MATERIALIZED (
         SELECT tenant_id, inbox,
-            {has_undelivered}
+            EXISTS (SELECT 1 FROM backlog
+                    WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox AND undelivered > 0)
+            AND EXISTS (SELECT 1 FROM events INDEXED BY events_by_status
+                        WHERE tenant_id = waiting.tenant_id AND inbox = waiting.inbox
+                        AND status = 'undelivered' AND expires_at_s > :now_s)
             OR EXISTS (SELECT 1 {_OF_WAITING_BY_END} AND until_ms <= :now_ms AND expires_at_s > :now_s) AS has_event,
             (SELECT min(until_ms) {_OF_WAITING_BY_END} AND until_ms > :now_ms) AS next_end_ms
         FROM waiting)
     SELECT tenant_id, inbox, has_event, next_end_ms FROM examined WHERE has_event OR next_end_ms IS NOT NULL"""
-
-
-_EXAMINE = _examination(_HAS_UNDELIVERED)
-_EXAMINE_ALL = _examination(f"{_HAS_BACKLOG} AND {_HAS_UNDELIVERED}")
 
 
 class _Numbers(NamedTuple):
@@ -128,16 +117,16 @@ class SQLiteArrivals:
         if not self._known:
             self._examined_all_at_ms = now_ms
         # Comparing sets of 5,000 takes 0.1 ms; an unchanged set is the same object.
-        to_examine: set[InboxKey] = set() if waiting is self._known else set(waiting - self._known)
+        to_examine = frozenset() if waiting is self._known else waiting - self._known
         self._known = waiting
         if self._may_have_more and not 0 <= now_ms - self._examined_all_at_ms < _EXAMINE_ALL_EVERY_MS:
             self._examined_all_at_ms, self._may_have_more = now_ms, False
             self._ends_ms, self._next_end_ms = {}, math.inf
-            found |= self._examine(connection, _EXAMINE_ALL, waiting, now_ms)
+            to_examine = waiting
         if now_ms >= self._next_end_ms:
             to_examine |= self._pop_ended(now_ms) & waiting
         if to_examine:
-            found |= self._examine(connection, _EXAMINE, to_examine, now_ms)
+            found |= self._examine(connection, to_examine, now_ms)
         # An event that no poll has claimed after a second is reported again.
         self._may_have_more = self._may_have_more or bool(found)
         return found
@@ -167,12 +156,10 @@ class SQLiteArrivals:
         self._next_end_ms = min(self._ends_ms.values(), default=math.inf)
         return ended
 
-    def _examine(
-        self, connection: apsw.Connection, statement: str, inboxes: AbstractSet[InboxKey], now_ms: int
-    ) -> set[InboxKey]:
+    def _examine(self, connection: apsw.Connection, inboxes: frozenset[InboxKey], now_ms: int) -> set[InboxKey]:
         """Returns the inboxes that have an event to claim. Records when the next lease or delay of each inbox ends."""
         parameters = {"inboxes": exact_json.dump(list(inboxes)).decode(), "now_ms": now_ms, "now_s": seconds(now_ms)}
-        rows: list[Row] = connection.execute(statement, parameters).fetchall()
+        rows: list[Row] = connection.execute(_EXAMINE, parameters).fetchall()
         for tenant_id, inbox, _, end_ms in rows:
             if end_ms is not None:
                 self._ends_ms[tenant_id, inbox] = end_ms
