@@ -176,7 +176,6 @@ def keyed_event_id(tenant_id: str, idempotency_key: str) -> str:
 
 
 def batch_event_id(tenant_id: str, idempotency_key: str, position: int) -> str:
-    """Returns the ID of one event of a batch that has an idempotency key."""
     return str(uuid.uuid5(uuid.UUID(keyed_event_id(tenant_id, idempotency_key)), str(position)))
 
 

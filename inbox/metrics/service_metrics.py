@@ -162,7 +162,6 @@ class Metrics:
         self._of_source(source)()
 
     def store_observer(self, operation: str) -> Observer:
-        """Returns the observer of a store operation."""
         observe = self._store_seconds.labels(self._engine, operation).observe
         # Created with the first call: Prometheus sees no increase in a counter that begins with 1.
         count_error = self._store_errors.labels(self._engine, operation).inc
