@@ -1,8 +1,30 @@
-// HTTP client for the public API. Failed requests throw a Problem with a title and detail for the user.
-
-import { session } from "./session.js";
+// The API key of this tab, and an HTTP client for the public API. Failed requests throw a Problem with a title and
+// detail for the user.
 
 const TIMEOUT_MS = 20_000;
+const STORAGE_KEY = "inbox-key";
+
+// The key is kept in sessionStorage. `me` is the principal it belongs to.
+export const session = {
+  key: sessionStorage.getItem(STORAGE_KEY),
+  me: null,
+  // Unsent input of the Send view.
+  draft: null,
+
+  start(key, me) {
+    sessionStorage.setItem(STORAGE_KEY, key);
+    Object.assign(session, { key, me });
+  },
+
+  end() {
+    sessionStorage.removeItem(STORAGE_KEY);
+    Object.assign(session, { key: null, me: null, draft: null });
+  },
+
+  hasScope(...anyOf) {
+    return anyOf.some((scope) => session.me?.scopes.includes(scope));
+  },
+};
 
 class Problem extends Error {
   constructor(title, { detail = "", status = 0, requestId = null, errors = [] } = {}) {

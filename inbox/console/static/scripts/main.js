@@ -1,16 +1,34 @@
 // Entry point: signs in, and shows the view that the URL names.
 
-import { onKeyRejected, request } from "./api.js";
+import { onKeyRejected, request, session } from "./api.js";
 import { button, viewHeader } from "./controls.js";
 import { closeAllDialogs, isLocked } from "./dialogs.js";
 import { el, fill, icon, userText } from "./dom.js";
 import { hashFor, parseHash } from "./router.js";
-import { session } from "./session.js";
-import { VIEWS } from "./views/index.js";
+import { openConnect } from "./views/connect.js";
+import { openEvents } from "./views/events.js";
+import { openInboxes } from "./views/inboxes.js";
+import { openKeys } from "./views/keys.js";
+import { openOverview } from "./views/overview.js";
+import { openSend } from "./views/send.js";
 import { openConnectionError, openSignIn } from "./views/sign_in.js";
+import { openTenants } from "./views/tenants.js";
 
 const PRODUCT = "Polling Inbox";
 const REJECTED = "Your API key was revoked or has expired. Sign in with another key.";
+const ANY = ["events:write", "events:read", "inbox:read", "tenant:manage", "admin"];
+
+// The name in the URL, the title, and the scopes of which a key needs one.
+const VIEWS = [
+  { name: "overview", title: "Overview", scopes: ["events:read", "inbox:read"], open: openOverview },
+  { name: "events", title: "Events", scopes: ["events:read", "inbox:read"], open: openEvents },
+  { name: "inboxes", title: "Inboxes", scopes: ["events:read", "inbox:read", "tenant:manage"], open: openInboxes },
+  { name: "send", title: "Send", scopes: ["events:write"], open: openSend },
+  { name: "keys", title: "Keys", scopes: ["tenant:manage"], open: openKeys },
+  { name: "connect", title: "Connect", scopes: ANY, open: openConnect },
+  { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants, hidden: () => !session.hasScope("admin") },
+];
+
 const main = document.getElementById("main");
 const account = document.getElementById("account");
 const side = document.getElementById("side");

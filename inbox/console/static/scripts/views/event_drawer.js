@@ -1,6 +1,6 @@
 // Details of one event, with its payload, history, copies and actions.
 
-import { getJson, nextPagePath, request, sendJson, withQuery } from "../api.js";
+import { getJson, nextPagePath, request, sendJson, session, withQuery } from "../api.js";
 import { mapConcurrently, repeatUntilAborted, supersedingSignals } from "../async.js";
 import { copyButton } from "../clipboard.js";
 import { asyncButton, button, statusBadge } from "../controls.js";
@@ -10,7 +10,6 @@ import { el, fill, restoreFocus } from "../dom.js";
 import { compact, member, parseExact } from "../exact_json.js";
 import { pluralize, timestamp } from "../format.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
-import { session } from "../session.js";
 import { eventTypeLabel } from "./event_types.js";
 import { payloadSection } from "./payload.js";
 

@@ -1,6 +1,6 @@
 // Inboxes: list, peek, create, delete, and turn the default inbox on and off.
 
-import { request, sendJson } from "../api.js";
+import { request, sendJson, session } from "../api.js";
 import { repeatUntilAborted, sleep, supersedingSignals } from "../async.js";
 import { button, closeButton, disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
@@ -9,7 +9,6 @@ import { member, parseExact, pretty } from "../exact_json.js";
 import { formatCount, formatDuration, timestamp, timestampOr } from "../format.js";
 import { DEFAULT_INBOX, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
-import { session } from "../session.js";
 import { table } from "../tables.js";
 import { eventTypeLabel } from "./event_types.js";
 

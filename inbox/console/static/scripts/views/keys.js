@@ -1,6 +1,6 @@
 // The tenant's API keys: list, create, rotate and revoke.
 
-import { getJson, sendJson } from "../api.js";
+import { getJson, sendJson, session } from "../api.js";
 import { supersedingSignals } from "../async.js";
 import { copyButton } from "../clipboard.js";
 import { badge, button, checkbox, disableDuring, field, form, input, select, statusBadge, submitButton, viewHeader } from "../controls.js";
@@ -8,7 +8,6 @@ import { confirmAction, openDialog } from "../dialogs.js";
 import { el, userText } from "../dom.js";
 import { timestampOr } from "../format.js";
 import { alertSlot, runOrReport, showToast } from "../messages.js";
-import { session } from "../session.js";
 import { loadTable, table } from "../tables.js";
 
 const OVERLAPS = [["86400", "1 day"], ["3600", "1 hour"], ["604800", "7 days"], ["0", "Revoke it now"]];

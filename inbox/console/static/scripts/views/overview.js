@@ -1,6 +1,6 @@
 // Overview: tiles, chart and tables with the tenant's statistics.
 
-import { getJson } from "../api.js";
+import { getJson, session } from "../api.js";
 import { repeatUntilAborted, supersedingSignals } from "../async.js";
 import { segmentedControl, viewHeader } from "../controls.js";
 import { el, fill, icon } from "../dom.js";
@@ -8,7 +8,6 @@ import { formatBytes, formatCount, formatDuration, timestamp } from "../format.j
 import { DEFAULT_INBOX, WINDOWS, getStats, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, showProblem } from "../messages.js";
 import { hashFor, replaceHash } from "../router.js";
-import { session } from "../session.js";
 import { table } from "../tables.js";
 import { eventTypeLabel } from "./event_types.js";
 import { chartCard } from "./overview_chart.js";

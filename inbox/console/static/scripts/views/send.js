@@ -1,6 +1,6 @@
 // Sends an event. Input is validated while it is typed.
 
-import { request } from "../api.js";
+import { request, session } from "../api.js";
 import { copyButton } from "../clipboard.js";
 import { disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
 import { sendCommand } from "../curl.js";
@@ -8,7 +8,6 @@ import { el, fill } from "../dom.js";
 import { MAX_DEPTH, compact, parseExact } from "../exact_json.js";
 import { alertSlot, runOrReport } from "../messages.js";
 import { hashFor } from "../router.js";
-import { session } from "../session.js";
 import { eventTypeError } from "./event_types.js";
 
 const EXAMPLE = '{\n  "order": 1001,\n  "total": 99.90,\n  "customer": "Ada Lovelace"\n}';
