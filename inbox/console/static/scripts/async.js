@@ -2,23 +2,31 @@
 
 const MAX_BACKOFF_MS = 30_000;
 
-// Runs `action` until the signal aborts, and pauses while the tab is hidden. If `action` returns a number, that is the
-// minimum delay until the next run. Failures back off exponentially.
-export async function repeatUntilAborted(action, intervalMs, signal) {
-  let failures = 0;
-  while (!signal.aborted) {
-    let minimumMs = 0;
-    try {
-      minimumMs = (await action()) ?? 0;
-      failures = 0;
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!error.title) throw error;
-      failures += 1;
+// Returns functions that start and stop running `load(signal)` repeatedly. Starting again aborts the previous run. It
+// pauses while the tab is hidden. If `load` returns a number, that is the minimum delay until the next call. Failures
+// are passed to `onproblem` and back off exponentially.
+export function repeater(load, intervalMs, signal, onproblem) {
+  const nextSignal = supersedingSignals(signal);
+
+  async function start() {
+    const current = nextSignal();
+    let failures = 0;
+    while (!current.aborted) {
+      let minimumMs = 0;
+      try {
+        minimumMs = (await load(current)) ?? 0;
+        failures = 0;
+      } catch (problem) {
+        if (current.aborted) return;
+        onproblem(problem);
+        if (!problem.title) throw problem;
+        failures += 1;
+      }
+      await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), current);
+      await pageVisible(current);
     }
-    await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), signal);
-    await pageVisible(signal);
   }
+  return { start, stop: nextSignal };
 }
 
 export function sleep(ms, signal) {
@@ -54,19 +62,12 @@ export function supersedingSignals(signal) {
 
 // Stops at the first failure.
 export async function mapConcurrently(items, action, maxConcurrent = 4) {
-  const results = new Array(items.length);
-  let next = 0;
+  const results = [];
+  // All workers share one generator. A worker that fails ends it for the others.
+  const queue = (function* () { yield* items.entries(); })();
   const worker = async () => {
-    while (next < items.length) {
-      const index = next++;
-      try {
-        results[index] = await action(items[index]);
-      } catch (error) {
-        next = items.length;
-        throw error;
-      }
-    }
+    for (const [index, item] of queue) results[index] = await action(item);
   };
-  await Promise.all(Array.from({ length: Math.min(maxConcurrent, items.length) }, worker));
+  await Promise.all(Array.from({ length: maxConcurrent }, worker));
   return results;
 }

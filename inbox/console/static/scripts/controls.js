@@ -47,13 +47,12 @@ export function checkbox(label, { checked = false, hint = null, ...attributes } 
   return element;
 }
 
-export function segmentedControl(legend, options, selected, onchange) {
+export function segmentedControl(legend, options, onchange) {
   const name = newId();
   const radios = options.map(([value]) => el("input", { type: "radio", name, value, onchange: () => onchange(value) }));
   const element = el("fieldset", {}, el("legend", { class: "visually-hidden" }, legend),
     el("div", { class: "segments" }, options.map(([, label], index) => el("label", {}, radios[index], label))));
   element.select = (value) => radios.forEach((radio) => (radio.checked = radio.value === value));
-  element.select(selected);
   return element;
 }
 

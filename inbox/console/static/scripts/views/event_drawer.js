@@ -1,7 +1,7 @@
 // Details of one event, with its payload, history, copies and actions.
 
 import { getJson, nextPagePath, request, sendJson, session, withQuery } from "../api.js";
-import { mapConcurrently, repeatUntilAborted, supersedingSignals } from "../async.js";
+import { mapConcurrently, repeater } from "../async.js";
 import { copyButton } from "../clipboard.js";
 import { asyncButton, button, statusBadge } from "../controls.js";
 import { sendCommand } from "../curl.js";
@@ -19,7 +19,7 @@ const MAX_COPY_PAGES = 5;
 
 export function openEvent(id, inbox, { onchange, leave }) {
   const closing = new AbortController();
-  const nextSignal = supersedingSignals(closing.signal);
+  const refresh = repeater(load, REFRESH_MS, closing.signal, showFailure);
   const loadSlot = alertSlot();
   const actionSlot = alertSlot();
   const facts = el("div", { class: "stack" });
@@ -39,7 +39,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
     replay.ariaDisabled = "true";
     onchange();
     showToast("Event replayed. The next poll delivers it again.");
-    refreshRepeatedly();
+    refresh.start();
   }, "primary", { title: "Makes a delivered or dead event undelivered again" });
   const curl = copyButton(() => sendCommand(location.origin, event.event_type, compact(exactPayload)), {
     label: "Copy as curl", classes: "button", message: "Copied a command that sends this event again. Set INBOX_API_KEY before you run it.",
@@ -55,18 +55,18 @@ export function openEvent(id, inbox, { onchange, leave }) {
 
   async function eraseEvent() {
     // Stops refreshing, which would report that the event no longer exists.
-    nextSignal();
+    refresh.stop();
     try {
       await sendJson("DELETE", path, undefined, closing.signal);
     } catch (problem) {
-      refreshRepeatedly();
+      refresh.start();
       throw problem;
     }
   }
 
   async function load(current) {
     const { text } = await request(withQuery(path, { inbox }), { signal: current });
-    if (text === shown) return;
+    if (text === shown) return fill(loadSlot);
     event = JSON.parse(text);
     exactPayload = member(parseExact(text), "payload");
     fill(head, el("h3", {}, eventTypeLabel(event.event_type)),
@@ -78,28 +78,18 @@ export function openEvent(id, inbox, { onchange, leave }) {
     fill(copies, await copiesSection(event, current));
     // Set last, so that a failed request for the copies is repeated.
     shown = text;
+    fill(loadSlot);
   }
 
-  async function refresh(current) {
-    try {
-      await load(current);
-      fill(loadSlot);
-    } catch (problem) {
-      if (current.aborted) return;
-      showProblem(loadSlot, problem);
-      if (problem.status !== 404) throw problem;
-      nextSignal();
-      fill(foot);
-      restoreFocus();
-    }
+  function showFailure(problem) {
+    showProblem(loadSlot, problem);
+    if (problem.status !== 404) return;
+    refresh.stop();
+    fill(foot);
+    restoreFocus();
   }
 
-  function refreshRepeatedly() {
-    const current = nextSignal();
-    repeatUntilAborted(() => refresh(current), REFRESH_MS, current);
-  }
-
-  refreshRepeatedly();
+  refresh.start();
   return opened;
 }
 

@@ -1,7 +1,7 @@
 // Live list of events, newest first, and its filters, which are kept in the URL.
 
 import { getJson, nextPagePath, request, session, withQuery } from "../api.js";
-import { repeatUntilAborted, supersedingSignals } from "../async.js";
+import { repeater } from "../async.js";
 import { button, checkbox, field, input, select, statusBadge, viewHeader } from "../controls.js";
 import { routedDrawer } from "../dialogs.js";
 import { el, fill, restoreFocus } from "../dom.js";
@@ -19,7 +19,6 @@ const PAGE = 25;
 const MAX_SHOWN = 500;
 
 export function openEvents(root, { query, signal }) {
-  const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
   const moreSlot = alertSlot();
   const filters = eventFilters(query, applyFilters, signal);
@@ -27,7 +26,8 @@ export function openEvents(root, { query, signal }) {
   const rows = eventTable((id) => openOverlay("events", { ...filters.query(), event: id }));
   const more = button("Load more", loadMore, "", { hidden: true });
   const limitNote = el("p", { hidden: true }, `Showing the newest ${formatCount(MAX_SHOWN)} events. Narrow the filters to find older ones.`);
-  let events, requested, shown;
+  const repeated = repeater(load, REFRESH_MS, signal, showFailure);
+  let events, requested, shown, isStale;
 
   root.append(
     viewHeader("Events", "All stored events, delivered or not. Viewing events doesn’t change them.", follow),
@@ -45,45 +45,39 @@ export function openEvents(root, { query, signal }) {
     more.hidden = limitNote.hidden = true;
     fill(moreSlot);
     if (!filters.validate()) {
-      nextSignal();
+      repeated.stop();
       rows.show([], false, "Not a valid event type. The filter matches whole types and doesn’t support *.");
       return;
     }
     rows.show([], false, "Loading…");
-    refreshRepeatedly();
+    refresh();
   }
 
   function loadMore() {
     requested = shown + PAGE;
-    refreshRepeatedly();
+    refresh();
   }
 
-  // Without live updates, refreshes until the first success only.
-  function refreshRepeatedly() {
-    const current = nextSignal();
-    let isLoaded = false;
-    repeatUntilAborted(async () => {
-      if (isLoaded && !follow.box.checked) return 0;
-      const size = await refresh(current);
-      isLoaded = true;
-      return size * MS_PER_CHARACTER;
-    }, REFRESH_MS, current);
+  function refresh() {
+    isStale = true;
+    repeated.start();
   }
 
-  // Requests all rows that are shown, so that older rows do not go stale.
-  async function refresh(current) {
-    try {
-      const found = await loadNewest(parameters(), requested, current);
-      events = found.events;
-      shown = requested;
-      show(found.more);
-      for (const each of [slot, moreSlot]) fill(each);
-      return found.size;
-    } catch (problem) {
-      if (!current.aborted) showProblem(shown && requested > shown ? moreSlot : slot, problem);
-      if (!current.aborted && !shown) rows.show([], false, "Couldn’t load events. Retrying…");
-      throw problem;
-    }
+  // Requests all rows that are shown, so that older rows do not go stale. Without live updates, repeats failures only.
+  async function load(current) {
+    if (!isStale && !follow.box.checked) return 0;
+    const found = await loadNewest(parameters(), requested, current);
+    events = found.events;
+    shown = requested;
+    show(found.more);
+    for (const each of [slot, moreSlot]) fill(each);
+    isStale = false;
+    return found.size * MS_PER_CHARACTER;
+  }
+
+  function showFailure(problem) {
+    showProblem(shown && requested > shown ? moreSlot : slot, problem);
+    if (!shown) rows.show([], false, "Couldn’t load events. Retrying…");
   }
 
   // Without live updates, "Load more" must not add events that arrived meanwhile.
@@ -104,7 +98,7 @@ export function openEvents(root, { query, signal }) {
   }
 
   const showDrawer = routedDrawer(
-    (id, leave) => openEvent(id, filters.parameters().inbox, { onchange: refreshRepeatedly, leave }),
+    (id, leave) => openEvent(id, filters.parameters().inbox, { onchange: refresh, leave }),
     () => replaceHash("events", filters.query()), signal);
 
   reload();

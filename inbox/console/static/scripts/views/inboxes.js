@@ -1,7 +1,7 @@
 // Inboxes: list, peek, create, delete, and turn the default inbox on and off.
 
 import { request, sendJson, session } from "../api.js";
-import { repeatUntilAborted, sleep, supersedingSignals } from "../async.js";
+import { repeater, sleep } from "../async.js";
 import { button, closeButton, disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
@@ -33,9 +33,9 @@ const COLUMNS = [
 ];
 
 export function openInboxes(root, { signal }) {
-  const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
   const rows = table("Inboxes", COLUMNS);
+  const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   const stats = statsCache("24h");
   const canRead = session.hasScope("events:read", "inbox:read");
   let names = new Set();
@@ -43,26 +43,16 @@ export function openInboxes(root, { signal }) {
     "To create or delete inboxes, sign in with a key that has the scope ", el("code", {}, "tenant:manage"), ".");
   root.append(
     viewHeader("Inboxes", "The default inbox receives every event. Create a named inbox per consumer to give each its own copy of the events, and poll it at GET /inbox/NAME."),
-    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refreshRepeatedly, signal) : readOnlyNotice);
+    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refresh.start, signal) : readOnlyNotice);
   rows.show([], "Loading…");
 
-  function refreshRepeatedly() {
-    const current = nextSignal();
-    repeatUntilAborted(() => refresh(current), REFRESH_MS, current);
-  }
-
-  async function refresh(current) {
-    try {
-      const inboxes = await listInboxes(current);
-      names = new Set(inboxes.map((inbox) => inbox.name));
-      const show = () => rows.show(inboxes.map(row));
-      show();
-      if (canRead) await stats.refresh([...names], current, show);
-      fill(slot);
-    } catch (problem) {
-      if (!current.aborted) showProblem(slot, problem);
-      throw problem;
-    }
+  async function load(current) {
+    const inboxes = await listInboxes(current);
+    names = new Set(inboxes.map((inbox) => inbox.name));
+    const show = () => rows.show(inboxes.map(row));
+    show();
+    if (canRead) await stats.refresh([...names], current, show);
+    fill(slot);
   }
 
   function row(inbox) {
@@ -87,7 +77,7 @@ export function openInboxes(root, { signal }) {
     const save = () => sendJson("PUT", `/inboxes/${DEFAULT_INBOX}`, { enabled: onOrOff === "on" }, signal);
     if (!(await confirmAction(`Turn ${onOrOff} the default inbox?`, SWITCH_TEXT[onOrOff], `Turn ${onOrOff}`, save, { danger: false }))) return;
     showToast(`The default inbox is ${onOrOff}.`);
-    refreshRepeatedly();
+    refresh.start();
   }
 
   async function confirmDelete(name) {
@@ -95,7 +85,7 @@ export function openInboxes(root, { signal }) {
       "The original events stay in the default inbox."];
     if (!(await confirmAction(`Delete ${name}?`, text, "Delete inbox", () => deleteInbox(name)))) return;
     showToast(`Inbox ${name} deleted.`);
-    refreshRepeatedly();
+    refresh.start();
   }
 
   async function deleteInbox(name) {
@@ -109,7 +99,7 @@ export function openInboxes(root, { signal }) {
     }
   }
 
-  refreshRepeatedly();
+  refresh.start();
 }
 
 function inboxForm(exists, onsave, signal) {

@@ -1,7 +1,7 @@
 // Overview: tiles, chart and tables with the tenant's statistics.
 
 import { getJson, session } from "../api.js";
-import { repeatUntilAborted, supersedingSignals } from "../async.js";
+import { repeater } from "../async.js";
 import { segmentedControl, viewHeader } from "../controls.js";
 import { el, fill, icon } from "../dom.js";
 import { formatBytes, formatCount, formatDuration, timestamp } from "../format.js";
@@ -18,46 +18,39 @@ const ROUNDS_PER_INBOX_REFRESH = 4;
 const MAX_TYPES = 50;
 
 export function openOverview(root, { query, signal }) {
-  let window = windowFrom(query);
-  const nextSignal = supersedingSignals(signal);
+  let window, cache, round;
   const slot = alertSlot();
   const welcomeSlot = el("div", { class: "slot" });
   const offNotice = el("div", { class: "slot" });
   const parts = { tiles: tiles(), chart: chartCard(signal), types: typeTable() };
   const inboxes = inboxTable();
-  const windows = segmentedControl("Time range", WINDOWS, window, (selected) => {
+  const windows = segmentedControl("Time range", WINDOWS, (selected) => {
     replaceHash("overview", { window: selected });
-    load(selected);
+    select(selected);
   });
+  const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   root.append(
     viewHeader("Overview", "Events received, delivered and waiting.", windows),
     slot, welcomeSlot, offNotice, parts.tiles.element, parts.chart.element, parts.types.element, inboxes.element);
 
-  function load(selected) {
+  function select(selected) {
     window = selected;
-    const current = nextSignal();
-    const cache = statsCache(window);
-    let round = 0;
-    repeatUntilAborted(async () => {
-      await refresh(round % ROUNDS_PER_INBOX_REFRESH === 0 ? cache : null, current);
-      round += 1;
-    }, REFRESH_MS, current);
+    cache = statsCache(window);
+    round = 0;
+    windows.select(window);
+    refresh.start();
   }
 
-  async function refresh(cache, current) {
-    try {
-      const stats = await getStats(DEFAULT_INBOX, window, current);
-      for (const part of Object.values(parts)) part.show(stats);
-      await showWelcome(stats, current);
-      if (cache) await refreshInboxes(stats, cache, current);
-      fill(slot);
-    } catch (problem) {
-      if (!current.aborted) showProblem(slot, problem);
-      throw problem;
-    }
+  async function load(current) {
+    const stats = await getStats(DEFAULT_INBOX, window, current);
+    for (const part of Object.values(parts)) part.show(stats);
+    await showWelcome(stats, current);
+    if (round % ROUNDS_PER_INBOX_REFRESH === 0) await refreshInboxes(stats, current);
+    round += 1;
+    fill(slot);
   }
 
-  async function refreshInboxes(stats, cache, current) {
+  async function refreshInboxes(stats, current) {
     const [defaultInbox, ...named] = await listInboxes(current);
     fill(offNotice, isOff(defaultInbox) && defaultIsOff());
     const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
@@ -72,13 +65,8 @@ export function openOverview(root, { query, signal }) {
     if (!isNew) fill(welcomeSlot);
   }
 
-  load(window);
-  return {
-    update: (updated) => {
-      windows.select(windowFrom(updated));
-      load(windowFrom(updated));
-    },
-  };
+  select(windowFrom(query));
+  return { update: (updated) => select(windowFrom(updated)) };
 }
 
 function defaultIsOff() {
