@@ -32,7 +32,7 @@ export function repeater(load, intervalMs, signal, onproblem) {
 export function sleep(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
   });
 }
 

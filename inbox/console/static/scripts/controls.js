@@ -1,21 +1,19 @@
 // Buttons, form fields, badges and view headers.
 
 import { el, icon, newId, restoreFocus } from "./dom.js";
+import { alertSlot, runOrReport } from "./messages.js";
 
 export function button(label, onclick, classes = "", attributes = {}) {
   return el("button", { type: "button", class: `button ${classes}`, onclick, ...attributes }, label);
-}
-
-export function submitButton(label) {
-  return el("button", { type: "submit", class: "button primary" }, label);
 }
 
 export function closeButton(onclick) {
   return el("button", { type: "button", class: "button plain square", "aria-label": "Close", onclick }, icon("close"));
 }
 
-// A label with its control, hint and error message. `setError(text)` shows the error, and announces it at once if `urgent`.
-export function field(label, control, hint = null, { urgent = false } = {}) {
+// A label with its control, hint and error message, which is announced at once if `urgent`. `check(value)` returns what is
+// wrong with the value, or "". `validate()` shows it, and returns the control if the value is invalid.
+export function field(label, control, { hint = null, check = () => "", urgent = false } = {}) {
   const id = (control.id ||= newId());
   const error = el("p", { class: "field-error", id: `${id}-error`, ...(urgent ? { role: "alert" } : { "aria-live": "polite" }) });
   control.setAttribute("aria-describedby", hint ? `${id}-hint ${id}-error` : `${id}-error`);
@@ -23,8 +21,11 @@ export function field(label, control, hint = null, { urgent = false } = {}) {
     el("label", { for: id }, label), control, hint && el("p", { class: "hint", id: `${id}-hint` }, hint), error);
   element.setError = (text) => {
     error.textContent = text;
-    if (text) control.setAttribute("aria-invalid", "true");
-    else control.removeAttribute("aria-invalid");
+    control.ariaInvalid = text ? "true" : null;
+  };
+  element.validate = () => {
+    element.setError(check(control.value));
+    return control.ariaInvalid && control;
   };
   return element;
 }
@@ -70,8 +71,24 @@ export function statusBadge(status) {
   return badge(status, STATUS_KINDS[status], true);
 }
 
-export function form(onsubmit, ...children) {
-  return el("form", { class: "form", novalidate: true, onsubmit: (event) => (event.preventDefault(), onsubmit()) }, ...children);
+// Runs `action` if all fields are valid, and shows its problem. Otherwise focuses the first invalid field.
+export function form(verb, action, ...content) {
+  const slot = alertSlot();
+  const submit = el("button", { type: "submit", class: "button primary" }, verb);
+  const element = el("form", { class: "form", novalidate: true, onsubmit: async (event) => {
+    event.preventDefault();
+    const [invalid] = [...element.querySelectorAll(".field")].map((each) => each.validate()).filter(Boolean);
+    if (invalid) return invalid.focus();
+    await disableDuring(submit, () => runOrReport(slot, action));
+    // On a phone, the problem may be below the visible part of the page.
+    slot.firstChild?.scrollIntoView({ block: "nearest" });
+  } }, ...content, slot, el("div", {}, submit));
+  return element;
+}
+
+export function formCard(title, entry) {
+  const id = newId();
+  return el("section", { class: "card stack", "aria-labelledby": id }, el("h3", { id }, title), entry);
 }
 
 // Prevents a second click while the action runs. Browsers move the focus away from disabled controls, so it is restored.

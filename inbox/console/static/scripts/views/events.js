@@ -44,7 +44,7 @@ export function openEvents(root, { query, signal }) {
     shown = 0;
     more.hidden = limitNote.hidden = true;
     fill(moreSlot);
-    if (!filters.validate()) {
+    if (!filters.isValid()) {
       repeated.stop();
       rows.show([], false, "Not a valid event type. The filter matches whole types and doesn’t support *.");
       return;
@@ -169,19 +169,14 @@ function eventFilters(initial, onchange, signal) {
   const since = input({ type: "datetime-local" });
   const until = input({ type: "datetime-local" });
   const inbox = select([["", "default"]]);
-  const typeField = field("Type", type);
+  const typeField = field("Type", type, { check: eventTypeError });
   const times = [field("Since", since), field("Until", until)];
   for (const each of times) each.classList.add("wide");
   let timer;
   const cancelTimer = () => clearTimeout(timer);
-  const validate = () => {
-    const error = eventTypeError(type.value);
-    typeField.setError(error);
-    return !error;
-  };
   type.addEventListener("input", () => {
     cancelTimer();
-    validate();
+    typeField.validate();
     timer = setTimeout(onchange, DEBOUNCE_MS);
   });
   signal.addEventListener("abort", cancelTimer);
@@ -194,7 +189,7 @@ function eventFilters(initial, onchange, signal) {
     until.value = wanted.until ?? "";
     addOption(inbox, wanted.inbox);
     cancelTimer();
-    validate();
+    typeField.validate();
   }
   setValues(initial);
 
@@ -204,7 +199,7 @@ function eventFilters(initial, onchange, signal) {
     element: collapsible([field("Status", status), typeField, ...times, field("Inbox", inbox)], hasAny(), signal),
     query,
     hasAny,
-    validate,
+    isValid: () => !typeField.validate(),
     // Takes the values of a URL. Returns true if they changed.
     apply: (wanted) => {
       const before = JSON.stringify(query());

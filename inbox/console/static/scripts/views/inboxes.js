@@ -2,7 +2,7 @@
 
 import { request, sendJson, session } from "../api.js";
 import { repeater, sleep } from "../async.js";
-import { button, closeButton, disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
+import { button, closeButton, field, form, formCard, input, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
 import { member, parseExact, pretty } from "../exact_json.js";
@@ -103,32 +103,39 @@ export function openInboxes(root, { signal }) {
 }
 
 function inboxForm(exists, onsave, signal) {
-  const slot = alertSlot();
   const name = input({ class: "code", placeholder: "crm" });
   const types = el("textarea", { class: "input code", rows: 3, spellcheck: "false", placeholder: "order.*, invoice.paid" });
-  const nameField = field("Name", name, "Lowercase letters, digits and hyphens, up to 63 characters. For example, the consumer’s name.");
-  const typesField = field("Event types", types, "Separate with commas, spaces or new lines. * matches any characters. Leave empty for all events.");
-  const submit = submitButton("Create inbox");
+  const fields = el("div", { class: "form-row" },
+    field("Name", name, {
+      hint: "Lowercase letters, digits and hyphens, up to 63 characters. For example, the consumer’s name.",
+      check: (text) => (NAME.test(text.trim()) ? "" : "Use 1 to 63 lowercase letters, digits and hyphens. The first character can’t be a hyphen."),
+    }),
+    field("Event types", types, {
+      hint: "Separate with commas, spaces or new lines. * matches any characters. Leave empty for all events.", check: patternsError,
+    }));
 
-  const entry = form(() => {
-    const patterns = types.value.split(/[\s,]+/).filter(Boolean);
-    const invalid = patterns.find((each) => !PATTERN.test(each));
-    nameField.setError(NAME.test(name.value.trim()) ? "" : "Use 1 to 63 lowercase letters, digits and hyphens. The first character can’t be a hyphen.");
-    typesField.setError(invalid ? `${invalid} isn’t a valid pattern. Use letters, digits and . _ : / - * only.`
-      : patterns.length > MAX_PATTERNS ? `Use up to ${MAX_PATTERNS} patterns.` : "");
-    const firstInvalid = entry.querySelector("[aria-invalid]");
-    if (firstInvalid) return firstInvalid.focus();
+  async function create() {
     const wanted = name.value.trim();
+    const patterns = splitPatterns(types.value);
     const save = () => sendJson("PUT", `/inboxes/${wanted}`, patterns.length ? { event_types: patterns } : {}, signal);
-    return disableDuring(submit, async () => {
-      if (!(await (exists(wanted) ? confirmChange(wanted, patterns, save) : runOrReport(slot, save)))) return;
-      showToast(`Inbox ${wanted} saved. It receives matching events from now on.`);
-      name.value = types.value = "";
-      onsave();
-    });
-  }, el("div", { class: "form-row" }, nameField, typesField), slot, el("div", {}, submit));
-  return el("section", { class: "card stack", "aria-labelledby": "create-inbox" },
-    el("h3", { id: "create-inbox" }, "Create an inbox"), entry);
+    if (!exists(wanted)) await save();
+    else if (!(await confirmChange(wanted, patterns, save))) return;
+    showToast(`Inbox ${wanted} saved. It receives matching events from now on.`);
+    name.value = types.value = "";
+    onsave();
+  }
+  return formCard("Create an inbox", form("Create inbox", create, fields));
+}
+
+function splitPatterns(text) {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+function patternsError(text) {
+  const patterns = splitPatterns(text);
+  const invalid = patterns.find((each) => !PATTERN.test(each));
+  if (invalid) return `${invalid} isn’t a valid pattern. Use letters, digits and . _ : / - * only.`;
+  return patterns.length > MAX_PATTERNS ? `Use up to ${MAX_PATTERNS} patterns.` : "";
 }
 
 function confirmChange(name, patterns, save) {

@@ -3,11 +3,11 @@
 import { getJson, sendJson, session } from "../api.js";
 import { supersedingSignals } from "../async.js";
 import { copyButton } from "../clipboard.js";
-import { badge, button, checkbox, disableDuring, field, form, input, select, statusBadge, submitButton, viewHeader } from "../controls.js";
+import { badge, button, checkbox, field, form, formCard, input, select, statusBadge, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
 import { el, userText } from "../dom.js";
 import { timestampOr } from "../format.js";
-import { alertSlot, runOrReport, showToast } from "../messages.js";
+import { alertSlot, showToast } from "../messages.js";
 import { loadTable, table } from "../tables.js";
 
 const OVERLAPS = [["86400", "1 day"], ["3600", "1 hour"], ["604800", "7 days"], ["0", "Revoke it now"]];
@@ -100,24 +100,21 @@ function keyForm(oncreate, signal) {
   const offered = session.hasScope("admin") ? [...SCOPES, ADMIN] : SCOPES;
   const boxes = offered.map(([scope, hint, checked]) => checkbox(scope, { checked, hint, value: scope }));
   const error = el("p", { class: "field-error", "aria-live": "polite" });
-  const slot = alertSlot();
-  const submit = submitButton("Create key");
+  const scopeField = el("fieldset", { class: "field" }, el("legend", {}, "Scopes"), el("div", { class: "scopes" }, boxes), error);
+  const selected = () => boxes.map((each) => each.box).filter((box) => box.checked).map((box) => box.value);
+  scopeField.validate = () => {
+    error.textContent = selected().length ? "" : "Select at least one scope.";
+    return error.textContent && boxes[0].box;
+  };
 
-  const entry = form(() => {
-    const scopes = boxes.map((each) => each.box).filter((box) => box.checked).map((box) => box.value);
-    error.textContent = scopes.length ? "" : "Select at least one scope.";
-    if (!scopes.length) return boxes[0].box.focus();
+  async function create() {
     const expires = lifetime.value ? new Date(Date.now() + Number(lifetime.value) * DAY_MS).toISOString() : null;
-    return disableDuring(submit, () => runOrReport(slot, async () => {
-      const { document } = await sendJson("POST", "/keys", { name: name.value.trim(), scopes, expires_at: expires }, signal);
-      name.value = "";
-      oncreate(document);
-    }));
-  },
-  el("div", { class: "form-row" }, field("Name", name, "The program that uses the key."), field("Expires", lifetime)),
-  el("fieldset", { class: "field" }, el("legend", {}, "Scopes"), el("div", { class: "scopes" }, boxes), error),
-  slot, el("div", {}, submit));
-  return el("section", { class: "card stack", "aria-labelledby": "create-key" }, el("h3", { id: "create-key" }, "Create a key"), entry);
+    const { document } = await sendJson("POST", "/keys", { name: name.value.trim(), scopes: selected(), expires_at: expires }, signal);
+    name.value = "";
+    oncreate(document);
+  }
+  return formCard("Create a key", form("Create key", create,
+    el("div", { class: "form-row" }, field("Name", name, { hint: "The program that uses the key." }), field("Expires", lifetime)), scopeField));
 }
 
 export function showNewKey(key, name) {

@@ -2,11 +2,10 @@
 
 import { request, session } from "../api.js";
 import { copyButton } from "../clipboard.js";
-import { disableDuring, field, form, input, submitButton, viewHeader } from "../controls.js";
+import { field, form, input, viewHeader } from "../controls.js";
 import { sendCommand } from "../curl.js";
 import { el, fill } from "../dom.js";
 import { MAX_DEPTH, compact, parseExact } from "../exact_json.js";
-import { alertSlot, runOrReport } from "../messages.js";
 import { hashFor } from "../router.js";
 import { eventTypeError } from "./event_types.js";
 
@@ -19,47 +18,36 @@ export function openSend(root, { signal }) {
   const type = input({ class: "code" });
   const payload = el("textarea", { class: "input code", rows: 11, spellcheck: "false" });
   const idempotencyKey = input({ class: "code", placeholder: "order-1001" });
-  const parts = [
-    { name: "type", control: type, error: eventTypeError, field: field("Type", type, "What happened, such as order.created. Optional.") },
-    { name: "payload", control: payload, error: payloadError, field: field("Payload", payload, "A JSON object. It is delivered exactly as you send it.") },
-    { name: "key", control: idempotencyKey, error: (text) => (text.length > MAX_KEY_LENGTH ? `Use up to ${MAX_KEY_LENGTH} characters.` : ""),
-      field: field("Idempotency key", idempotencyKey, "Optional. Sending the same event with the same key again stores it only once.") },
+  const controls = { type, payload, key: idempotencyKey };
+  const fields = [
+    field("Type", type, { hint: "What happened, such as order.created. Optional.", check: eventTypeError }),
+    field("Payload", payload, { hint: "A JSON object. It is delivered exactly as you send it.", check: payloadError }),
+    field("Idempotency key", idempotencyKey, {
+      hint: "Optional. Sending the same event with the same key again stores it only once.",
+      check: (text) => (text.length > MAX_KEY_LENGTH ? `Use up to ${MAX_KEY_LENGTH} characters.` : ""),
+    }),
   ];
-  const slot = alertSlot();
   const result = el("div", { class: "slot", role: "status" });
   const command = el("pre", { tabindex: 0, role: "group", "aria-label": "curl command" });
   const copy = copyButton(() => curl);
-  const submit = submitButton("Send event");
   let curl = "";
 
-  const validate = (part) => part.field.setError(part.error(part.control.value));
-  for (const part of parts) {
-    part.control.value = draft[part.name];
-    validate(part);
-    part.control.addEventListener("input", () => {
-      draft[part.name] = part.control.value;
-      validate(part);
+  for (const [name, control] of Object.entries(controls)) {
+    control.value = draft[name];
+    control.addEventListener("input", () => {
+      draft[name] = control.value;
       showCommand();
     });
   }
 
-  const entry = form(() => {
-    parts.forEach(validate);
-    fill(result);
-    const invalid = entry.querySelector("[aria-invalid]");
-    return invalid ? invalid.focus() : disableDuring(submit, send);
-  }, parts.map((part) => part.field), slot, el("div", {}, submit), result);
-
-  // On a phone, the result may be below the visible part of the page.
   async function send() {
-    await runOrReport(slot, store);
-    (result.firstChild ?? slot.firstChild)?.scrollIntoView({ block: "nearest" });
-  }
-
-  async function store() {
     const { text, status } = await request("/events", { method: "POST", body: envelope(), signal });
     fill(result, successNotice(status, JSON.parse(text)));
+    result.firstChild.scrollIntoView({ block: "nearest" });
   }
+  const entry = form("Send event", send, fields);
+  entry.append(result);
+  entry.addEventListener("submit", () => fill(result));
 
   // Inserts the payload as it was typed: JSON.stringify could change its numbers.
   function envelope() {
@@ -70,7 +58,7 @@ export function openSend(root, { signal }) {
   }
 
   function showCommand() {
-    copy.disabled = parts.some((part) => part.error(part.control.value));
+    copy.disabled = fields.filter((each) => each.validate()).length > 0;
     if (copy.disabled) {
       command.textContent = "Fix the errors in the form to get the command.";
       return;

@@ -1,45 +1,37 @@
 // The pages shown before the console opens: sign-in, and connection errors.
 
 import { request } from "../api.js";
-import { asyncButton, button, disableDuring, field, form, input, submitButton } from "../controls.js";
+import { asyncButton, button, field, form, input } from "../controls.js";
 import { el, fill } from "../dom.js";
 import { alertSlot, showProblem } from "../messages.js";
 
 export function openSignIn(main, reason, onsignin) {
   const key = input({ type: "password", class: "code", required: true });
-  const keyField = field("API key", key, null, { urgent: true });
-  const slot = alertSlot();
-  const submit = submitButton("Sign in");
+  const keyField = field("API key", key, { urgent: true });
 
-  const signIn = form(() => {
+  // Checks the key itself: a check by the field would move the focus.
+  async function signIn() {
     const text = key.value.trim();
-    keyField.setError("");
-    fill(slot);
     if (!text) return keyField.setError("Enter an API key.");
     // Other characters cannot be sent in a header.
     if (!/^[\x21-\x7e]+$/.test(text)) return keyField.setError("This doesn’t look like an API key. Copy the whole key and try again.");
-    return disableDuring(submit, () => tryKey(text));
-  },
-  el("h2", { tabindex: -1 }, "Sign in"),
-  el("p", { class: "lead" }, "Send events to your inbox, and poll them when you’re ready."),
-  reason && el("p", { class: "notice", role: "status" }, reason),
-  keyField, slot, submit,
-  el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
-  signIn.classList.add("card");
-
-  async function tryKey(text) {
     try {
       const { text: me } = await request("/me", { key: text });
       onsignin(text, JSON.parse(me));
     } catch (problem) {
-      if (problem.status === 401) {
-        keyField.setError("Invalid API key. Check that you copied the whole key, and that it isn’t revoked or expired.");
-        key.select();
-      } else showProblem(slot, problem);
+      if (problem.status !== 401) throw problem;
+      keyField.setError("Invalid API key. Check that you copied the whole key, and that it isn’t revoked or expired.");
+      key.select();
     }
   }
+  const entry = form("Sign in", signIn,
+    el("h2", { tabindex: -1 }, "Sign in"),
+    el("p", { class: "lead" }, "Send events to your inbox, and poll them when you’re ready."),
+    reason && el("p", { class: "notice", role: "status" }, reason), keyField);
+  entry.classList.add("card");
+  entry.append(el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
 
-  fill(main, el("div", { class: "sign-in" }, signIn,
+  fill(main, el("div", { class: "sign-in" }, entry,
     el("div", { class: "faint small stack-tight" },
       el("p", {}, "No key yet? ", el("code", {}, "make run"), " prints one on its first start. To create another, run ",
         el("code", {}, ".venv/bin/inbox keys create demo --scope all"), ", or on a deployed service ",

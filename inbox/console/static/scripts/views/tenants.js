@@ -2,7 +2,7 @@
 
 import { getJson, sendJson, withQuery } from "../api.js";
 import { supersedingSignals } from "../async.js";
-import { asyncButton, checkbox, disableDuring, field, form, input, select, statusBadge, submitButton, viewHeader } from "../controls.js";
+import { asyncButton, checkbox, field, form, formCard, input, select, statusBadge, viewHeader } from "../controls.js";
 import { confirmAction, openDrawer, routedDrawer } from "../dialogs.js";
 import { el, fill, userText } from "../dom.js";
 import { timestamp } from "../format.js";
@@ -82,27 +82,22 @@ function tenantForm(oncreate, signal) {
   const email = input({ type: "email", placeholder: "ops@acme.example" });
   const id = input({ class: "code", placeholder: "acme" });
   const name = input({ placeholder: "Acme Corp." });
-  const emailField = field("Email", email);
-  const slot = alertSlot();
-  const submit = submitButton("Create tenant");
+  const emailError = (text) => (/^[^@\s]{1,64}@[^@\s]{1,189}$/.test(text.trim()) ? "" : "Enter a valid email address.");
 
-  const entry = form(() => {
-    emailField.setError(/^[^@\s]{1,64}@[^@\s]{1,189}$/.test(email.value.trim()) ? "" : "Enter a valid email address.");
-    if (entry.querySelector("[aria-invalid]")) return email.focus();
-    return disableDuring(submit, () => runOrReport(slot, async () => {
-      const values = { email: email.value.trim(), tenant_id: id.value.trim(), organization_name: name.value.trim() };
-      const given = Object.fromEntries(Object.entries(values).filter(([, text]) => text));
-      const { status, document } = await sendJson("POST", "/admin/tenants", given, signal);
-      const message = status === 201 ? "Tenant created." : "A tenant with this email already exists. Nothing was created.";
-      email.value = id.value = name.value = "";
-      // Opening the tenant changes the URL. The toast must appear in its drawer, which silences the page behind it.
-      addEventListener("hashchange", () => showToast(message), { once: true });
-      oncreate(document.tenant_id);
-    }));
-  },
-  el("div", { class: "form-row" }, emailField, field("Tenant ID", id, "Optional. Generated if empty."), field("Organization", name, "Optional.")),
-  slot, el("div", {}, submit));
-  return el("section", { class: "card stack", "aria-labelledby": "create-tenant" }, el("h3", { id: "create-tenant" }, "Create a tenant"), entry);
+  async function create() {
+    const { status, document } = await sendJson("POST", "/admin/tenants", {
+      email: email.value.trim(), tenant_id: id.value.trim() || undefined, organization_name: name.value.trim() || undefined,
+    }, signal);
+    const message = status === 201 ? "Tenant created." : "A tenant with this email already exists. Nothing was created.";
+    email.value = id.value = name.value = "";
+    // Opening the tenant changes the URL. The toast must appear in its drawer, which silences the page behind it.
+    addEventListener("hashchange", () => showToast(message), { once: true });
+    oncreate(document.tenant_id);
+  }
+  return formCard("Create a tenant", form("Create tenant", create, el("div", { class: "form-row" },
+    field("Email", email, { check: emailError }),
+    field("Tenant ID", id, { hint: "Optional. Generated if empty." }),
+    field("Organization", name, { hint: "Optional." }))));
 }
 
 const AUDIT_LIMIT = 50;
