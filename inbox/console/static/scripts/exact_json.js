@@ -8,97 +8,72 @@ const LITERAL = /true|false|null/y;
 // The API's limit for a request body.
 export const MAX_DEPTH = 32;
 
-class JsonSyntaxError extends Error {
-  constructor(message, text, position) {
-    const before = text.slice(0, position).split("\n");
-    super(`Line ${before.length}, column ${before.at(-1).length + 1}: ${message}.`);
-  }
-}
-
-// Returns {kind: "object", members: [[name as JSON text, node]]}, {kind: "array", items: [node]}, or
-// {kind: "string" | "number" | "literal", text}.
+// Returns {kind: "object" | "array", children: [[name, node]]}, or {kind: "string" | "number" | "literal", text}. The names
+// in an object are JSON text, those in an array are indexes.
 export function parseExact(text, maxDepth = 2 * MAX_DEPTH) {
-  const parser = new Parser(text, maxDepth);
-  const node = parser.value(1);
-  parser.match(SPACE);
-  if (parser.position < text.length) parser.fail("unexpected text after the end of the value");
-  return node;
-}
+  let position = 0;
 
-class Parser {
-  constructor(text, maxDepth) {
-    Object.assign(this, { text, maxDepth, position: 0 });
+  function fail(message, at = position) {
+    const before = text.slice(0, at).split("\n");
+    throw new Error(`Line ${before.length}, column ${before.at(-1).length + 1}: ${message}.`);
   }
 
-  fail(message, position = this.position) {
-    throw new JsonSyntaxError(message, this.text, position);
-  }
-
-  match(pattern) {
-    pattern.lastIndex = this.position;
-    const found = pattern.exec(this.text)?.[0] ?? null;
-    if (found !== null) this.position += found.length;
+  function match(pattern) {
+    pattern.lastIndex = position;
+    const found = pattern.exec(text)?.[0] ?? null;
+    if (found !== null) position += found.length;
     return found;
   }
 
-  peek() {
-    this.match(SPACE);
-    return this.text[this.position];
+  function peek() {
+    match(SPACE);
+    return text[position];
   }
 
-  value(depth) {
-    const first = this.peek();
-    if (first === undefined) this.fail("unexpected end");
-    if (first === "{" || first === "[") {
-      if (depth > this.maxDepth) this.fail(`nested more than ${this.maxDepth} levels deep`);
-      this.position += 1;
-      return first === "{" ? { kind: "object", members: this.members(depth) } : { kind: "array", items: this.items(depth) };
-    }
-    if (first === '"') return { kind: "string", text: this.string() };
-    const literal = this.match(LITERAL);
+  function skip(character) {
+    if (peek() !== character) return false;
+    position += 1;
+    return true;
+  }
+
+  function value(depth) {
+    if (peek() === undefined) fail("unexpected end");
+    if ("{[".includes(peek()) && depth > maxDepth) fail(`nested more than ${maxDepth} levels deep`);
+    if (skip("{")) return { kind: "object", children: children("}", depth) };
+    if (skip("[")) return { kind: "array", children: children("]", depth) };
+    if (peek() === '"') return { kind: "string", text: string() };
+    const literal = match(LITERAL);
     if (literal) return { kind: "literal", text: literal };
-    return { kind: "number", text: this.match(NUMBER) ?? this.fail("expected a value") };
+    return { kind: "number", text: match(NUMBER) ?? fail("expected a value") };
   }
 
-  string() {
-    return this.match(STRING) ?? this.fail("unterminated string, or a character in it that must be escaped");
+  function string() {
+    return match(STRING) ?? fail("unterminated string, or a character in it that must be escaped");
   }
 
-  members(depth) {
-    const members = [];
+  function children(end, depth) {
+    const found = [];
+    if (skip(end)) return found;
     const names = new Set();
-    if (this.skip("}")) return members;
-    do {
-      if (this.peek() !== '"') this.fail("expected a name in double quotes");
-      const start = this.position;
-      const name = this.string();
-      if (names.has(JSON.parse(name))) this.fail(`duplicate name ${name}`, start);
-      names.add(JSON.parse(name));
-      if (!this.skip(":")) this.fail("expected a colon");
-      members.push([name, this.value(depth + 1)]);
-    } while (this.hasNext("}"));
-    return members;
+    do found.push([end === "}" ? memberName(names) : String(found.length), value(depth + 1)]);
+    while (skip(","));
+    if (!skip(end)) fail(`expected a comma or ${end}`);
+    return found;
   }
 
-  items(depth) {
-    const items = [];
-    if (this.skip("]")) return items;
-    do items.push(this.value(depth + 1));
-    while (this.hasNext("]"));
-    return items;
+  function memberName(others) {
+    if (peek() !== '"') fail("expected a name in double quotes");
+    const start = position;
+    const name = string();
+    if (others.has(JSON.parse(name))) fail(`duplicate name ${name}`, start);
+    others.add(JSON.parse(name));
+    if (!skip(":")) fail("expected a colon");
+    return name;
   }
 
-  skip(character) {
-    if (this.peek() !== character) return false;
-    this.position += 1;
-    return true;
-  }
-
-  hasNext(end) {
-    if (this.skip(end)) return false;
-    if (!this.skip(",")) this.fail(`expected a comma or ${end}`);
-    return true;
-  }
+  const node = value(1);
+  if (peek() !== undefined) fail("unexpected text after the end of the value");
+  return node;
 }
 
 const INVISIBLE = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
@@ -109,25 +84,22 @@ export function escapeInvisible(text) {
 }
 
 export function member(object, name) {
-  return object.members.find(([text]) => JSON.parse(text) === name)?.[1];
+  return object.children.find(([text]) => JSON.parse(text) === name)?.[1];
 }
 
 export function compact(node) {
-  if (node.kind === "object") return `{${node.members.map(([name, value]) => `${name}:${compact(value)}`).join(",")}}`;
-  if (node.kind === "array") return `[${node.items.map(compact).join(",")}]`;
-  return node.text;
+  return toText(node, "", "");
 }
 
 export function pretty(node) {
-  return escapeInvisible(indented(node, ""));
+  return escapeInvisible(toText(node, " ", "\n"));
 }
 
-function indented(node, indent) {
-  const deeper = `${indent}  `;
-  const parts = node.kind === "object"
-    ? node.members.map(([name, value]) => `${deeper}${name}: ${indented(value, deeper)}`)
-    : node.items?.map((item) => deeper + indented(item, deeper));
-  if (!parts) return node.text;
-  const [start, end] = node.kind === "object" ? "{}" : "[]";
-  return parts.length ? `${start}\n${parts.join(",\n")}\n${indent}${end}` : start + end;
+function toText(node, space, newline) {
+  if (!node.children) return node.text;
+  const isObject = node.kind === "object";
+  const [start, end] = isObject ? "{}" : "[]";
+  const deeper = newline && `${newline}  `;
+  const parts = node.children.map(([name, child]) => deeper + (isObject ? `${name}:${space}` : "") + toText(child, space, deeper));
+  return parts.length ? start + parts.join(",") + newline + end : start + end;
 }

@@ -157,7 +157,7 @@ function openPeek(inbox) {
   runOrReport(slot, async () => {
     const { text, headers } = await request(`/inbox/${inbox}?mode=peek&limit=${PEEK_LIMIT}`, { signal: closing.signal });
     const events = JSON.parse(text);
-    const payloads = parseExact(text).items.map((event) => pretty(member(event, "payload")));
+    const payloads = parseExact(text).children.map(([, event]) => pretty(member(event, "payload")));
     const hasMore = headers.get("Inbox-More") === "true" || events.length === PEEK_LIMIT;
     fill(list,
       events.length === 0 && el("p", {}, "No undelivered events."),

@@ -30,22 +30,16 @@ export function payloadSection(payload) {
 }
 
 function branchOrLeaf(name, node, level) {
-  const children = childrenOf(node);
-  return children?.length ? branch(name, node, children, level) : leaf(name, node);
-}
-
-function childrenOf(node) {
-  if (node.kind === "object") return node.members;
-  return node.items?.map((item, index) => [String(index), item]);
+  return node.children?.length ? branch(name, node, level) : leaf(name, node);
 }
 
 function label(name) {
   return name === null ? [] : [userText(escapeInvisible(name), { class: "name" }), el("span", { class: "colon" }, ": ")];
 }
 
-function branch(name, node, children, level) {
+function branch(name, { kind, children }, level) {
   const members = el("div", { class: "members" });
-  const size = node.kind === "object" ? `{ ${pluralize(children.length, "member")} }` : `[ ${pluralize(children.length, "item")} ]`;
+  const size = kind === "object" ? `{ ${pluralize(children.length, "member")} }` : `[ ${pluralize(children.length, "item")} ]`;
   const details = el("details", {}, el("summary", {}, ...label(name), el("span", { class: "count" }, size)), members);
   const render = () => {
     if (details.open && !members.childNodes.length) addChildren(members, children, level, 0);
