@@ -27,9 +27,9 @@ export const session = {
 };
 
 class Problem extends Error {
-  constructor(title, { detail = "", status = 0, requestId = null, errors = [] } = {}) {
+  constructor(title, detail, response = {}) {
     super(detail ? `${title}. ${detail}` : title);
-    Object.assign(this, { title, detail, status, requestId, errors });
+    Object.assign(this, { title, detail, ...response });
   }
 }
 
@@ -52,7 +52,9 @@ export async function request(path, { method = "GET", body, signal, key = sessio
     text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw connectionProblem(timeout.aborted);
+    throw timeout.aborted
+      ? new Problem("Request timed out", `The service did not respond within ${TIMEOUT_MS / 1000} seconds.`)
+      : new Problem("Can’t reach the service", "It may be restarting, or your network may be down.");
   }
   if (response.ok) return { status: response.status, headers: response.headers, text };
   const problem = responseProblem(response, text);
@@ -75,15 +77,10 @@ export function nextPagePath(headers) {
   return /<([^>]*)>;\s*rel="next"/.exec(headers.get("Link") ?? "")?.[1] ?? null;
 }
 
+// Leaves out parameters without a value.
 export function withQuery(path, parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(parameters).filter(([, value]) => value);
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
-}
-
-function connectionProblem(timedOut) {
-  return timedOut
-    ? new Problem("Request timed out", { detail: `The service did not respond within ${TIMEOUT_MS / 1000} seconds.` })
-    : new Problem("Can’t reach the service", { detail: "It may be restarting, or your network may be down." });
 }
 
 function responseProblem(response, text) {
@@ -93,10 +90,9 @@ function responseProblem(response, text) {
   } catch {
     // A proxy responded instead of the service.
   }
-  return new Problem(document.title ?? `Request failed with status ${response.status}`, {
-    detail: document.detail ?? "",
+  return new Problem(document.title ?? `Request failed with status ${response.status}`, document.detail, {
     status: response.status,
     requestId: document.request_id ?? response.headers.get("X-Request-Id"),
-    errors: document.errors ?? [],
+    errors: document.errors,
   });
 }

@@ -1,20 +1,21 @@
 // Modal dialogs and drawers, built on <dialog>: Esc closes them, and the focus returns to the element that opened them.
 
 import { button, closeButton, disableDuring } from "./controls.js";
-import { el, newId } from "./dom.js";
+import { el, fill, newId } from "./dom.js";
 import { alertSlot, runOrReport } from "./messages.js";
 import { isOverlay } from "./router.js";
 
-// Opens a dialog. `render(close, dialog)` returns its content. Resolves when the dialog closes.
-// A `locked` dialog closes by its own buttons only. `leave`, if given, is called in place of closing the dialog.
-export function openDialog(name, classes, render, { onclose, leave, locked = false } = {}) {
+// Opens a dialog. `render(close, dialog)` returns its content. The result resolves when the dialog closes, which also aborts
+// its `signal`. A `locked` dialog closes by its own buttons only. `leave`, if given, is called in place of closing the dialog.
+export function openDialog(name, classes, render, { leave, locked = false } = {}) {
   const { promise: closed, resolve } = Promise.withResolvers();
+  const closing = new AbortController();
   // Removes the dialog at once rather than on the `close` event: it may show a key.
   const close = (result) => {
     if (!dialog.isConnected) return;
     dialog.close(result);
     dialog.remove();
-    onclose?.();
+    closing.abort();
     resolve(result);
   };
   const requestClose = leave ?? close;
@@ -24,10 +25,10 @@ export function openDialog(name, classes, render, { onclose, leave, locked = fal
     // Some browsers close a dialog without a `cancel` event.
     onclose: () => (leave?.(), close(dialog.returnValue)),
   });
-  dialog.append(...[render(requestClose, dialog)].flat(), el("p", { class: "toast", role: "status" }));
+  fill(dialog, render(requestClose, dialog), el("p", { class: "toast", role: "status" }));
   document.body.append(dialog);
   dialog.showModal();
-  return Object.assign(closed, { close });
+  return Object.assign(closed, { close, signal: closing.signal });
 }
 
 // Asks for confirmation, then runs `action`. If it fails, the dialog shows why and stays open. Returns true on success.
@@ -66,14 +67,14 @@ export function closeAllDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
 }
 
-export function openDrawer(name, title, parts, options) {
+export function openDrawer(name, title, parts, leave) {
   const head = el("div", {}, el("h3", {}, title));
   const foot = el("div", { class: "drawer-foot" });
   const opened = openDialog(name, "drawer", (close) => [
     el("div", { class: "drawer-head" }, head, closeButton(() => close())),
     el("div", { class: "drawer-body", tabindex: 0, role: "group", "aria-label": "Details" }, parts),
     foot,
-  ], options);
+  ], { leave });
   return { head, foot, opened };
 }
 

@@ -18,7 +18,7 @@ export function fill(element, ...children) {
 }
 
 function withoutEmpty(children) {
-  return children.flat().filter((child) => child !== undefined && child !== null && child !== false);
+  return children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false);
 }
 
 export function icon(name) {

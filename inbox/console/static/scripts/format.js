@@ -10,7 +10,6 @@ const TIMESTAMP_FORMATS = {
 const HOUR = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 // The API counts per UTC day.
 const UTC_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-const COUNT = new Intl.NumberFormat("en-GB");
 
 export function timestamp(iso, format = "full") {
   return el("time", { datetime: iso, title: iso }, TIMESTAMP_FORMATS[format].format(new Date(iso)));
@@ -28,9 +27,7 @@ export function formatDay(iso) {
   return UTC_DAY.format(new Date(iso));
 }
 
-export function formatCount(number) {
-  return COUNT.format(number);
-}
+export const formatCount = new Intl.NumberFormat("en-GB").format;
 
 export function pluralize(number, one, more = `${one}s`) {
   return `${formatCount(number)} ${number === 1 ? one : more}`;

@@ -1,5 +1,7 @@
 // Hash routes: #/events?status=dead is the view `events` with its filters, so that reload and Back work.
 
+import { withQuery } from "./api.js";
+
 const OVERLAY = "over";
 
 export function parseHash(hash) {
@@ -8,8 +10,7 @@ export function parseHash(hash) {
 }
 
 export function hashFor(name, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value);
-  return given.length ? `#/${name}?${new URLSearchParams(given)}` : `#/${name}`;
+  return withQuery(`#/${name}`, query);
 }
 
 // Adds a history entry for something shown over the view, such as a drawer. Back closes it.

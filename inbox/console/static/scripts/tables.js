@@ -45,18 +45,17 @@ export function openOnClick(open) {
 function updateRows(body, rows) {
   const focused = body.contains(document.activeElement);
   const wanted = new Map(rows.map((each) => [each.dataset.key, each]));
-  const existing = new Map();
-  for (const each of [...body.children]) {
-    if (wanted.has(each.dataset.key)) existing.set(each.dataset.key, each);
-    else each.remove();
+  for (const old of [...body.children]) {
+    const updated = wanted.get(old.dataset.key);
+    if (!updated) old.remove();
+    else {
+      updateCells(old, updated);
+      wanted.set(old.dataset.key, old);
+    }
   }
-  let position = body.firstElementChild;
-  for (const [key, each] of wanted) {
-    const old = existing.get(key);
-    if (old) updateCells(old, each);
-    if (old && old === position) position = position.nextElementSibling;
-    else body.insertBefore(old ?? each, position);
-  }
+  [...wanted.values()].forEach((each, index) => {
+    if (body.children[index] !== each) body.insertBefore(each, body.children[index] ?? null);
+  });
   if (focused) restoreFocus();
 }
 

@@ -18,24 +18,21 @@ const REFRESH_MS = 2000;
 const MAX_COPY_PAGES = 5;
 
 export function openEvent(id, inbox, { onchange, leave }) {
-  const closing = new AbortController();
-  const refresh = repeater(load, REFRESH_MS, closing.signal, showFailure);
   const loadSlot = alertSlot();
   const actionSlot = alertSlot();
   const facts = el("div", { class: "stack" });
   const payload = el("div", {});
   const copies = el("div", { class: "slot" });
   const path = `/events/${encodeURIComponent(id)}`;
-  const { head, foot, opened } = openDrawer("Event", "Event", [loadSlot, actionSlot, facts, payload, copies], {
-    onclose: () => closing.abort(), leave,
-  });
+  const { head, foot, opened } = openDrawer("Event", "Event", [loadSlot, actionSlot, facts, payload, copies], leave);
+  const refresh = repeater(load, REFRESH_MS, opened.signal, showFailure);
   let event, exactPayload;
   let shown = "";
 
   // Uses aria-disabled rather than disabled, so that the button keeps the focus after a replay.
   const replay = asyncButton("Replay", async () => {
     if (replay.ariaDisabled === "true") return;
-    if (!(await runOrReport(actionSlot, () => sendJson("POST", withQuery(`${path}/replay`, { inbox }), undefined, closing.signal)))) return;
+    if (!(await runOrReport(actionSlot, () => sendJson("POST", withQuery(`${path}/replay`, { inbox }), undefined, opened.signal)))) return;
     replay.ariaDisabled = "true";
     onchange();
     showToast("Event replayed. The next poll delivers it again.");
@@ -57,7 +54,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
     // Stops refreshing, which would report that the event no longer exists.
     refresh.stop();
     try {
-      await sendJson("DELETE", path, undefined, closing.signal);
+      await sendJson("DELETE", path, undefined, opened.signal);
     } catch (problem) {
       refresh.start();
       throw problem;
@@ -94,13 +91,14 @@ export function openEvent(id, inbox, { onchange, leave }) {
 }
 
 function factsAndHistory(event) {
-  return el("div", { class: "stack" },
+  return [
     el("dl", { class: "facts" },
       el("dt", {}, "ID"), el("dd", { class: "mono" }, event.id),
       el("dt", {}, "Received"), el("dd", {}, timestamp(event.created_at)),
       el("dt", {}, "Deliveries"), el("dd", {}, String(event.deliveries))),
     el("section", { class: "stack-tight", "aria-label": "History" }, el("h4", {}, "History"),
-      el("ol", { class: "timeline" }, history(event).map(([text, at]) => el("li", {}, el("span", {}, text), at && timestamp(at))))));
+      el("ol", { class: "timeline" }, history(event).map(([text, at]) => el("li", {}, el("span", {}, text), at && timestamp(at))))),
+  ];
 }
 
 function history(event) {

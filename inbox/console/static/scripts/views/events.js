@@ -164,11 +164,14 @@ const DEBOUNCE_MS = 300;
 const PHONE = matchMedia("(max-width: 47.99rem)");
 
 function eventFilters(initial, onchange, signal) {
-  const status = select([["", "Any"], ...STATUSES.map((each) => [each, each])]);
-  const type = input({ placeholder: "order.created" });
-  const since = input({ type: "datetime-local" });
-  const until = input({ type: "datetime-local" });
-  const inbox = select([["", "default"]]);
+  const controls = {
+    status: select([["", "Any"], ...STATUSES.map((each) => [each, each])]),
+    type: input({ placeholder: "order.created" }),
+    since: input({ type: "datetime-local" }),
+    until: input({ type: "datetime-local" }),
+    inbox: select([["", "default"]]),
+  };
+  const { status, type, since, until, inbox } = controls;
   const typeField = field("Type", type, { check: eventTypeError });
   const times = [field("Since", since), field("Until", until)];
   for (const each of times) each.classList.add("wide");
@@ -183,17 +186,15 @@ function eventFilters(initial, onchange, signal) {
   for (const control of [status, since, until, inbox]) control.addEventListener("change", onchange);
 
   function setValues(wanted) {
-    status.value = STATUSES.includes(wanted.status) ? wanted.status : "";
-    type.value = wanted.type ?? "";
-    since.value = wanted.since ?? "";
-    until.value = wanted.until ?? "";
     addOption(inbox, wanted.inbox);
+    for (const [name, control] of Object.entries(controls)) control.value = wanted[name] ?? "";
+    if (!STATUSES.includes(status.value)) status.value = "";
     cancelTimer();
     typeField.validate();
   }
   setValues(initial);
 
-  const query = () => ({ status: status.value, type: type.value.trim(), since: since.value, until: until.value, inbox: inbox.value });
+  const query = () => Object.fromEntries(Object.entries(controls).map(([name, { value }]) => [name, value.trim()]));
   const hasAny = () => Object.entries(query()).some(([name, value]) => name !== "inbox" && value !== "");
   return {
     element: collapsible([field("Status", status), typeField, ...times, field("Inbox", inbox)], hasAny(), signal),
@@ -206,14 +207,11 @@ function eventFilters(initial, onchange, signal) {
       setValues(wanted);
       return JSON.stringify(query()) !== before;
     },
-    parameters: () => ({
-      status: status.value,
-      event_type: type.value.trim(),
-      since: utcTimestamp(since.value),
-      until: utcTimestamp(until.value),
-      inbox: inbox.value,
-    }),
-    addInboxes: (inboxes) => inboxes.forEach(({ name }) => addOption(inbox, name, inbox.value)),
+    parameters: () => {
+      const { type: eventType, ...others } = query();
+      return { ...others, event_type: eventType, since: utcTimestamp(since.value), until: utcTimestamp(until.value) };
+    },
+    addInboxes: (inboxes) => inboxes.forEach(({ name }) => addOption(inbox, name)),
   };
 }
 
@@ -225,9 +223,8 @@ function collapsible(fields, isOpen, signal) {
   return details;
 }
 
-function addOption(control, name, selected = name) {
+function addOption(control, name) {
   if (name && ![...control.options].some((each) => each.value === name)) control.append(el("option", { value: name }, name));
-  control.value = selected ?? "";
 }
 
 function utcTimestamp(local) {

@@ -145,17 +145,16 @@ function confirmChange(name, patterns, save) {
 }
 
 function openPeek(inbox) {
-  const closing = new AbortController();
   const slot = alertSlot();
   const list = el("div", {}, el("p", { class: "faint" }, "Loading…"));
   const title = `Undelivered in ${inbox}`;
-  openDialog(title, "wide", (close) => el("div", { class: "inside" },
+  const { signal } = openDialog(title, "wide", (close) => el("div", { class: "inside" },
     el("div", { class: "line apart" }, el("h3", {}, title), closeButton(() => close())),
     el("p", { class: "faint" }, "In the order polls return them. Peeking doesn’t deliver events."),
-    slot, list), { onclose: () => closing.abort() });
+    slot, list));
 
   runOrReport(slot, async () => {
-    const { text, headers } = await request(`/inbox/${inbox}?mode=peek&limit=${PEEK_LIMIT}`, { signal: closing.signal });
+    const { text, headers } = await request(`/inbox/${inbox}?mode=peek&limit=${PEEK_LIMIT}`, { signal });
     const events = JSON.parse(text);
     const payloads = parseExact(text).children.map(([, event]) => pretty(member(event, "payload")));
     const hasMore = headers.get("Inbox-More") === "true" || events.length === PEEK_LIMIT;

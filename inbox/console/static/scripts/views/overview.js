@@ -20,8 +20,9 @@ const MAX_TYPES = 50;
 export function openOverview(root, { query, signal }) {
   let window, cache, round;
   const slot = alertSlot();
-  const welcomeSlot = el("div", { class: "slot" });
-  const offNotice = el("div", { class: "slot" });
+  const welcome = welcomeCard();
+  const offNotice = el("p", { class: "notice", hidden: true },
+    "The default inbox is off, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
   const parts = { tiles: tiles(), chart: chartCard(signal), types: typeTable() };
   const inboxes = inboxTable();
   const windows = segmentedControl("Time range", WINDOWS, (selected) => {
@@ -31,7 +32,7 @@ export function openOverview(root, { query, signal }) {
   const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   root.append(
     viewHeader("Overview", "Events received, delivered and waiting.", windows),
-    slot, welcomeSlot, offNotice, parts.tiles.element, parts.chart.element, parts.types.element, inboxes.element);
+    slot, welcome, offNotice, parts.tiles.element, parts.chart.element, parts.types.element, inboxes.element);
 
   function select(selected) {
     window = selected;
@@ -52,7 +53,7 @@ export function openOverview(root, { query, signal }) {
 
   async function refreshInboxes(stats, current) {
     const [defaultInbox, ...named] = await listInboxes(current);
-    fill(offNotice, isOff(defaultInbox) && defaultIsOff());
+    offNotice.hidden = !isOff(defaultInbox);
     const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
     show();
     await cache.refresh(named.map((inbox) => inbox.name), current, show);
@@ -60,18 +61,11 @@ export function openOverview(root, { query, signal }) {
 
   async function showWelcome(stats, current) {
     const isQuiet = stats.undelivered === 0 && stats.totals.received === 0;
-    const isNew = isQuiet && (await getJson("/events?limit=1", current)).length === 0;
-    if (isNew && !welcomeSlot.childNodes.length) welcomeSlot.append(welcome());
-    if (!isNew) fill(welcomeSlot);
+    welcome.hidden = !isQuiet || (await getJson("/events?limit=1", current)).length > 0;
   }
 
   select(windowFrom(query));
   return { update: (updated) => select(windowFrom(updated)) };
-}
-
-function defaultIsOff() {
-  return el("p", { class: "notice" },
-    "The default inbox is off, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
 }
 
 function windowFrom({ window }) {
@@ -90,13 +84,10 @@ function tiles() {
     waiting.show(formatCount(undelivered), "now, in the default inbox");
     oldest.show(since ? formatDuration(age) : "–", since ? ["since ", timestamp(since, "short")] : "no undelivered events");
     received.show(formatCount(totals.received), `${range}, ${formatBytes(totals.bytes)}`);
-    delivered.show(formatCount(totals.delivered), [range, totals.dead > 0 && deadLink(totals.dead)]);
+    const deadLink = el("a", { href: hashFor("events", { status: "dead" }) }, `${formatCount(totals.dead)} dead`);
+    delivered.show(formatCount(totals.delivered), range, totals.dead > 0 && [", ", deadLink]);
   }
   return { element, show };
-}
-
-function deadLink(amount) {
-  return [", ", el("a", { href: hashFor("events", { status: "dead" }) }, `${formatCount(amount)} dead`)];
 }
 
 function tile(name) {
@@ -106,7 +97,7 @@ function tile(name) {
     element: el("div", { class: "card tile" }, el("dt", {}, name), figure, aside),
     show(amount, ...details) {
       if (figure.textContent !== amount) figure.textContent = amount;
-      fill(aside, details.flat(2));
+      fill(aside, details);
     },
   };
 }
@@ -165,8 +156,8 @@ const STEPS = [
   ["consumer", "Poll them", "Zapier, Make, n8n or your own program polls GET /inbox and receives each event once."],
 ];
 
-function welcome() {
-  return el("section", { class: "card welcome", "aria-labelledby": "welcome" },
+function welcomeCard() {
+  return el("section", { class: "card welcome", "aria-labelledby": "welcome", hidden: true },
     el("div", {}, el("h3", { id: "welcome" }, "No events yet. Here’s how it works"),
       el("p", { class: "faint" }, "You can try all three steps from this console.")),
     el("ol", { class: "journey" }, STEPS.map(([picture, title, text]) =>

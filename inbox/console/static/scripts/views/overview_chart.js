@@ -5,7 +5,7 @@ import { formatCount, formatDay, formatHour } from "../format.js";
 import { table } from "../tables.js";
 
 const HEIGHT_PX = 240;
-const COMPACT = new Intl.NumberFormat("en-GB", { notation: "compact" });
+const formatCompact = new Intl.NumberFormat("en-GB", { notation: "compact" }).format;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export function chartCard(signal) {
@@ -104,7 +104,7 @@ function options(holder, shown, onhover) {
       { ...axis, grid: { show: false }, space: 52, size: 26, gap: 6, incrs: [1, 2, 3, 4, 6, 8, 12, 24],
         values: (_plot, indexes) => indexes.map((index) => (shown.buckets[index] ? label(shown.buckets[index].start) : "")) },
       { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8, 1e9],
-        values: (_plot, amounts) => amounts.map((amount) => COMPACT.format(amount)) },
+        values: (_plot, amounts) => amounts.map(formatCompact) },
     ],
     hooks: { setCursor: [(plot) => onhover(shown.buckets[plot.cursor.idx] ?? null)] },
   };

@@ -116,16 +116,15 @@ function statusChanges(tenant) {
 }
 
 function openTenant(id, { onchange, leave }) {
-  const closing = new AbortController();
   const path = `/admin/tenants/${encodeURIComponent(id)}`;
   const slot = alertSlot();
   const facts = el("div", {});
   const audit = el("div", {});
-  const { head, foot, opened } = openDrawer("Tenant", id, [slot, facts, audit], { onclose: () => closing.abort(), leave });
+  const { head, foot, opened } = openDrawer("Tenant", id, [slot, facts, audit], leave);
 
   async function load() {
     const [tenant, entries] = await Promise.all(
-      [path, `${path}/audit?pageSize=${AUDIT_LIMIT}`].map((each) => getJson(each, closing.signal)));
+      [path, `${path}/audit?pageSize=${AUDIT_LIMIT}`].map((each) => getJson(each, opened.signal)));
     fill(head, el("h3", {}, userText(tenant.organization_name ?? tenant.tenant_id)), statusBadge(tenant.active ? tenant.status : "deleted"));
     fill(facts, factsList(tenant));
     fill(audit, auditLog(entries));
@@ -141,7 +140,7 @@ function openTenant(id, { onchange, leave }) {
     ];
   }
 
-  const send = (method, subpath, body) => sendJson(method, path + subpath, body, closing.signal);
+  const send = (method, subpath, body) => sendJson(method, path + subpath, body, opened.signal);
 
   async function finish(message) {
     onchange();
