@@ -1,7 +1,11 @@
-// Copy buttons.
+// Copy buttons, and the command they copy.
 
 import { el } from "./dom.js";
+import { escapeInvisible } from "./exact_json.js";
 import { showToast } from "./messages.js";
+
+// Linux limits one argument of a program to 128 KiB.
+const MAX_ARGUMENT_BYTES = 100_000;
 
 async function copy(text, parent) {
   try {
@@ -37,4 +41,19 @@ export function copyButton(text, { label = "Copy", classes = "button small", des
       showToast(copied ? message : "Your browser blocked copying. Select the text and copy it manually.");
     },
   }, label);
+}
+
+function quote(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
+export function sendCommand(origin, eventType, payload, idempotencyKey = "") {
+  const type = eventType === null ? "" : `"event_type":${JSON.stringify(eventType)},`;
+  const key = idempotencyKey ? `"idempotency_key":${JSON.stringify(idempotencyKey)},` : "";
+  const body = escapeInvisible(`{${type}${key}"payload":${payload}}`);
+  const command = `curl -sS ${quote(`${origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
+  return new TextEncoder().encode(body).length < MAX_ARGUMENT_BYTES
+    ? `${command} -d ${quote(body)}`
+    : `${command} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;
 }

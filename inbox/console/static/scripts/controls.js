@@ -1,6 +1,6 @@
 // Buttons, form fields, badges and view headers.
 
-import { el, icon, newId, restoreFocus } from "./dom.js";
+import { el, icon, newId, restoreFocus, userText } from "./dom.js";
 import { alertSlot, runOrReport } from "./messages.js";
 
 export function button(label, onclick, classes = "", attributes = {}) {
@@ -32,6 +32,22 @@ export function field(label, control, { hint = null, check = () => "", urgent = 
 
 export function input(attributes = {}) {
   return el("input", { type: "text", ...attributes, class: `input ${attributes.class ?? ""}`, autocomplete: "off", spellcheck: "false" });
+}
+
+const EVENT_TYPE = /^[A-Za-z0-9._:/-]*$/;
+const MAX_EVENT_TYPE_LENGTH = 128;
+
+// The type may be empty.
+export function eventTypeField(control, hint) {
+  return field("Type", control, { hint, check: (text) => {
+    const type = text.trim();
+    if (!EVENT_TYPE.test(type)) return "Use letters, digits and . _ : / - only.";
+    return type.length > MAX_EVENT_TYPE_LENGTH ? `Use up to ${MAX_EVENT_TYPE_LENGTH} characters.` : "";
+  } });
+}
+
+export function eventTypeLabel(type) {
+  return type === null ? el("span", { class: "faint" }, "(no type)") : userText(type);
 }
 
 export function select(options, selected = "") {

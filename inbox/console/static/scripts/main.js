@@ -1,9 +1,10 @@
 // Entry point: signs in, and shows the view that the URL names.
 
-import { onKeyRejected, request, session } from "./api.js";
-import { button, viewHeader } from "./controls.js";
+import { getJson, onKeyRejected, request, session } from "./api.js";
+import { asyncButton, button, field, form, input, viewHeader } from "./controls.js";
 import { closeAllDialogs, isLocked } from "./dialogs.js";
 import { el, fill, icon, userText } from "./dom.js";
+import { alertSlot, showProblem } from "./messages.js";
 import { hashFor, parseHash } from "./router.js";
 import { openConnect } from "./views/connect.js";
 import { openEvents } from "./views/events.js";
@@ -11,7 +12,6 @@ import { openInboxes } from "./views/inboxes.js";
 import { openKeys } from "./views/keys.js";
 import { openOverview } from "./views/overview.js";
 import { openSend } from "./views/send.js";
-import { openConnectionError, openSignIn } from "./views/sign_in.js";
 import { openTenants } from "./views/tenants.js";
 
 const PRODUCT = "Polling Inbox";
@@ -26,7 +26,7 @@ const VIEWS = [
   { name: "send", title: "Send", scopes: ["events:write"], open: openSend },
   { name: "keys", title: "Keys", scopes: ["tenant:manage"], open: openKeys },
   { name: "connect", title: "Connect", scopes: ANY, open: openConnect },
-  { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants, hidden: () => !session.hasScope("admin") },
+  { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants },
 ];
 
 const main = document.getElementById("main");
@@ -43,13 +43,41 @@ function closeView() {
 function signIn(reason = "") {
   closeView();
   session.end();
-  showFrame([]);
+  showFrame();
   document.title = `Sign in · ${PRODUCT}`;
-  openSignIn(main, reason, (key, me) => {
-    session.start(key, me);
+  const key = input({ type: "password", class: "code", required: true });
+  const keyField = field("API key", key, { urgent: true });
+
+  // Checks the key itself: a check by the field would move the focus.
+  async function submit() {
+    const text = key.value.trim();
+    if (!text) return keyField.setError("Enter an API key.");
+    // Other characters cannot be sent in a header.
+    if (!/^[\x21-\x7e]+$/.test(text)) return keyField.setError("This doesn’t look like an API key. Copy the whole key and try again.");
+    try {
+      const { text: me } = await request("/me", { key: text });
+      session.start(text, JSON.parse(me));
+    } catch (problem) {
+      if (problem.status !== 401) throw problem;
+      keyField.setError("Invalid API key. Check that you copied the whole key, and that it isn’t revoked or expired.");
+      return key.select();
+    }
     enter();
     main.focus();
-  });
+  }
+  const entry = form("Sign in", submit,
+    el("h2", { tabindex: -1 }, "Sign in"),
+    el("p", { class: "lead" }, "Send events to your inbox, and poll them when you’re ready."),
+    reason && el("p", { class: "notice", role: "status" }, reason), keyField);
+  entry.classList.add("card");
+  entry.append(el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
+
+  fill(main, el("div", { class: "sign-in" }, entry,
+    el("div", { class: "faint small stack-tight" },
+      el("p", {}, "No key yet? ", el("code", {}, "make run"), " prints one on its first start. To create another, run ",
+        el("code", {}, ".venv/bin/inbox keys create demo --scope all"), ", or on a deployed service ",
+        el("code", {}, "inbox keys create TENANT --scope all"), "."))));
+  key.focus();
 }
 
 function signOut() {
@@ -58,7 +86,7 @@ function signOut() {
 }
 
 function enter() {
-  showFrame(VIEWS.filter((view) => !view.hidden?.()));
+  showFrame();
   showView();
 }
 
@@ -67,8 +95,10 @@ function showView({ oldURL } = {}) {
   // The content of a locked dialog would be lost, so the navigation is undone.
   if (isLocked()) return history.pushState(null, "", oldURL);
   const route = parseHash(location.hash);
-  const view = VIEWS.find((each) => each.name === route.name && !each.hidden?.());
-  if (!view) return location.replace(hashFor(firstView().name));
+  const view = offeredViews().find((each) => each.name === route.name);
+  // Every key may open Connect, so it is the last choice.
+  const isFirstChoice = ({ name, scopes }) => name !== "connect" && session.hasScope(...scopes);
+  if (!view) return location.replace(hashFor(VIEWS.find(isFirstChoice)?.name ?? "connect"));
   if (current.name === view.name) return current.update?.(route.query);
   const isNavigation = current.name !== null;
   closeView();
@@ -95,45 +125,53 @@ function openView(view, query) {
         el("code", {}, `inbox keys create ${session.me.tenant_id} --scope all`), "."]))));
 }
 
-// Returns the first view the key may open. Connect, which every key may open, comes last.
-function firstView() {
-  const open = VIEWS.filter((view) => !view.hidden?.() && session.hasScope(...view.scopes));
-  return open.find((view) => view.name !== "connect") ?? open[0];
-}
-
-// Signs in with the key of this tab, and returns true on success. Only a rejection by the service removes the key.
+// Signs in with the key of this tab. Only a rejection by the service removes the key.
 async function resume() {
   const { signal } = current.controller;
   try {
-    const { text } = await request("/me", { signal });
-    session.start(session.key, JSON.parse(text));
+    session.start(session.key, await getJson("/me", signal));
   } catch (problem) {
-    if (signal.aborted) return false;
+    if (signal.aborted) return;
     if (problem.status === 401) signIn(REJECTED);
     else if (problem.status === 403) signIn(problem.message);
-    else openConnectionError(main, problem, async () => (await resume()) && main.focus(), signOut);
-    return false;
+    else showConnectionError(problem);
+    return;
   }
   enter();
-  return true;
 }
 
-function showFrame(views) {
+function showConnectionError(problem) {
+  const slot = alertSlot();
+  const tryAgain = asyncButton("Try again", async () => {
+    await resume();
+    if (session.me) main.focus();
+  }, "primary");
+  fill(main, el("div", { class: "sign-in" }, el("section", { class: "card stack", "aria-labelledby": "connection-error" },
+    el("h2", { id: "connection-error", tabindex: -1 }, "Can’t open the console"),
+    slot,
+    el("p", { class: "faint" }, "You’re still signed in: this tab keeps your key."),
+    el("div", { class: "line" }, tryAgain, button("Sign out", signOut)))));
+  showProblem(slot, problem);
+  tryAgain.focus();
+}
+
+// Views without the scope they need are explained, except Tenants, which most keys never need.
+function offeredViews() {
+  return VIEWS.filter((view) => view.name !== "tenants" || session.hasScope(...view.scopes));
+}
+
+function showFrame() {
   fill(account,
     session.me && userText(session.me.tenant_name, { class: "tenant", title: `Tenant ID: ${session.me.tenant_id}` }),
     el("a", { class: "button plain small docs", href: "/docs" }, "API docs"),
     session.me && button("Sign out", signOut, "small"));
-  fill(side, views.length > 0 && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, views.map((view) =>
+  fill(side, session.me && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, offeredViews().map((view) =>
     el("li", {}, el("a", { href: hashFor(view.name), "data-view": view.name }, icon(view.name), view.title))))));
 }
 
 function markCurrent(name) {
-  for (const link of side.querySelectorAll("a")) {
-    if (link.dataset.view === name) {
-      link.setAttribute("aria-current", "page");
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
-    } else link.removeAttribute("aria-current");
-  }
+  for (const link of side.querySelectorAll("a")) link.ariaCurrent = link.dataset.view === name ? "page" : null;
+  side.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 document.getElementById("skip").addEventListener("click", (event) => {

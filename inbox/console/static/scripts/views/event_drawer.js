@@ -2,15 +2,13 @@
 
 import { getJson, nextPagePath, request, sendJson, session, withQuery } from "../api.js";
 import { mapConcurrently, repeater } from "../async.js";
-import { copyButton } from "../clipboard.js";
-import { asyncButton, button, statusBadge } from "../controls.js";
-import { sendCommand } from "../curl.js";
+import { copyButton, sendCommand } from "../clipboard.js";
+import { asyncButton, button, eventTypeLabel, statusBadge } from "../controls.js";
 import { confirmAction, openDrawer } from "../dialogs.js";
 import { el, fill, restoreFocus } from "../dom.js";
 import { compact, member, parseExact } from "../exact_json.js";
 import { pluralize, timestamp } from "../format.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
-import { eventTypeLabel } from "./event_types.js";
 import { payloadSection } from "./payload.js";
 
 const REFRESH_MS = 2000;

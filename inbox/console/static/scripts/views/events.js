@@ -2,7 +2,7 @@
 
 import { getJson, nextPagePath, request, session, withQuery } from "../api.js";
 import { repeater } from "../async.js";
-import { button, checkbox, field, input, select, statusBadge, viewHeader } from "../controls.js";
+import { button, checkbox, eventTypeField, eventTypeLabel, field, input, select, statusBadge, viewHeader } from "../controls.js";
 import { routedDrawer } from "../dialogs.js";
 import { el, fill, restoreFocus } from "../dom.js";
 import { formatCount, timestamp } from "../format.js";
@@ -10,7 +10,6 @@ import { alertSlot, runOrReport, showProblem } from "../messages.js";
 import { hashFor, openOverlay, replaceHash } from "../router.js";
 import { openOnClick, table } from "../tables.js";
 import { openEvent } from "./event_drawer.js";
-import { eventTypeError, eventTypeLabel } from "./event_types.js";
 
 const REFRESH_MS = 2000;
 // Adds a second to the interval per megabyte of payloads.
@@ -172,7 +171,7 @@ function eventFilters(initial, onchange, signal) {
     inbox: select([["", "default"]]),
   };
   const { status, type, since, until, inbox } = controls;
-  const typeField = field("Type", type, { check: eventTypeError });
+  const typeField = eventTypeField(type);
   const times = [field("Since", since), field("Until", until)];
   for (const each of times) each.classList.add("wide");
   let timer;

@@ -2,7 +2,7 @@
 
 import { request, sendJson, session } from "../api.js";
 import { repeater, sleep } from "../async.js";
-import { button, closeButton, field, form, formCard, input, viewHeader } from "../controls.js";
+import { button, closeButton, eventTypeLabel, field, form, formCard, input, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
 import { member, parseExact, pretty } from "../exact_json.js";
@@ -10,7 +10,6 @@ import { formatCount, formatDuration, timestamp, timestampOr } from "../format.j
 import { DEFAULT_INBOX, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
 import { table } from "../tables.js";
-import { eventTypeLabel } from "./event_types.js";
 
 const REFRESH_MS = 10_000;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;

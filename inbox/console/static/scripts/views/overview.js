@@ -2,14 +2,13 @@
 
 import { getJson, session } from "../api.js";
 import { repeater } from "../async.js";
-import { segmentedControl, viewHeader } from "../controls.js";
+import { eventTypeLabel, segmentedControl, viewHeader } from "../controls.js";
 import { el, fill, icon } from "../dom.js";
 import { formatBytes, formatCount, formatDuration, timestamp } from "../format.js";
 import { DEFAULT_INBOX, WINDOWS, getStats, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, showProblem } from "../messages.js";
 import { hashFor, replaceHash } from "../router.js";
 import { table } from "../tables.js";
-import { eventTypeLabel } from "./event_types.js";
 import { chartCard } from "./overview_chart.js";
 
 const REFRESH_MS = 4000;

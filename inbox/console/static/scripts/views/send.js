@@ -1,13 +1,11 @@
 // Sends an event. Input is validated while it is typed.
 
 import { request, session } from "../api.js";
-import { copyButton } from "../clipboard.js";
-import { field, form, input, viewHeader } from "../controls.js";
-import { sendCommand } from "../curl.js";
+import { copyButton, sendCommand } from "../clipboard.js";
+import { eventTypeField, field, form, input, viewHeader } from "../controls.js";
 import { el, fill } from "../dom.js";
 import { MAX_DEPTH, compact, parseExact } from "../exact_json.js";
 import { hashFor } from "../router.js";
-import { eventTypeError } from "./event_types.js";
 
 const EXAMPLE = '{\n  "order": 1001,\n  "total": 99.90,\n  "customer": "Ada Lovelace"\n}';
 const MAX_KEY_LENGTH = 255;
@@ -20,7 +18,7 @@ export function openSend(root, { signal }) {
   const idempotencyKey = input({ class: "code", placeholder: "order-1001" });
   const controls = { type, payload, key: idempotencyKey };
   const fields = [
-    field("Type", type, { hint: "What happened, such as order.created. Optional.", check: eventTypeError }),
+    eventTypeField(type, "What happened, such as order.created. Optional."),
     field("Payload", payload, { hint: "A JSON object. It is delivered exactly as you send it.", check: payloadError }),
     field("Idempotency key", idempotencyKey, {
       hint: "Optional. Sending the same event with the same key again stores it only once.",
