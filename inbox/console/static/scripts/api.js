@@ -10,6 +10,7 @@ export const session = {
   me: null,
   // Unsent input of the Send view.
   draft: null,
+  onkeyrejected: () => {},
 
   start(key, me) {
     sessionStorage.setItem(STORAGE_KEY, key);
@@ -33,11 +34,6 @@ class Problem extends Error {
   }
 }
 
-let keyRejected = () => {};
-export function onKeyRejected(listener) {
-  keyRejected = listener;
-}
-
 // `body` is JSON text, so that numbers are sent exactly as they were typed.
 export async function request(path, { method = "GET", body, signal, key = session.key } = {}) {
   const headers = { Authorization: `Bearer ${key}` };
@@ -58,7 +54,7 @@ export async function request(path, { method = "GET", body, signal, key = sessio
   }
   if (response.ok) return { status: response.status, headers: response.headers, text };
   const problem = responseProblem(response, text);
-  if (problem.status === 401 && key === session.key && session.me) keyRejected(problem);
+  if (problem.status === 401 && key === session.key && session.me) session.onkeyrejected();
   throw problem;
 }
 

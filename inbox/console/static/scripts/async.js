@@ -36,16 +36,10 @@ export function sleep(ms, signal) {
   });
 }
 
-function pageVisible(signal) {
-  return new Promise((resolve) => {
-    if (!document.hidden || signal.aborted) return resolve();
-    const check = () => {
-      if (document.hidden && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", check);
-      resolve();
-    };
-    document.addEventListener("visibilitychange", check);
-    signal.addEventListener("abort", check, { once: true });
+async function pageVisible(signal) {
+  while (document.hidden && !signal.aborted) await new Promise((resolve) => {
+    document.addEventListener("visibilitychange", resolve, { once: true });
+    signal.addEventListener("abort", resolve, { once: true });
   });
 }
 

@@ -47,12 +47,17 @@ function quote(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-// Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
-export function sendCommand(origin, eventType, payload, idempotencyKey = "") {
-  const type = eventType === null ? "" : `"event_type":${JSON.stringify(eventType)},`;
+// Returns the body of a request that sends the event. Inserts the payload as it is: JSON.stringify could change its numbers.
+export function eventBody(eventType, payload, idempotencyKey) {
+  const type = eventType ? `"event_type":${JSON.stringify(eventType)},` : "";
   const key = idempotencyKey ? `"idempotency_key":${JSON.stringify(idempotencyKey)},` : "";
-  const body = escapeInvisible(`{${type}${key}"payload":${payload}}`);
-  const command = `curl -sS ${quote(`${origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
+  return `{${type}${key}"payload":${payload}}`;
+}
+
+// Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
+export function sendCommand(...event) {
+  const body = escapeInvisible(eventBody(...event));
+  const command = `curl -sS ${quote(`${location.origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
   return new TextEncoder().encode(body).length < MAX_ARGUMENT_BYTES
     ? `${command} -d ${quote(body)}`
     : `${command} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;

@@ -37,23 +37,16 @@ export async function confirmAction(title, paragraphs, verb, action, { extra = n
     const slot = alertSlot();
     const description = el("div", { class: "stack-tight soft", id: newId() }, paragraphs.map((each) => el("p", {}, each)));
     const confirm = button(verb, () => disableDuring(confirm, () => disableDuring(cancel, async () => {
-      if (await whileLocked(dialog, () => runOrReport(slot, action))) close("done");
+      // A request that was sent cannot be cancelled, so the dialog stays open until its outcome is known.
+      dialog.dataset.locked = "";
+      const done = await runOrReport(slot, action).finally(() => delete dialog.dataset.locked);
+      if (done) close("done");
     })), danger ? "danger-solid" : "primary");
     const cancel = button("Cancel", () => close(), "", { autofocus: true });
     dialog.setAttribute("aria-describedby", description.id);
     return el("div", { class: "inside" }, el("h3", {}, title), description, extra, slot, el("div", { class: "choices" }, cancel, confirm));
   });
   return (await closed) === "done";
-}
-
-// A request that was sent cannot be cancelled, so the dialog stays open until its outcome is known.
-async function whileLocked(dialog, action) {
-  dialog.dataset.locked = "";
-  try {
-    return await action();
-  } finally {
-    delete dialog.dataset.locked;
-  }
 }
 
 export function isLocked() {

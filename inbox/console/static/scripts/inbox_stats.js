@@ -36,16 +36,15 @@ export function statsCache(window) {
   async function refresh(inboxes, signal, onupdate) {
     const loaded = [...cache.keys()];
     await mapConcurrently(inboxes.toSorted((one, other) => loaded.indexOf(one) - loaded.indexOf(other)), async (inbox) => {
-      const stats = await getStats(inbox, window, signal).catch(nullIfDeleted);
+      const stats = await getStats(inbox, window, signal).catch((problem) => {
+        // Another program deleted the inbox.
+        if (problem.status !== 404) throw problem;
+        return null;
+      });
       cache.delete(inbox);
       cache.set(inbox, stats);
       onupdate();
     });
   }
   return { get: (inbox) => cache.get(inbox) ?? null, refresh };
-}
-
-function nullIfDeleted(problem) {
-  if (problem.status !== 404) throw problem;
-  return null;
 }

@@ -1,6 +1,6 @@
 // Entry point: signs in, and shows the view that the URL names.
 
-import { getJson, onKeyRejected, request, session } from "./api.js";
+import { getJson, request, session } from "./api.js";
 import { asyncButton, button, field, form, input, viewHeader } from "./controls.js";
 import { closeAllDialogs, isLocked } from "./dialogs.js";
 import { el, fill, icon, userText } from "./dom.js";
@@ -96,9 +96,11 @@ function showView({ oldURL } = {}) {
   if (isLocked()) return history.pushState(null, "", oldURL);
   const route = parseHash(location.hash);
   const view = offeredViews().find((each) => each.name === route.name);
-  // Every key may open Connect, so it is the last choice.
-  const isFirstChoice = ({ name, scopes }) => name !== "connect" && session.hasScope(...scopes);
-  if (!view) return location.replace(hashFor(VIEWS.find(isFirstChoice)?.name ?? "connect"));
+  if (!view) {
+    // Every key may open Connect, so it is the last choice.
+    const first = VIEWS.find(({ name, scopes }) => name !== "connect" && session.hasScope(...scopes));
+    return location.replace(hashFor(first?.name ?? "connect"));
+  }
   if (current.name === view.name) return current.update?.(route.query);
   const isNavigation = current.name !== null;
   closeView();
@@ -179,7 +181,7 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 addEventListener("hashchange", showView);
-onKeyRejected(() => signIn(REJECTED));
+session.onkeyrejected = () => signIn(REJECTED);
 
 if (session.key) resume();
 else signIn();

@@ -49,7 +49,9 @@ function updateRows(body, rows) {
     const updated = wanted.get(old.dataset.key);
     if (!updated) old.remove();
     else {
-      updateCells(old, updated);
+      [...updated.children].forEach((cell, index) => {
+        if (!old.children[index].isEqualNode(cell)) old.children[index].replaceWith(cell);
+      });
       wanted.set(old.dataset.key, old);
     }
   }
@@ -57,12 +59,6 @@ function updateRows(body, rows) {
     if (body.children[index] !== each) body.insertBefore(each, body.children[index] ?? null);
   });
   if (focused) restoreFocus();
-}
-
-function updateCells(old, updated) {
-  [...updated.children].forEach((cell, index) => {
-    if (!old.children[index].isEqualNode(cell)) old.children[index].replaceWith(cell);
-  });
 }
 
 // Runs `load(signal)`, which fills the table. If it fails, shows the problem and a button to try again.

@@ -24,8 +24,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
   const path = `/events/${encodeURIComponent(id)}`;
   const { head, foot, opened } = openDrawer("Event", "Event", [loadSlot, actionSlot, facts, payload, copies], leave);
   const refresh = repeater(load, REFRESH_MS, opened.signal, showFailure);
-  let event, exactPayload;
-  let shown = "";
+  let event, exactPayload, shown;
 
   // Uses aria-disabled rather than disabled, so that the button keeps the focus after a replay.
   const replay = asyncButton("Replay", async () => {
@@ -36,7 +35,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
     showToast("Event replayed. The next poll delivers it again.");
     refresh.start();
   }, "primary", { title: "Makes a delivered or dead event undelivered again" });
-  const curl = copyButton(() => sendCommand(location.origin, event.event_type, compact(exactPayload)), {
+  const curl = copyButton(() => sendCommand(event.event_type, compact(exactPayload)), {
     label: "Copy as curl", classes: "button", message: "Copied a command that sends this event again. Set INBOX_API_KEY before you run it.",
   });
   const erase = button("Erase", async () => {

@@ -1,7 +1,7 @@
 // Sends an event. Input is validated while it is typed.
 
 import { request, session } from "../api.js";
-import { copyButton, sendCommand } from "../clipboard.js";
+import { copyButton, eventBody, sendCommand } from "../clipboard.js";
 import { eventTypeField, field, form, input, viewHeader } from "../controls.js";
 import { el, fill } from "../dom.js";
 import { MAX_DEPTH, compact, parseExact } from "../exact_json.js";
@@ -39,7 +39,8 @@ export function openSend(root, { signal }) {
   }
 
   async function send() {
-    const { text, status } = await request("/events", { method: "POST", body: envelope(), signal });
+    const body = eventBody(type.value.trim(), payload.value, idempotencyKey.value);
+    const { text, status } = await request("/events", { method: "POST", body, signal });
     fill(result, successNotice(status, JSON.parse(text)));
     result.firstChild.scrollIntoView({ block: "nearest" });
   }
@@ -47,21 +48,13 @@ export function openSend(root, { signal }) {
   entry.append(result);
   entry.addEventListener("submit", () => fill(result));
 
-  // Inserts the payload as it was typed: JSON.stringify could change its numbers.
-  function envelope() {
-    const members = [];
-    if (type.value.trim()) members.push(`"event_type": ${JSON.stringify(type.value.trim())}`);
-    if (idempotencyKey.value) members.push(`"idempotency_key": ${JSON.stringify(idempotencyKey.value)}`);
-    return `{${[...members, `"payload": ${payload.value}`].join(", ")}}`;
-  }
-
   function showCommand() {
     copy.disabled = fields.filter((each) => each.validate()).length > 0;
     if (copy.disabled) {
       command.textContent = "Fix the errors in the form to get the command.";
       return;
     }
-    curl = sendCommand(location.origin, type.value.trim() || null, compact(parseExact(payload.value)), idempotencyKey.value);
+    curl = sendCommand(type.value.trim(), compact(parseExact(payload.value)), idempotencyKey.value);
     command.textContent = curl.length > MAX_COMMAND_LENGTH ? `${curl.slice(0, MAX_COMMAND_LENGTH)}…` : curl;
   }
 
