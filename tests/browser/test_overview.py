@@ -41,7 +41,7 @@ def test_notice_explains_that_default_is_off(console: ConsoleTab, api: ApiClient
     expect(console.dialog("Event")).to_contain_text("Not delivered here: the default inbox was off")
     console.page.keyboard.press("Escape")
     console.go("Overview")
-    expect(console.main).to_contain_text("The default inbox is off")
+    expect(console.main.get_by_text("The default inbox is off")).to_be_visible()
     expect(tile(console, "Undelivered")).to_have_text("0")
     expect(tile(console, "Received")).to_have_text("2")
     expect(tile(console, "Delivered")).to_have_text("0")

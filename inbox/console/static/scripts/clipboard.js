@@ -55,8 +55,8 @@ export function eventBody(eventType, payload, idempotencyKey) {
 }
 
 // Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
-export function sendCommand(...event) {
-  const body = escapeInvisible(eventBody(...event));
+export function sendCommand(eventType, payload, idempotencyKey) {
+  const body = escapeInvisible(eventBody(eventType, payload, idempotencyKey));
   const command = `curl -sS ${quote(`${location.origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
   return new TextEncoder().encode(body).length < MAX_ARGUMENT_BYTES
     ? `${command} -d ${quote(body)}`

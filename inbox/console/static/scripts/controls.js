@@ -20,7 +20,8 @@ export function field(label, control, { hint = null, check = () => "", urgent = 
   const element = el("div", { class: "field" },
     el("label", { for: id }, label), control, hint && el("p", { class: "hint", id: `${id}-hint` }, hint), error);
   element.setError = (text) => {
-    error.textContent = text;
+    // Screen readers would announce an unchanged error again.
+    if (error.textContent !== text) error.textContent = text;
     control.ariaInvalid = text ? "true" : null;
   };
   element.validate = () => {

@@ -7,10 +7,9 @@ let timer;
 
 // A modal dialog silences live regions outside it, so the toast goes into the topmost dialog.
 export function showToast(text) {
-  const regions = [...document.querySelectorAll("#status, dialog[open] > .toast")];
   clearTimeout(timer);
-  for (const region of regions) region.textContent = "";
-  const region = regions.find((each) => each.closest("dialog:modal") === topmostDialog()) ?? regions[0];
+  for (const each of document.querySelectorAll(".toast")) each.textContent = "";
+  const region = topmostDialog()?.querySelector(".toast") ?? document.getElementById("status");
   region.textContent = text;
   timer = setTimeout(() => (region.textContent = ""), TOAST_MS);
 }

@@ -22,7 +22,7 @@ export function openOverview(root, { query, signal }) {
   const welcome = welcomeCard();
   const offNotice = el("p", { class: "notice", hidden: true },
     "The default inbox is off, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
-  const parts = { tiles: tiles(), chart: chartCard(signal), types: typeTable() };
+  const parts = [tiles(), chartCard(signal), typeTable()];
   const inboxes = inboxTable();
   const windows = segmentedControl("Time range", WINDOWS, (selected) => {
     replaceHash("overview", { window: selected });
@@ -31,7 +31,7 @@ export function openOverview(root, { query, signal }) {
   const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   root.append(
     viewHeader("Overview", "Events received, delivered and waiting.", windows),
-    slot, welcome, offNotice, parts.tiles.element, parts.chart.element, parts.types.element, inboxes.element);
+    slot, welcome, offNotice, ...parts.map((part) => part.element), inboxes.element);
 
   function select(selected) {
     window = selected;
@@ -43,8 +43,9 @@ export function openOverview(root, { query, signal }) {
 
   async function load(current) {
     const stats = await getStats(DEFAULT_INBOX, window, current);
-    for (const part of Object.values(parts)) part.show(stats);
-    await showWelcome(stats, current);
+    for (const part of parts) part.show(stats);
+    const isQuiet = stats.undelivered === 0 && stats.totals.received === 0;
+    welcome.hidden = !isQuiet || (await getJson("/events?limit=1", current)).length > 0;
     if (round % ROUNDS_PER_INBOX_REFRESH === 0) await refreshInboxes(stats, current);
     round += 1;
     fill(slot);
@@ -56,11 +57,6 @@ export function openOverview(root, { query, signal }) {
     const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
     show();
     await cache.refresh(named.map((inbox) => inbox.name), current, show);
-  }
-
-  async function showWelcome(stats, current) {
-    const isQuiet = stats.undelivered === 0 && stats.totals.received === 0;
-    welcome.hidden = !isQuiet || (await getJson("/events?limit=1", current)).length > 0;
   }
 
   select(windowFrom(query));

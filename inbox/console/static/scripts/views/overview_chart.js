@@ -14,11 +14,11 @@ export function chartCard(signal) {
   const legend = { received: el("span", { class: "received" }), delivered: el("span", { class: "delivered" }), when: el("span", {}) };
   const figures = table("Received and delivered", [{ label: "From" }, { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }], { cards: false });
   const heading = el("h3", {}, "Received and delivered");
-  let unit = null;
-  const draw = chart(holder, showBucket, signal);
+  let plot = null;
+  let shown = null;
 
   function label({ start }) {
-    return unit === "hour" ? formatHour(start) : `${formatDay(start)} (UTC)`;
+    return shown.unit === "hour" ? formatHour(start) : `${formatDay(start)} (UTC)`;
   }
 
   function showBucket(bucket) {
@@ -29,13 +29,31 @@ export function chartCard(signal) {
   }
 
   function show(stats) {
-    unit = stats.window === "24h" ? "hour" : "day";
+    const unit = stats.window === "24h" ? "hour" : "day";
     const buckets = unit === "hour" ? stats.per_hour : stats.per_day;
     heading.textContent = `Received and delivered per ${unit}`;
     image.setAttribute("aria-label", `Bar chart of events received and delivered per ${unit}. The table below shows the same figures.`);
-    draw(buckets, unit);
+    if (shown?.unit === unit && shown.buckets.length === buckets.length) {
+      shown.buckets = buckets;
+      plot.setData(columns(buckets));
+    } else {
+      shown = { buckets, unit };
+      draw();
+    }
     figures.show(buckets.toReversed().map((each) => figures.row(each.start, [label(each), formatCount(each.received), formatCount(each.delivered)])));
   }
+
+  function draw() {
+    plot?.destroy();
+    plot = shown && new globalThis.uPlot(options(holder, shown, showBucket), columns(shown.buckets), holder);
+  }
+  const resize = new ResizeObserver(() => plot?.setSize({ width: holder.clientWidth, height: HEIGHT_PX }));
+  resize.observe(holder);
+  dark.addEventListener("change", draw, { signal });
+  signal.addEventListener("abort", () => {
+    resize.disconnect();
+    plot?.destroy();
+  });
 
   showBucket(null);
   const element = el("section", { class: "card plot-card" },
@@ -45,38 +63,11 @@ export function chartCard(signal) {
   return { element, show };
 }
 
-// Returns a function that draws buckets into `holder`. `onhover` gets the bucket under the pointer, or null.
-function chart(holder, onhover, signal) {
-  let plot = null;
-  let shown = null;
-
-  const draw = () => {
-    plot?.destroy();
-    plot = shown && new globalThis.uPlot(options(holder, shown, onhover), columns(shown.buckets), holder);
-  };
-  const resize = new ResizeObserver(() => plot?.setSize({ width: holder.clientWidth, height: HEIGHT_PX }));
-  resize.observe(holder);
-  dark.addEventListener("change", draw, { signal });
-  signal.addEventListener("abort", () => {
-    resize.disconnect();
-    plot?.destroy();
-  });
-
-  return (buckets, unit) => {
-    if (plot && shown.unit === unit && shown.buckets.length === buckets.length) {
-      shown.buckets = buckets;
-      plot.setData(columns(buckets));
-    } else {
-      shown = { buckets, unit };
-      draw();
-    }
-  };
-}
-
 function columns(buckets) {
   return [buckets.map((_, index) => index), buckets.map((each) => each.received), buckets.map((each) => each.delivered)];
 }
 
+// `onhover` gets the bucket under the pointer, or null.
 function options(holder, shown, onhover) {
   const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const label = shown.unit === "hour" ? formatHour : formatDay;
