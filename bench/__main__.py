@@ -2,9 +2,9 @@
 
     python -m bench [--against DIR] [WORD ...]
 
-With words, measures only rows whose name has one of them; the others keep their results. With --against, compares this
-checkout with the one in DIR, which has its own .venv, and writes nothing. Exit status 1 if a goal is missed by more
-than the noise or cannot be measured; 2 if no row has such a name, or DIR cannot run.
+With words, measures only rows whose names contain one of them; the others keep their results. With --against, compares
+this checkout with the one in DIR, which has its own .venv, and writes nothing. Exit status 1 if a goal is missed by
+more than the noise or cannot be measured; 2 if no row matches, or DIR has no .venv.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             print(f"{number} of {len(possible)}: {each.name} …", file=sys.stderr)
             rows.append(each.row(Path(folder)))
             if not checkout:
-                # After each row, because a later row may fail.
+                # Saved after each row, because a later row may fail.
                 report.save(rows, [measurement.name for measurement in MEASUREMENTS])
     print(report.text_table(rows))
     if len(possible) < len(chosen):

@@ -28,7 +28,7 @@ _BACK_TO_SHALLOW = "DELETE FROM events WHERE seq > (SELECT min(seq) FROM events)
 
 
 def poll(folder: Path) -> list[Round]:
-    """Milliseconds for a poll of 100, by the store itself: HTTP would hide the difference."""
+    """Returns milliseconds for a claim of 100 by the store. HTTP would hide the difference."""
     with closing(_store(_deep(folder))) as deep:
         # Ten polls empty the small store, so each round has its own.
         return [_poll_by_poll(deep, folder / f"shallow_{number}.db") for number in range(POLL_ROUNDS)]
@@ -54,7 +54,7 @@ def _poll(store: SQLiteStore) -> float:
 
 
 def post(folder: Path) -> list[Round]:
-    """Milliseconds between responses, with all connections busy."""
+    """Returns milliseconds between responses, with all connections busy."""
     shallow = folder / "shallow.db"
     fill(shallow, waiting=SHALLOW)
     with ours(_deep(folder)) as at_deep, ours(shallow) as at_shallow:
@@ -76,7 +76,7 @@ def _make_shallow_again(path: Path) -> None:
 
 
 def _deep(folder: Path) -> Path:
-    """Creates the large store once: what a row adds or removes does not matter."""
+    """Creates the large store once, because the events that a row adds or removes do not matter."""
     path = folder / "deep.db"
     if not path.exists():
         fill(path, waiting=DEEP)

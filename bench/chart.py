@@ -1,4 +1,4 @@
-"""docs/explanation/performance.svg, and the table in docs/explanation/performance.md, drawn from bench/results.json.
+"""Draws docs/explanation/performance.svg, and writes the table in performance.md, from bench/results.json.
 
     python -m bench.chart
 
@@ -52,7 +52,7 @@ def drawn(rows: list[Row]) -> str:
     middle = _TRACK_X + _TRACK_WIDTH / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
-        "<title>How each row of the bench stands to its goal</title>",
+        "<title>Bench results compared with their goals</title>",
         f"<style>{_STYLE}\n</style>",
         '<text class="title" x="16" y="26">Ours against a reference in the same run</text>',
         '<text class="small" x="16" y="46">A bar should end where its track is green. The dots are the rounds.</text>',

@@ -11,7 +11,7 @@ _TIMED = "import time; started = time.perf_counter(); import {}; print(time.perf
 
 
 def rounds(_folder: Path) -> list[Round]:
-    """Milliseconds to import the handler, and boto3 alone. The first round warms the disk cache and is dropped."""
+    """Returns milliseconds to import the handler, and boto3 alone. The first round only warms the disk cache."""
     measured = [Round(_import("authorizer.lambda_handler"), _import("boto3")) for _ in range(ROUNDS + 1)]
     return measured[1:]
 

@@ -1,4 +1,4 @@
-"""This checkout against another one, in turns: requests a second, and CPU of the workers for a request."""
+"""Compares this checkout with another one, in turns: requests per second, and CPU time of the workers per request."""
 
 import tempfile
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def inbox_command(checkout: Path) -> Path:
 
 
 def measurements(checkout: Path) -> list[Measurement]:
-    """The goals say: not worse than the other by more than a tenth, since a checkout against itself came to 1.07."""
+    """Returns the rows. The goals allow a tenth, because a checkout compared with itself gave up to 1.07."""
     faster, cheaper = Goal(Bound.AT_LEAST, 0.9), Goal(Bound.AT_MOST, 1.1)
     return [
         measurement
@@ -66,15 +66,15 @@ def _costs(checkout: Path, kind: _Request, folder: Path) -> list[tuple[_Cost, _C
 
 
 def _round(checkout: Path, kind: _Request, folder: Path) -> tuple[_Cost, _Cost]:
-    """On new servers: between two that stayed up for all rounds, a checkout against itself came to 0.86."""
+    """Measures on new servers. With servers that ran for all rounds, a checkout compared with itself gave 0.86."""
     with ours(folder / "this.db") as this, ours(folder / "other.db", inbox=str(inbox_command(checkout))) as other:
         for server in (this, other):
             if kind.events_before:
-                # Not by SQL, since the other checkout may have another schema.
+                # Not with SQL, because the other checkout may have another schema.
                 post = request("POST", "/events", server.key, EVENT)
-                drive(server.target, post, "--answers", str(kind.events_before))
+                drive(server.target, post, "--responses", str(kind.events_before))
             _measure(server, kind, WARM_UP_SECONDS)
-        # Neither is always the first.
+        # In this order, neither is always measured first.
         first, second, third, fourth = (_measure(server, kind, SECONDS) for server in (this, other, other, this))
         return _mean(first, fourth), _mean(second, third)
 

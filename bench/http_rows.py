@@ -39,21 +39,21 @@ def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> 
 
 
 def our_worker(_folder: Path) -> list[Round]:
-    """Answers a second, of the empty view on both sides."""
+    """Returns responses per second of the empty view, on our worker and on gthread."""
     with reference(OUR_WORKER) as on_ours, reference() as on_gthread:
         text = request("GET", "/")
         return _in_turns((on_ours.target, text), (on_gthread.target, text))
 
 
 def _in_turns(one: tuple[str, bytes], other: tuple[str, bytes]) -> list[Round]:
-    """Answers a second, of targets and what is sent to them."""
+    """Measures responses per second of two pairs of target and request, in turns."""
     for each in (one, other):
         rate(*each, WARM_UP_SECONDS)
     return [Round(rate(*one, SECONDS), rate(*other, SECONDS)) for _ in range(ROUNDS)]
 
 
 def batches(folder: Path) -> list[Round]:
-    """Events a second, in transactions of a hundred."""
+    """Returns events per second, in transactions of a hundred."""
     bare = folder / "bare_batches.db"
     fill(bare, waiting=0)
     with ours(folder / "batches.db") as server:
@@ -68,7 +68,7 @@ def batches(folder: Path) -> list[Round]:
 
 
 def until_empty(folder: Path) -> list[Round]:
-    """Events a second, a hundred at a time, on one database that is filled again for each."""
+    """Returns events per second, in polls of a hundred. Both sides use one database, filled before each run."""
     database = folder / "until_empty.db"
     with ours(database) as server:
         text = request("GET", f"/inbox?limit={BATCH}", server.key)
@@ -77,7 +77,7 @@ def until_empty(folder: Path) -> list[Round]:
             fill(database, waiting=events)
             counts = drive(server.target, text, "--until-empty")
             if counts.events != events:
-                raise RuntimeError(f"{counts.events} events came instead of {events}")
+                raise RuntimeError(f"polls returned {counts.events} events instead of {events}")
             return counts.events / counts.seconds
 
         def bare() -> float:

@@ -1,4 +1,4 @@
-"""Stacks that py-spy has seen, and which layer of the service each was in."""
+"""Groups the stacks that py-spy sampled by layer and by function."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _LAYERS = (
 
 
 def read_stacks(raw: str) -> Counter[tuple[str, ...]]:
-    """py-spy's `raw` format: frames from the outermost to the innermost, then how often they were seen."""
+    """Parses py-spy's `raw` format: frames from the outermost to the innermost, then the number of samples."""
     stacks: Counter[tuple[str, ...]] = Counter()
     for line in raw.splitlines():
         frames, times = line.rsplit(" ", 1)
@@ -40,12 +40,12 @@ def by_layer(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
 
 
 def by_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    """By the function that was running, without its line."""
+    """Counts samples by the innermost function, without its line number."""
     return _sum((_without_line(frames[-1]), times) for frames, times in stacks.items())
 
 
 def within_ours(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    """By every function of ours on the stack, once: what it and all that it called took."""
+    """Counts samples by each of our functions on the stack, so that its callees are included."""
     return _sum(
         (name, times)
         for frames, times in stacks.items()

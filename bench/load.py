@@ -1,8 +1,8 @@
-"""A load generator: keep-alive connections that send one request again and again.
+"""A load generator that sends one request repeatedly on keep-alive connections.
 
-    python -m bench.load HOST:PORT CONNECTIONS (--seconds S | --answers N | --until-empty) < request
+    python -m bench.load HOST:PORT CONNECTIONS (--seconds S | --responses N | --until-empty) < request
 
-Prints as JSON the number of 2xx and other responses, the number of events in them, and the seconds that it took.
+Prints as JSON the number of 2xx and other responses, the number of events in them, and the elapsed seconds.
 """
 
 import argparse
@@ -27,9 +27,9 @@ class Counts:
     seconds: float = 0.0
 
 
-async def _drive(target: str, request: bytes, counts: Counts, goes_on: Callable[[], bool]) -> None:
+async def _drive(target: str, request: bytes, counts: Counts, is_running: Callable[[], bool]) -> None:
     reader, writer = await asyncio.open_connection(*target.split(":"))
-    while goes_on():
+    while is_running():
         counts.sent += 1
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
@@ -50,28 +50,28 @@ async def _main(words: argparse.Namespace) -> None:
     counts = Counts()
     started = time.monotonic()
 
-    def goes_on() -> bool:
+    def is_running() -> bool:
         if words.until_empty:
             return not counts.empty
-        if words.answers is not None:
-            return counts.sent < int(words.answers)
+        if words.responses is not None:
+            return counts.sent < int(words.responses)
         return time.monotonic() < started + float(words.seconds)
 
-    await asyncio.gather(*(_drive(words.target, request, counts, goes_on) for _ in range(words.connections)))
+    await asyncio.gather(*(_drive(words.target, request, counts, is_running) for _ in range(words.connections)))
     counts.seconds = time.monotonic() - started
     sys.stdout.write(json.dumps(asdict(counts)))
 
 
-def _words() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.load")
     parser.add_argument("target")
     parser.add_argument("connections", type=int)
     end = parser.add_mutually_exclusive_group(required=True)
     end.add_argument("--seconds", type=float)
-    end.add_argument("--answers", type=int)
+    end.add_argument("--responses", type=int)
     end.add_argument("--until-empty", action="store_true")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(_words()))
+    asyncio.run(_main(_parse_arguments()))

@@ -16,7 +16,7 @@ _ALONE = 50
 
 
 def growth(folder: Path) -> list[Round]:
-    """Resident megabytes of one worker after ALL events and after FIRST. Rounds run at once: speed does not matter."""
+    """Returns megabytes of a worker after ALL and after FIRST events. Rounds run in parallel: speed does not matter."""
     with ThreadPoolExecutor(ROUNDS) as pool:
         return list(pool.map(_round, [folder / f"memory_{number}.db" for number in range(ROUNDS)]))
 
@@ -33,9 +33,9 @@ def _round(database: Path) -> Round:
 
 def _pass_through(server: Server, events: int) -> None:
     alone = events // _ALONE // BATCH * BATCH
-    drive(server.target, request("POST", "/events", server.key, EVENT), "--answers", str(alone))
+    drive(server.target, request("POST", "/events", server.key, EVENT), "--responses", str(alone))
     batches = request("POST", "/events/batch", server.key, EVENTS)
-    drive(server.target, batches, "--answers", str((events - alone) // BATCH))
+    drive(server.target, batches, "--responses", str((events - alone) // BATCH))
     polled = drive(server.target, request("GET", f"/inbox?limit={BATCH}", server.key), "--until-empty")
     if polled.events != events:
         raise RuntimeError(f"polls returned {polled.events} events instead of {events}")

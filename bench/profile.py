@@ -1,7 +1,7 @@
 """`make profile`: where the workers spend CPU time during POST /events and GET /inbox, empty and full.
 
-py-spy samples the thread that holds the GIL a hundred times a second. So it counts neither waiting threads nor SQLite,
-which releases the GIL. Flame graphs and stacks go to .cache/profile/.
+py-spy samples the thread that holds the GIL, a hundred times a second. Waiting threads do not count, and neither does
+SQLite, which releases the GIL. Flame graphs and stacks go to .cache/profile/.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ def main() -> None:
         with ours(empty) as server:
             _show("empty-poll", server, request("GET", "/inbox", server.key))
             _show("post", server, request("POST", "/events", server.key, EVENT))
-        # More than are polled, since polls of an empty inbox would distort the profile.
+        # More events than the run can poll, because polls of an empty inbox would distort the profile.
         fill(full, waiting=1_200_000)
         with ours(full) as server:
             _show("poll", server, request("GET", "/inbox?limit=100", server.key))
@@ -39,18 +39,18 @@ def main() -> None:
 def _show(name: str, server: Server, text: bytes) -> None:
     rate(server.target, text, 1)
     before = cpu_seconds(server)
-    answers = rate(server.target, text, SECONDS / 2)
-    cpu = (cpu_seconds(server) - before) / (answers * SECONDS / 2)
-    print(f"\n{name}: {answers:.0f} answers a second, {1000 * cpu:.2f} ms of CPU in the workers for each", flush=True)
-    stacks = read_stacks(_watched(name, "raw", server, text).read_text())
-    _watched(name, "flamegraph", server, text)
+    responses = rate(server.target, text, SECONDS / 2)
+    cpu = (cpu_seconds(server) - before) / (responses * SECONDS / 2)
+    print(f"\n{name}: {responses:.0f} responses per second, {1000 * cpu:.2f} ms of worker CPU per response", flush=True)
+    stacks = read_stacks(_record(name, "raw", server, text).read_text())
+    _record(name, "flamegraph", server, text)
     _table("layer", by_layer(stacks), stacks.total())
     _table("function, itself", by_function(stacks), stacks.total())
-    _table("function of ours, with what it calls", within_ours(stacks), stacks.total())
+    _table("our function, with its callees", within_ours(stacks), stacks.total())
 
 
-def _watched(name: str, form: str, server: Server, text: bytes) -> Path:
-    """What py-spy wrote while the server was under load."""
+def _record(name: str, form: str, server: Server, text: bytes) -> Path:
+    """Runs py-spy while the server is under load, and returns its output file."""
     to = FOLDER / f"{name}.{'svg' if form == 'flamegraph' else 'txt'}"
     load = threading.Thread(target=rate, args=(server.target, text, SECONDS + 2))
     load.start()
@@ -59,7 +59,7 @@ def _watched(name: str, form: str, server: Server, text: bytes) -> Path:
     watched = subprocess.run(watch, capture_output=True, timeout=SECONDS + 60)
     load.join()
     if watched.returncode:
-        sys.exit(f"py-spy could not look at the workers (it needs root or CAP_SYS_PTRACE):\n{watched.stderr.decode()}")
+        sys.exit(f"error: py-spy failed; it needs root or CAP_SYS_PTRACE:\n{watched.stderr.decode()}")
     return to
 
 

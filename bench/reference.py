@@ -1,4 +1,4 @@
-"""What ours is measured against: a Flask view that does nothing, on the same gunicorn settings."""
+"""The reference: a Flask view that does nothing, with the same gunicorn settings."""
 
 from tempfile import TemporaryDirectory
 

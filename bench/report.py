@@ -23,7 +23,7 @@ _END = "<!-- until here -->\n"
 
 
 def save(rows: list[Row], names: Sequence[str]) -> None:
-    """Writes the results. Rows that were not measured keep theirs."""
+    """Writes the results. Rows that were not measured keep their previous results."""
     known = {row.name: row for row in load()[1]} if RESULTS.exists() else {}
     known |= {row.name: row for row in rows}
     document = {"context": _context(), "rows": [known[name].as_json() for name in names if name in known]}
@@ -51,7 +51,7 @@ _FIGURES = (1, 2, 4, 5)
 
 
 def page_with_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
-    """Returns the page with its table replaced by one of these rows."""
+    """Returns the page with its table replaced by a table of `rows`."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     lines = [
@@ -59,7 +59,7 @@ def page_with_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
         "|---|--:|--:|---|--:|--:|---|---|",
         *(_line(row) for row in rows),
     ]
-    return before + _BEGIN + "\n".join(["", *lines, "", _where(context), "", ""]) + _END + after
+    return before + _BEGIN + "\n".join(["", *lines, "", _environment(context), "", ""]) + _END + after
 
 
 def _line(row: Row) -> str:
@@ -67,7 +67,7 @@ def _line(row: Row) -> str:
     return f"| {name} | {ours} | {reference} | {unit}, {row.against} | {value} | {noise} | {goal} | {outcome} |"
 
 
-def _where(context: dict[str, Any]) -> str:
+def _environment(context: dict[str, Any]) -> str:
     parser = "with" if context["gunicorn_h1c"] else "without"
     return (
         f"Measured on {context['cores']} cores with Python {context['python']}, SQLite {context['sqlite']}, Flask "
@@ -110,7 +110,7 @@ def figure(value: float) -> str:
 
 
 def _context() -> dict[str, Any]:
-    """Returns what the figures depend on apart from the code, without anything that identifies the machine."""
+    """Returns the cores and versions that the figures depend on, without anything that identifies the machine."""
     return {
         "cores": os.cpu_count(),
         "python": platform.python_version(),

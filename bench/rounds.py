@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """`part` is what the goal limits: the `ratio`, or in the unit of the row `ours`, or how much `more` ours is."""
+    """`part` names what the goal limits: the `ratio`, our figure (`ours`), or ours minus the reference (`more`)."""
 
     bound: Bound
     figure: float
@@ -59,12 +59,12 @@ class Row:
 
     @property
     def value(self) -> float:
-        """The median of the part that the goal limits."""
+        """Returns the median of the part that the goal limits."""
         return self.median(self.goal.part)
 
     @property
     def noise(self) -> float:
-        """The median distance of the rounds from their median, so that single outliers do not count."""
+        """Returns the median absolute deviation of the rounds, which single outliers do not change."""
         return statistics.median(abs(each - self.value) for each in self.each(self.goal.part))
 
     @property

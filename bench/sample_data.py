@@ -16,7 +16,7 @@ RETENTION_SECONDS = 86_400
 
 _CACHE_KIB = 400_000
 
-# Random IDs like those of the service, since they decide how fast the index grows.
+# Random IDs like the service's, because they determine how fast the index grows.
 _FILL = """
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :events),
         random_ids (hex) AS (SELECT lower(hex(randomblob(16))) FROM numbers)
@@ -46,7 +46,7 @@ def fill(path: Path, waiting: int) -> None:
         connection.pragma("synchronous", "off")
         connection.pragma("cache_size", -_CACHE_KIB)
         connection.execute(_FILL, values)
-        # Otherwise the first measured write does it.
+        # Otherwise the first measured write would checkpoint the log.
         connection.pragma("wal_checkpoint", "truncate")
 
 

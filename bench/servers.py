@@ -30,9 +30,9 @@ class Server:
 
 @contextmanager
 def ours(database: Path, workers: int = Settings().workers, inbox: str = BIN + "inbox") -> Iterator[Server]:
-    """Starts the service on that database, which may have events in it, with a key of the tenant `bench`.
+    """Starts the service on a new or filled database, with a key of the tenant `bench`.
 
-    `inbox` is the command, which may be another checkout's.
+    `inbox` is the path of the command, which may be another checkout's.
     """
     target = _free_address()
     host, port = target.split(":")

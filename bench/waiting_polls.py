@@ -1,4 +1,4 @@
-"""5,000 polls that wait at once: how many the service holds, and what they cost it and the clients that send."""
+"""5,000 polls that wait at once: how many the service holds, and how they affect memory, CPU and POSTs."""
 
 import asyncio
 import resource
@@ -30,7 +30,7 @@ _OPENING_AT_ONCE = 200
 
 @dataclass(frozen=True)
 class _Figures:
-    """Of all worker processes together."""
+    """Totals over all worker processes."""
 
     resident_megabytes: float
     cpu_percent: float
@@ -45,7 +45,7 @@ class _Sample:
 
 
 def held(folder: Path) -> list[Round]:
-    """Polls that were answered when their time was up and not before, of those that were sent."""
+    """Returns the number of polls that were held for their whole wait, and of those sent."""
     return [Round(each.held, POLLS) for each in _samples(folder)]
 
 
@@ -76,7 +76,7 @@ def _allow_many_connections() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = POLLS + 100
     if most != resource.RLIM_INFINITY and most < needed:
-        raise RuntimeError(f"{needed} open files are needed and {most} allowed: raise `ulimit -Hn`")
+        raise RuntimeError(f"The bench needs {needed} open files, but the limit is {most}. Raise `ulimit -Hn`.")
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
@@ -99,7 +99,7 @@ async def _sample(server: Server, polls: list[bytes], post: bytes) -> _Sample:
 
 
 async def _is_held(target: str, poll: bytes, opening: asyncio.Semaphore) -> bool:
-    """Returns True if the answer comes when the time is up."""
+    """Returns True if the service responds when the wait ends, and not before."""
     with suppress(OSError, EOFError, TimeoutError):
         async with opening:
             reader, writer = await asyncio.open_connection(*target.split(":"))

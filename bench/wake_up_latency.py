@@ -1,4 +1,4 @@
-"""How long after a POST a waiting poll has its answer, on a service that does nothing else."""
+"""Time from a POST to the response of a waiting poll, on an otherwise idle service."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ _PAUSE_SECONDS = (0.03, 0.08)
 
 
 def p99(folder: Path) -> list[Round]:
-    """Milliseconds: the 99th percentile and, as the reference, the median."""
+    """Returns the 99th percentile in milliseconds and, as the reference, the median."""
     with ours(folder / "wake_up.db") as server:
         return [asyncio.run(_round(server)) for _ in range(ROUNDS)]
 
@@ -31,7 +31,7 @@ async def _round(server: Server) -> Round:
 
 
 async def _sample(server: Server) -> float:
-    """On new connections each time, so that both may be with the same process or not."""
+    """Opens two new connections, which may reach the same worker process or two."""
     poll_reader, poll_writer = await asyncio.open_connection(*server.target.split(":"))
     post_reader, post_writer = await asyncio.open_connection(*server.target.split(":"))
     try:

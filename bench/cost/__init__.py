@@ -1,1 +1,1 @@
-"""What an event costs on DynamoDB, counted in units, and what that comes to in dollars."""
+"""Cost of an event on DynamoDB, in units and in dollars."""

@@ -1,10 +1,10 @@
-"""`make cost`: counts the units on DynamoDB Local into bench/units.json, and makes docs/explanation/cost.md of them."""
+"""`make cost`: counts units on DynamoDB Local, and writes bench/units.json and docs/explanation/cost.md."""
 
 import json
 import os
 from contextlib import closing
 
-from bench.cost.measurements import Measuring
+from bench.cost.measurements import UnitMeter
 from bench.cost.sheet import SHEET, UNITS, sheet
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
@@ -19,10 +19,10 @@ def main() -> None:
         connection = Connection("cost-", 16)
         with closing(DynamoDBStore(connection, 10)) as store:
             store.init()
-            figures = Measuring(connection).figures()
+            figures = UnitMeter(connection).figures()
     UNITS.write_text(json.dumps(figures, indent=2) + "\n")
     SHEET.write_text(sheet(figures))
-    print(f"{UNITS.name} and {SHEET.name} are written: git diff shows what has changed.")
+    print(f"{UNITS.name} and {SHEET.name} are written. `git diff` shows what changed.")
 
 
 if __name__ == "__main__":

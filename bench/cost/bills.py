@@ -1,4 +1,4 @@
-"""Units and prices put together: what so many events a month come to."""
+"""Monthly bills, from measured units and prices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ _GIGABYTE = 1024**3
 # Bytes that DynamoDB adds to each item, in the table and in each index, when it bills storage.
 _ITEM_OVERHEAD_BYTES = 100
 _TABLE = "Events"
-# Over HTTP, one event a POST and 100 a poll: docs/explanation/scale.md says how that was measured.
+# CPU per event over HTTP, with one event per POST and 100 per poll: docs/explanation/scale.md says how it was measured.
 SENDING_MS, POLLING_MS = 1.8, 0.5
 PEAK_FACTOR = 3
 BUSY = 0.6
 _SECONDS_A_MONTH = HOURS_A_MONTH * 3600
-_AT_LEAST = 2
+_MIN_TASKS = 2
 
 
 @dataclass(frozen=True)
 class Bills:
-    """For small events. `measured` is what bench/units.json holds."""
+    """Bills for small events. `measured` is the content of bench/units.json."""
 
     measured: Mapping[str, Any]
 
@@ -50,15 +50,15 @@ class Bills:
         return sum(map(self._stored, self.measured["bytes"]))
 
     def storage(self, events: float) -> float:
-        """Of a month's events, as there always are when they are kept for 30 days."""
+        """Returns the price of storing one month's events, as with a retention of 30 days."""
         a_month = self.bytes_an_event * prices.STORAGE.dollars + self._stored(_TABLE) * prices.RECOVERY.dollars
         return events * a_month / _GIGABYTE
 
-    def _stored(self, where: str) -> int:
-        return int(self.measured["bytes"][where]) + _ITEM_OVERHEAD_BYTES
+    def _stored(self, table_or_index: str) -> int:
+        return int(self.measured["bytes"][table_or_index]) + _ITEM_OVERHEAD_BYTES
 
     def polls(self, minutes: float) -> float:
-        """One poller that finds nothing and comes so seldom that nothing is remembered."""
+        """Returns the price of a poller that finds nothing and polls too rarely to profit from caches."""
         return self.requests(POLLED, _SECONDS_A_MONTH / 60 / minutes)
 
     def waits(self, looks_a_second: float) -> float:
@@ -66,23 +66,23 @@ class Bills:
 
 
 def _vcpus(events: float) -> float:
-    """What a month's events need at their peak."""
+    """Returns the vCPUs for the peak of a month's events."""
     return PEAK_FACTOR * events / _SECONDS_A_MONTH * (SENDING_MS + POLLING_MS) / 1000 / BUSY
 
 
 def tasks(events: float) -> int:
-    return max(_AT_LEAST, ceil(_vcpus(events)))
+    return max(_MIN_TASKS, ceil(_vcpus(events)))
 
 
 def containers(events: float) -> float:
-    """Two small ones as long as they do, else such with a vCPU and 2 GB; and a load balancer."""
-    vcpu, gigabytes = (0.25, 0.5) if _vcpus(events) <= _AT_LEAST * 0.25 else (1.0, 2.0)
+    """Returns the price of a load balancer and two small tasks, or tasks of 1 vCPU and 2 GB if two are not enough."""
+    vcpu, gigabytes = (0.25, 0.5) if _vcpus(events) <= _MIN_TASKS * 0.25 else (1.0, 2.0)
     a_task = vcpu * prices.VCPU.dollars + gigabytes * prices.MEMORY.dollars
     return HOURS_A_MONTH * (tasks(events) * a_task + prices.LOAD_BALANCER.dollars)
 
 
 def sqs(price: Price, events: float, together: int) -> float:
-    """Sent, received and deleted."""
+    """Returns the price of sending, receiving and deleting `events` in batches of `together`."""
     return 3 * events / together * price.dollars / MILLION
 
 

@@ -1,6 +1,6 @@
-"""Counts the units of each step of an event's life through the store, on DynamoDB Local, whose figures are correct.
+"""Counts the units that the store uses for each step of an event's life, as DynamoDB Local reports them.
 
-What a process remembers is warm in every step but those that are about it.
+Caches are warm in every step except those that measure a look-up.
 """
 
 import random
@@ -42,26 +42,26 @@ _MAX_DELIVERIES = 10
 
 @dataclass(frozen=True)
 class Units:
-    """For one event, or for one call that is about none. Those of `status-index` are among the write units."""
+    """Units of one event, or of one call that is not about an event. `writes` includes `status_index_writes`."""
 
     writes: float
     reads: float
     status_index_writes: float
 
-    def beyond(self, less: "Units") -> "Units":
+    def minus(self, other: "Units") -> "Units":
         return Units(
-            self.writes - less.writes, self.reads - less.reads, self.status_index_writes - less.status_index_writes
+            self.writes - other.writes, self.reads - other.reads, self.status_index_writes - other.status_index_writes
         )
 
 
-class Measuring:
-    """On a connection of its own, to tables that are there."""
+class UnitMeter:
+    """Counts units on a connection that nothing else uses, to existing tables."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._wire = Wire(connection)
-        # A change of an inbox waits as long as other processes cache it.
-        self._impatient = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
+        # Without a cache time, changes of inboxes do not wait for other processes.
+        self._store_without_cache = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _LONG_SECONDS)
         # The cache must not expire on a slow machine.
         self._store.events._shards._cache = TTLCache(1_000, _LONG_SECONDS)
@@ -69,16 +69,22 @@ class Measuring:
         self._store.events._updates._statements_are_conditional = False
 
     def figures(self) -> dict[str, Any]:
-        """As they are kept. The bytes are those of a small event that was delivered, in the table and in each index."""
-        steps = self._sending() | self._polling() | self._leasing() | self._looking_back() | self._remembering()
+        """Returns the content of bench/units.json. `bytes` is the size of a small, delivered event."""
+        steps = (
+            self._measure_sends()
+            | self._measure_polls()
+            | self._measure_leases()
+            | self._measure_history()
+            | self._measure_look_ups()
+        )
         return {
             "steps": {step: asdict(units) for step, units in steps.items()},
             "bytes": stored_bytes(self._connection, self._tenant()),
         }
 
-    def _sending(self) -> dict[str, Units]:
+    def _measure_sends(self) -> dict[str, Units]:
         tenant, copied = self._tenant(), _name()
-        self._impatient.inboxes.save(copied, Inbox("shipping", None, NOW))
+        self._store_without_cache.inboxes.save(copied, Inbox("shipping", None, NOW))
         self._put(copied, [_event()])
         alone = self._cost(1, lambda: self._put(tenant, [_event()]))
         with_copy = self._cost(1, lambda: self._put(copied, [_event()]))
@@ -93,14 +99,14 @@ class Measuring:
             ),
             "sent alone with a key, and copied": self._cost(1, lambda: self._put(copied, [_keyed()])),
             "sent alone, 10 KB": self._cost(1, lambda: self._put(tenant, [_event(LARGE)])),
-            "copied to a named inbox": with_copy.beyond(alone),
+            "copied to a named inbox": with_copy.minus(alone),
         }
 
-    def _polling(self) -> dict[str, Units]:
+    def _measure_polls(self) -> dict[str, Units]:
         tenant, emptied, large, sharded = self._tenant(2 * _POLL), self._tenant(), self._tenant(), _name()
         self._put(large, [_event(LARGE)])
         self._create(sharded)
-        self._impatient.tenants.shard(sharded, _SHARDS, NOW)
+        self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW)
         self._claim(sharded)
         return {
             "consumed, 100 a poll": self._cost(_POLL, lambda: self._claim(tenant)),
@@ -109,7 +115,7 @@ class Measuring:
             "an empty poll, 8 shards": self._cost(1, lambda: self._claim(sharded)),
         }
 
-    def _leasing(self) -> dict[str, Units]:
+    def _measure_leases(self) -> dict[str, Units]:
         tenant, large = self._tenant(2 * _POLL), self._tenant()
         self._put(large, [_event(LARGE)])
         leased: list[Event] = []
@@ -126,7 +132,7 @@ class Measuring:
             "released": self._cost(_FEW, lambda: events.release(tenant, given_back, NOW, NOW)),
         }
 
-    def _looking_back(self) -> dict[str, Units]:
+    def _measure_history(self) -> dict[str, Units]:
         tenant = self._tenant(_POLL)
         events, size = self._store.events, PageSize(_POLL, _ANY_SIZE)
         peeked = self._cost(_POLL, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, size, NOW))
@@ -141,7 +147,7 @@ class Measuring:
             "replayed in a range": self._cost(_POLL, lambda: events.replay_all(tenant, selection, 1000, NOW)),
         }
 
-    def _remembering(self) -> dict[str, Units]:
+    def _measure_look_ups(self) -> dict[str, Units]:
         tenant, key_hash = _name(), sha256(uuid.uuid4().bytes).hexdigest()
         key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW, None)
         self._create(tenant)
@@ -158,12 +164,12 @@ class Measuring:
         self._wire.reset()
         act()
         if self._wire.calls["BatchExecuteStatement"]:
-            raise RuntimeError("a statement's units are not known here")
+            raise RuntimeError("DynamoDB Local does not report the units of statements")
         in_index = self._wire.write_units_of(STATUS_INDEX)
         return Units(*(round(units / events, 4) for units in (self._wire.write_units, self._wire.read_units, in_index)))
 
     def _tenant(self, events: int = 0) -> str:
-        """One that the process knows, with so many undelivered events."""
+        """Creates a tenant with `events` undelivered events, and fills the caches for it."""
         tenant = _name()
         self._put(tenant, [_event()])
         self._claim(tenant)
@@ -209,5 +215,5 @@ def _keyed() -> NewEvent:
 
 def _receipt(event: Event) -> Receipt:
     if event.lease is None:
-        raise RuntimeError("it is not leased")
+        raise RuntimeError(f"the event {event.event_id} is not leased")
     return Receipt(event.inbox, event.event_id, event.lease.claim_id)

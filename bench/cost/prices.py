@@ -1,4 +1,4 @@
-"""What others charge, each price with where and as of when it was found. Dollars; those of AWS are for us-east-1."""
+"""Prices in dollars, each with its source and date. Prices of AWS are for us-east-1."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ STORAGE = Price(
 )
 RECOVERY = Price(
     0.20,
-    "a GB and month of point-in-time recovery, of the table alone",
+    "a GB and month of point-in-time recovery, without the indexes",
     "https://finops.com.py/services/dynamodb/backups",
     "an undated copy",
 )
@@ -40,7 +40,7 @@ VCPU = Price(0.04048, "a vCPU and hour of Fargate", "https://www.wring.co/blog/a
 MEMORY = Price(0.004445, "a GB of memory and hour of Fargate", VCPU.source, VCPU.found)
 LOAD_BALANCER = Price(
     0.0225,
-    "an hour of an Application Load Balancer, its traffic aside",
+    "an hour of an Application Load Balancer, without traffic",
     "https://cal53.calculator.city/aws-alb-cost-calculator/",
     "an undated copy",
 )
@@ -50,16 +50,16 @@ SQS = Price(
     "https://cloudburn.io/blog/amazon-sqs-pricing",
     "March 2026",
 )
-SQS_FIFO = Price(0.50, "the same to a FIFO queue", SQS.source, SQS.found)
+SQS_FIFO = Price(0.50, "a million requests of up to 64 KB to a FIFO queue of SQS", SQS.source, SQS.found)
 EVENTBRIDGE = Price(
     1.00, "a million custom events to EventBridge", "https://cloudburn.io/blog/amazon-eventbridge-pricing", "March 2026"
 )
-API_DESTINATION = Price(0.20, "a million of them passed on to an HTTP endpoint", EVENTBRIDGE.source, EVENTBRIDGE.found)
+API_DESTINATION = Price(0.20, "a million events sent to an HTTP endpoint", EVENTBRIDGE.source, EVENTBRIDGE.found)
 HOOKDECK = Price(
     39.00, "a month of Hookdeck Team with 10,000 events", "https://hookdeck.com/pricing", "20 September 2026"
 )
 HOOKDECK_EVENTS = Price(1.00, "100,000 further events", HOOKDECK.source, HOOKDECK.found)
-HOOKDECK_MANY = Price(0.33, "the same, at its lowest", HOOKDECK.source, HOOKDECK.found)
+HOOKDECK_MANY = Price(0.33, "100,000 further events, lowest price", HOOKDECK.source, HOOKDECK.found)
 HOOKDECK_INCLUDED = 10_000
 SVIX = Price(0.0001, "a message to Svix beyond 50,000 a month", "https://www.svix.com/pricing/", "20 September 2026")
 SVIX_INCLUDED = 50_000

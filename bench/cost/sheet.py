@@ -1,4 +1,4 @@
-"""docs/explanation/cost.md, from its words in sheet.md and the figures."""
+"""Generates docs/explanation/cost.md from sheet.md and the measured units."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -62,7 +62,7 @@ def _bills(ours: Bills) -> str:
     parts: dict[str, Callable[[float], float]] = {
         "units, consumed": lambda events: ours.requests(bills.CONSUMED, events),
         "storage and point-in-time recovery": ours.storage,
-        "look-ups, at most": lambda events: ours.requests(bills.LOOKED_UP, events),
+        "look-ups, maximum": lambda events: ours.requests(bills.LOOKED_UP, events),
         "containers and load balancer": bills.containers,
     }
     more_for_leases = [
@@ -74,9 +74,9 @@ def _bills(ours: Bills) -> str:
     return _table(
         ("", *(f"{events:,} events" for events in _MONTHS)),
         [
-            ("**Polling Inbox on DynamoDB, all in all**", *(f"**{money(_sum(parts, each))}**" for each in _MONTHS)),
+            ("**Polling Inbox on DynamoDB, total**", *(f"**{money(_sum(parts, each))}**" for each in _MONTHS)),
             *((f"· {name}", *(money(cost(events)) for events in _MONTHS)) for name, cost in parts.items()),
-            ("· not in it: leased and acknowledged", *(money(each) for each in more_for_leases)),
+            ("· extra for leasing and acknowledging", *(money(each) for each in more_for_leases)),
             *(
                 (f"SQS {kind}, {how}", *(money(bills.sqs(price, events, together)) for events in _MONTHS))
                 for kind, price in (("standard", prices.SQS), ("FIFO", prices.SQS_FIFO))

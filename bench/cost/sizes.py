@@ -1,6 +1,6 @@
 """The size of an event, by the rules of docs.aws.amazon.com/amazondynamodb/…/CapacityUnitCalculations.html.
 
-DynamoDB Local says the size of a table, and of an index it says the table's.
+They are computed because DynamoDB Local reports the size of the table for each index.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _PARTITION_KEYS = {None: "pk", STATUS_INDEX: "gsi1pk", EVENT_TYPE_INDEX: "gsi2pk
 
 
 def stored_bytes(connection: Connection, tenant_id: str) -> dict[str, int]:
-    """The newest event of a tenant: in the table and in each index, without what DynamoDB adds to an item."""
+    """Returns the size of a tenant's largest event in the table and in each index, without DynamoDB's overhead."""
     sizes = {}
     for index, key in _PARTITION_KEYS.items():
         found = connection.call(

@@ -3,7 +3,7 @@
 import json
 from contextlib import closing
 
-from bench.cost.measurements import Measuring
+from bench.cost.measurements import UnitMeter
 from bench.cost.sheet import UNITS
 from inbox.store.dynamodb.connection import Connection
 from tests.engines.harnesses import DynamoDBHarness
@@ -11,7 +11,7 @@ from tests.engines.harnesses import DynamoDBHarness
 
 def test_every_operation_costs_the_units_in_the_cost_sheet(harness: DynamoDBHarness) -> None:
     with closing(Connection(harness.prefix, 16)) as connection:
-        now = Measuring(connection).figures()
+        now = UnitMeter(connection).figures()
 
     written = json.loads(UNITS.read_text())
     others = {step: units for step, units in now["steps"].items() if units != written["steps"].get(step)}
