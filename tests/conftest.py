@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # Neither run nor skipped: the summary should not list a test that only `make recipes` runs.
+    # Not skipped, because the summary of skipped tests should not list tests that only `make recipes` runs.
     if collection_path.name == "test_node_red.py" and not config.getoption("--node-red"):
         return True
     return None
@@ -113,7 +113,7 @@ def connections() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def botocore_loader() -> Iterator[None]:
-    """One for all connections: botocore parses its service descriptions per loader, which takes longer than a test."""
+    """One loader for all connections, because parsing botocore's service descriptions takes longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
@@ -179,8 +179,8 @@ def containers(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # moto shares this process and answers one request at a time, so on a busy machine a response may take longer than
-    # the store waits. It would repeat a write that moto still carries out, and the test would see it happen twice.
+    # moto shares this process and handles one request at a time, so on a busy machine a response may take longer than
+    # the store's timeout. The store would then repeat a write that moto still carries out, and it would happen twice.
     monkeypatch.setattr("inbox.store.dynamodb.connection._READ_TIMEOUT_SECONDS", 60)
     for name, value in aws_environment(moto_url).items():
         monkeypatch.setenv(name, value)

@@ -1,4 +1,4 @@
-"""JSON for tests that make documents up, and a reading of it in which 1, 1.0 and 1e0 differ."""
+"""Hypothesis strategies for JSON documents, and a parser for which 1, 1.0 and 1e0 differ."""
 
 import json
 from typing import Any
@@ -15,5 +15,5 @@ OBJECTS = st.dictionaries(TEXT, VALUES, max_size=5)
 
 
 def exact(text: bytes | str) -> Any:
-    """The document, each number as its text."""
+    """Parses a document, with each number as its text."""
     return json.loads(text, parse_float=lambda number: ("number", number), parse_int=lambda number: ("number", number))

@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 class Service:
-    """The `inbox` command with its own store; `start` runs the service."""
+    """Runs the `inbox` command with its own store. `start` runs the service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,1 +1,1 @@
-"""What tests run on: how each engine is installed and started, and how a store is opened on it."""
+"""Engines that tests run on: installing them, starting them, and opening a store on them."""

@@ -11,7 +11,7 @@ def main(names: list[str]) -> int:
         try:
             import_module(f"tests.engines.{name}").fetch()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            print(f"{name} could not be installed: {error}.", file=sys.stderr)  # noqa: T201 - it is a command
+            print(f"error: {name} could not be installed: {error}.", file=sys.stderr)  # noqa: T201 - a command
             missing += 1
     return min(missing, 1)
 

@@ -131,7 +131,7 @@ class Container:
             self._outside.wait(15)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to process 1, which only receives those that it handles, and SIGKILL."""
+        """Sends a signal to process 1, which receives only SIGKILL and signals that it handles."""
         os.kill(self._first, number)
 
     @property

@@ -1,7 +1,7 @@
-"""A `status-index` that lags behind the table, as DynamoDB's may and DynamoDB Local's never does.
+"""A `status-index` that lags behind the table, as DynamoDB's may. DynamoDB Local's never lags.
 
-For up to two seconds after a write it does not show a new entry, still shows a removed one, or shows a removed one
-again after it had vanished. Later entries may appear before earlier ones.
+For up to two seconds after a write it may lack a new entry, still list a removed one, or list a removed one again after
+it had vanished. Later entries may appear before earlier ones.
 """
 
 import random
@@ -22,7 +22,7 @@ Key = tuple[str, str, str]
 
 @dataclass
 class _Life:
-    """When an entry is shown: from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
+    """Times of an entry: listed from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
 
     item: Item
     appears: float

@@ -32,7 +32,7 @@ def running() -> Iterator[str]:
 
 
 def _one_at_a_time(app: Any) -> Any:
-    """First come, first served: a plain lock may leave one of many waiting longer than its client does."""
+    """Serves requests in order. With a plain lock, one of many threads may wait longer than its client's timeout."""
     mutex = threading.Lock()
     turns: deque[threading.Lock] = deque()
 

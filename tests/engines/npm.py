@@ -20,7 +20,7 @@ def install(folder: Path) -> None:
 
 
 def cached(pins: Path) -> Path:
-    """Returns the folder in `.cache/` for these pins; another one if the pins change."""
+    """Returns the folder in `.cache/` for these pins. It changes with the pins."""
     digest = hashlib.sha256((pins / "package-lock.json").read_bytes()).hexdigest()
     return _CACHE / f"{pins.name}-{digest[:12]}"
 

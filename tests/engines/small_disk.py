@@ -23,7 +23,7 @@ def is_available() -> bool:
 
 
 class SmallDisk:
-    """Processes started with the prefix `inside` see it at `folder`, the test sees it at `seen`."""
+    """Processes that start with the prefix `inside` see the disk at `folder`. The test sees it at `seen`."""
 
     def __init__(self, folder: Path, mebibytes: int = 24) -> None:
         self._folder = folder
@@ -46,7 +46,7 @@ class SmallDisk:
         ]
         self.seen = Path(f"/proc/{self._shell.pid}/root{folder}")
         try:
-            self._tell(":")
+            self._execute(":")
         except OSError:
             self.close()
             raise
@@ -58,7 +58,7 @@ class SmallDisk:
         self.close()
 
     def fill(self, leave_bytes: int = 0) -> None:
-        """Fills the disk; can be called again when something has freed space."""
+        """Fills the disk. Call it again to fill space that was freed since."""
         with (self.seen / "filler").open("ab", buffering=0) as filler:
             for size in (65_536, 4_096, 1):
                 try:
@@ -73,20 +73,20 @@ class SmallDisk:
 
     def lock(self) -> None:
         """Makes the disk read-only for files that are opened from now on; open files stay writable."""
-        self._tell(f"mount --bind {self._folder} {self._folder} && mount -o remount,bind,ro {self._folder}")
+        self._execute(f"mount --bind {self._folder} {self._folder} && mount -o remount,bind,ro {self._folder}")
 
     def unlock(self) -> None:
         # Lazily: files on it may still be open.
-        self._tell(f"umount --lazy {self._folder}")
+        self._execute(f"umount --lazy {self._folder}")
 
     def close(self) -> None:
         self._shell.kill()
         self._shell.communicate()
 
-    def _tell(self, command: str) -> None:
+    def _execute(self, command: str) -> None:
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         with suppress(BrokenPipeError):
             self._shell.stdin.write(f"{command}\necho done\n")
         if self._shell.stdout.readline() != "done\n":
-            raise OSError(f"could not be done: {command}")
+            raise OSError(f"command failed: {command}")

@@ -59,7 +59,7 @@ class Wire:
         after: int = 0,
         then: Callable[[dict[str, Any]], object] = lambda _body: None,
     ) -> None:
-        """Lets `times` attempts fail after `after` that work. `then` gets the body of each failed one."""
+        """After `after` successful attempts, makes `times` attempts fail. Calls `then` with the body of each."""
         self._plans[operation] = [None] * after + [fault] * times
         self._then = then
 

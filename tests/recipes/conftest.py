@@ -1,4 +1,4 @@
-"""A tenant of its own for each recipe."""
+"""A new tenant for each recipe."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from tests.service import Service
 
 @pytest.fixture
 def new_key(running_service: Service) -> Callable[[Sequence[str]], str]:
-    """A key with those scopes, of a tenant that has nothing yet."""
+    """Creates a key with the given scopes, for a new tenant."""
 
     def create(scopes: Sequence[str]) -> str:
         options = [word for scope in scopes for word in ("--scope", scope)]

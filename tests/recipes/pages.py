@@ -1,4 +1,4 @@
-"""A recipe as its page has it: files to save and commands to run, in order, each with the output that is shown."""
+"""Parses a recipe page: files to save and commands to run, in order, with the output that the page shows."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _BLOCK = re.compile(r"^```(.*)\n((?s:.*?))^```$", re.MULTILINE)
 
 
 class NotARecipe(Exception):
-    """The page has not the form that can be tried; the text says why."""
+    """The page cannot be run. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def parse(name: str, text: str) -> Page:
 
 
 def steps_of(name: str, text: str) -> tuple[File | Command, ...]:
-    """Of any page that is written to be tried."""
+    """Returns the files and commands of a page, which need not be a recipe."""
     steps: list[File | Command] = []
     for words, content in _BLOCK.findall(text):
         match words.split():
@@ -65,11 +65,11 @@ def steps_of(name: str, text: str) -> tuple[File | Command, ...]:
             case [_, file]:
                 steps.append(File(file, content))
             case _:
-                raise NotARecipe(f"{name} has a block ```{words} that is neither console, nor text, nor a named file")
+                raise NotARecipe(f"{name} has a block ```{words}, which is not console, text or a named file")
     if re.search(r"^ {4,}\$ ", _BLOCK.sub("", text), re.MULTILINE):
-        raise NotARecipe(f"{name} shows a command where nothing is tried: it has to be in a block ```console")
+        raise NotARecipe(f"{name} shows a command outside of a ```console block, where no test runs it")
     if not any(isinstance(step, Command) for step in steps):
-        raise NotARecipe(f"{name} runs no command, so nothing on it is tried")
+        raise NotARecipe(f"{name} has no command to run")
     return tuple(steps)
 
 
@@ -79,7 +79,7 @@ def _commands(name: str, content: str) -> list[Command]:
         raise NotARecipe(f"{name} has a block ```console that does not begin with a command")
     commands = []
     for part in parts:
-        # A command goes on in the next line where the line ends in a backslash.
+        # A backslash at the end of a line continues the command.
         line, shown = re.fullmatch(r"((?:.*\\\n)*.*\n)((?s:.*))", part).groups()  # type: ignore[union-attr]
         commands.append(Command(line.strip(), shown))
     return commands

@@ -1,4 +1,4 @@
-"""A page, tried as it is written: its files saved, its commands run by bash, their output held against the page."""
+"""Follows a page: saves its files, runs its commands with bash, and compares their output with the page."""
 
 import os
 import re
@@ -13,34 +13,34 @@ COMMAND_SECONDS = 30
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RECEIPT = r'(?<="receipt":")[\w-]{20,}'
-# The page shows one value, each run prints another. Later commands on the page that repeat it get the printed one.
+# Values that differ in each run. If a later command on the page repeats one, it gets the printed value.
 _REMEMBERED = re.compile(f"{_ID}|key_[0-9a-f]{{16}}|{_RECEIPT}")
-# How pages write a key.
+# Pages write a key like this.
 _SHOWN_KEY = "ibx_…"
-# What else is another one each time, and what stands in its place on both sides.
-_EACH_TIME = (
+# Other values that differ in each run, with the placeholders that replace them for the comparison.
+_PLACEHOLDERS = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "(time)"),
     (r"\b\d{13}\b", "(timestamp)"),
     (r"\b[0-9a-f]{32}\b", "(request)"),
     (r"ibx_\w+", "ibx_(key)"),
     (r"http://127\.0\.0\.1:\d+", "(url)"),
 )
-# What a command exports is there for the next one, as in the terminal of somebody who follows the page.
+# Exported variables are kept for the next command, as in a terminal.
 _WITH_EXPORTS = '. ./.exports; eval "$1"; status=$?; export -p >.exports; exit $status'
 
 
 class NotAsShown(AssertionError):
-    """A command did something else than its page says."""
+    """A command's output differs from its page, or the command failed."""
 
 
 def environment(url: str, key: str, home: Path) -> dict[str, str]:
-    """Nothing of the machine's but its programs."""
+    """Returns the variables for the commands. Of the machine's own it keeps only PATH, with this Python in front."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "INBOX_URL": url, "INBOX_API_KEY": key}
 
 
 def follow(page: Page, folder: Path, variables: dict[str, str], command_seconds: float = COMMAND_SECONDS) -> None:
-    """From where an earlier one left off, where it was in the same folder."""
+    """Runs the page. In the folder of an earlier page, it continues with that page's exported variables."""
     (folder / ".exports").touch()
     printed: dict[str, str] = {_SHOWN_KEY: variables.get("INBOX_API_KEY", _SHOWN_KEY)}
     for step in page.steps:
@@ -54,10 +54,10 @@ def follow(page: Page, folder: Path, variables: dict[str, str], command_seconds:
                 for on_page, value in printed.items():
                     line = line.replace(on_page, value)
                 status, output = _run(line, folder, variables, command_seconds)
-                told = f"{page.name}\n$ {line}\nprinted\n{output}"
+                report = f"{page.name}\n$ {line}\nprinted\n{output}"
                 if status != 0:
-                    raise NotAsShown(f"{told}and ended with {status}")
-                _hold_against(shown, output, printed, told)
+                    raise NotAsShown(f"{report}and exited with {status}")
+                _compare(shown, output, printed, report)
 
 
 def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> tuple[int, str]:
@@ -69,7 +69,7 @@ def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # A session of its own, so that all it started can be ended by one number.
+        # In its own session, so that one signal reaches all its processes.
         start_new_session=True,
     )
     with process:
@@ -81,10 +81,10 @@ def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> 
     return process.returncode, output
 
 
-def _hold_against(shown: str, output: str, printed: dict[str, str], told: str) -> None:
-    """Adds what was printed for each remembered value on the page. A value that comes again has to be the same."""
-    differs = NotAsShown(f"{told}where the page shows\n{shown}")
-    found = re.fullmatch(_pattern(shown), _same_each_time(output))
+def _compare(shown: str, output: str, printed: dict[str, str], report: str) -> None:
+    """Adds the printed value for each remembered value on the page. A value that is repeated must be the same."""
+    differs = NotAsShown(f"{report}but the page shows\n{shown}")
+    found = re.fullmatch(_pattern(shown), _with_placeholders(output))
     if found is None:
         raise differs
     for on_page, value in zip(_REMEMBERED.findall(shown), found.groups(), strict=True):
@@ -94,17 +94,17 @@ def _hold_against(shown: str, output: str, printed: dict[str, str], told: str) -
         printed[_SHOWN_KEY] = key
 
 
-def _same_each_time(text: str) -> str:
-    for pattern, placeholder in _EACH_TIME:
+def _with_placeholders(text: str) -> str:
+    for pattern, placeholder in _PLACEHOLDERS:
         text = re.sub(pattern, placeholder, text)
     return text
 
 
 def _pattern(shown: str) -> str:
-    """`…` stands for anything in its line, and alone in a line for any lines; a group for each remembered value."""
-    lines = _same_each_time(shown).splitlines(keepends=True)
-    return "".join("(?s:.*)" if line == "…\n" else _of_line(line) for line in lines)
+    """Returns a pattern with a group per remembered value. `…` matches any text in its line, or any lines if alone."""
+    lines = _with_placeholders(shown).splitlines(keepends=True)
+    return "".join("(?s:.*)" if line == "…\n" else _line_pattern(line) for line in lines)
 
 
-def _of_line(line: str) -> str:
+def _line_pattern(line: str) -> str:
     return f"({_REMEMBERED.pattern})".join(re.escape(piece).replace("…", ".*") for piece in _REMEMBERED.split(line))

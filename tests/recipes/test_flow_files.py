@@ -1,4 +1,4 @@
-"""The files to import fit the API that is there: their calls exist, their wires lead somewhere, no key is in them."""
+"""The flow files of the recipes: their calls match the API, their nodes are wired, and they contain no key."""
 
 import json
 import re

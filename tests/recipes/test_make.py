@@ -1,4 +1,4 @@
-"""The requests that the custom app for Make describes, sent as Make would, and their answers as it would read them."""
+"""Sends the requests of the custom app for Make, and reads the responses, as Make would."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def definition(name: str) -> Any:
 
 
 def filled_in(template: Any, variables: Json) -> Any:
-    """With the values of `{{…}}`: of whatever type where it stands alone, and in the text otherwise."""
+    """Replaces each `{{…}}` by its value: of any type if it is the whole string, otherwise as text."""
 
     def value(path: str) -> Any:
         found: Any = variables
@@ -39,31 +39,31 @@ def filled_in(template: Any, variables: Json) -> Any:
     return template
 
 
-def sent(request: Json, variables: Json) -> requests.Response:
+def send(request: Json, variables: Json) -> requests.Response:
     request = filled_in({name: request.get(name) for name in ("url", "method", "qs", "headers")}, variables)
     return requests.request(
         request["method"] or "GET", request["url"], params=request["qs"], headers=request["headers"], timeout=30
     )
 
 
-def read_by(module: str, connection: Json) -> tuple[Json, list[Json]]:
-    """What a module with the parameters' defaults says of the answer, and the items that it is about."""
+def run_module(module: str, connection: Json) -> tuple[Json, list[Json]]:
+    """Returns the module's `response` definition, and the items in the response. Parameters have their defaults."""
     base, trigger = definition("base"), definition("trigger")
     defaults = {each["name"]: each["default"] for each in definition("trigger-parameters")}
     variables: Json = {"connection": connection, "parameters": defaults}
     request = trigger | {"url": base["baseUrl"] + trigger["url"], "headers": base["headers"]}
-    answer = sent(request, variables)
-    assert answer.status_code == 200, answer.text
-    response = trigger["response"] | definition(module)["response"]
-    items = filled_in(response["iterate"], {"body": answer.json()})
+    response = send(request, variables)
+    assert response.status_code == 200, response.text
+    expected = trigger["response"] | definition(module)["response"]
+    items = filled_in(expected["iterate"], {"body": response.json()})
     assert isinstance(items, list)
-    assert 0 < filled_in(response["limit"], variables) <= 500
-    return response, items
+    assert 0 < filled_in(expected["limit"], variables) <= 500
+    return expected, items
 
 
 @pytest.fixture
 def connection(running_service: Service, new_key: Callable[[Sequence[str]], str]) -> Json:
-    """What a user entered."""
+    """Returns the values that a user enters."""
     values = {"url": running_service.url, "apiKey": new_key(pages.read("make.md").scopes)}
     assert set(values) == {each["name"] for each in definition("connection-parameters")}
     return values
@@ -71,7 +71,7 @@ def connection(running_service: Service, new_key: Callable[[Sequence[str]], str]
 
 @pytest.fixture
 def events(running_service: Service, connection: Json) -> list[str]:
-    """The oldest first, several of them of one millisecond."""
+    """Returns event IDs, oldest first. Several events have the same timestamp."""
     client = Client(running_service, connection["apiKey"])
     batch = [{"payload": {"order": number}, "event_type": "order.created"} for number in range(5)]
     together = client.call("POST", "/events/batch", json=batch).json()
@@ -80,22 +80,22 @@ def events(running_service: Service, connection: Json) -> list[str]:
 
 def test_connection_shows_the_tenant_of_the_key(connection: Json) -> None:
     request = definition("connection")
-    answer = sent(request, {"parameters": connection})
-    label = filled_in(request["response"]["metadata"], {"body": answer.json()})
-    assert (answer.status_code, label["type"]) == (200, "text")
+    response = send(request, {"parameters": connection})
+    label = filled_in(request["response"]["metadata"], {"body": response.json()})
+    assert (response.status_code, label["type"]) == (200, "text")
     assert label["value"].startswith("recipe-")
 
 
 @pytest.mark.parametrize("which", ["connection", "base"])
 def test_refused_key_is_reported(connection: Json, which: str) -> None:
-    answer = sent(definition("connection"), {"parameters": connection | {"apiKey": "nonsense"}})
-    message = definition(which)["response"]["error"]["message"]
-    told = filled_in(message, {"statusCode": answer.status_code, "body": answer.json()})
-    assert re.fullmatch(r"\[401\] \w.*\.", told)
+    response = send(definition("connection"), {"parameters": connection | {"apiKey": "nonsense"}})
+    template = definition(which)["response"]["error"]["message"]
+    message = filled_in(template, {"statusCode": response.status_code, "body": response.json()})
+    assert re.fullmatch(r"\[401\] \w.*\.", message)
 
 
 def test_trigger_reads_new_events(connection: Json, events: list[str]) -> None:
-    response, items = read_by("trigger", connection)
+    response, items = run_module("trigger", connection)
     trigger = response["trigger"]
     assert (trigger["type"], trigger["order"]) == ("date", "desc")
     assert [filled_in(trigger["id"], {"item": item}) for item in items] == events[::-1]
@@ -107,7 +107,7 @@ def test_trigger_reads_new_events(connection: Json, events: list[str]) -> None:
 
 
 def test_first_event_can_be_chosen(connection: Json, events: list[str]) -> None:
-    response, items = read_by("epoch", connection)
+    response, items = run_module("epoch", connection)
     choices = [filled_in(response["output"], {"item": item}) for item in items]
     assert [choice["label"].split()[1] for choice in choices] == events[::-1]
     assert all(set(choice) == {"label", "date"} and datetime.fromisoformat(choice["date"]) for choice in choices)
@@ -115,6 +115,6 @@ def test_first_event_can_be_chosen(connection: Json, events: list[str]) -> None:
 
 def test_trigger_changes_nothing(running_service: Service, connection: Json, events: list[str]) -> None:
     for module in ("trigger", "epoch", "trigger"):
-        read_by(module, connection)
+        run_module(module, connection)
     waiting = Client(running_service, connection["apiKey"]).get("/inbox?mode=peek")
     assert [(event["id"], event["deliveries"]) for event in waiting] == [(event, 0) for event in events]

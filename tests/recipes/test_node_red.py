@@ -1,7 +1,6 @@
-"""The flow of docs/how-to/recipes in a real Node-RED: each event once, and again where it was not acknowledged.
+"""The flow of docs/how-to/recipes in a real Node-RED: each event is handled once, or again if it was not acknowledged.
 
-Only there with `pytest --node-red`; `make recipes` fetches it first. Without the option this file
-is not collected, unless it is named itself.
+`make recipes` installs Node-RED and runs this file. Without `--node-red`, pytest collects it only if it is named.
 """
 
 import json
@@ -22,7 +21,7 @@ OWN_NODES = "your-own-nodes"
 
 
 def flow_with(own_nodes: dict[str, Any], seconds: float = 0.2) -> list[dict[str, Any]]:
-    """The recipe, with somebody's nodes in their place, and a line in the log every so many seconds, when it ticks."""
+    """Returns the recipe's flow with `own_nodes`, which polls and logs `tick` every `seconds`."""
     flow: list[dict[str, Any]] = json.loads(FLOW.read_text())
     by_id = {node["id"]: node for node in flow}
     place = by_id[OWN_NODES]
@@ -49,7 +48,7 @@ def ids_in(file: Path) -> list[str]:
 
 @pytest.fixture
 def node(tmp_path: Path, service: Service) -> Iterator[NodeRed]:
-    """Not started yet, with a key of the tenant `acme`."""
+    """A Node-RED that is not started yet, with a key of the tenant `acme`."""
     assert node_red.is_available(), node_red.MISSING
     folder = tmp_path / "node-red"
     folder.mkdir()
@@ -63,7 +62,7 @@ def client(service: Service) -> Client:
     return Client(service, service.create_key("acme"))
 
 
-def all_delivered(client: Client, count: int) -> None:
+def wait_until_delivered(client: Client, count: int) -> None:
     until(lambda: len(client.get("/events?status=delivered&limit=500")) == count, 60)
 
 
@@ -73,7 +72,7 @@ def test_each_event_reaches_the_flow_once_and_is_acknowledged(
     service.start()
     node.start(flow_with(writing_to(tmp_path / "taken")))
     sent = [client.send({"n": number}) for number in range(20)]
-    all_delivered(client, 20)
+    wait_until_delivered(client, 20)
     assert ids_in(tmp_path / "taken") == sent
 
 
@@ -83,7 +82,7 @@ def test_waiting_events_are_fetched_before_the_next_tick(
     service.start()
     sent = client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(250)]).json()
     node.start(flow_with(writing_to(tmp_path / "taken"), seconds=3600))
-    all_delivered(client, 250)
+    wait_until_delivered(client, 250)
     assert ids_in(tmp_path / "taken") == [event["id"] for event in sent]
 
 
@@ -97,7 +96,7 @@ def test_events_of_a_killed_node_red_are_delivered_again(
     until(lambda: len(client.get("/events?status=leased")) == len(sent), 60)
     node.kill()
     node.start(flow_with(writing_to(tmp_path / "taken")))
-    all_delivered(client, 3)
+    wait_until_delivered(client, 3)
     assert ids_in(tmp_path / "taken") == sent
     assert [event["deliveries"] for event in client.get("/events")] == [2, 2, 2]
 
@@ -125,7 +124,7 @@ def test_no_more_events_are_leased_while_some_are_processed(service: Service, no
     assert len(client.get("/events?status=leased&limit=500")) == 100
 
 
-def test_event_on_which_the_flow_fails_is_delivered_again_and_blocks_no_other(
+def test_event_that_fails_in_the_flow_is_delivered_again_and_blocks_no_other(
     service: Service, node: NodeRed, client: Client
 ) -> None:
     service.variables["INBOX_LEASE_SECONDS"] = "3"
@@ -135,7 +134,7 @@ def test_event_on_which_the_flow_fails_is_delivered_again_and_blocks_no_other(
         "if (msg.payload.id === '%s' && msg.payload.deliveries === 1) { throw new Error('no luck'); } return msg;"
     )
     node.start(flow_with(function(fail_once % bad)))
-    all_delivered(client, 2)
+    wait_until_delivered(client, 2)
     assert {event["id"]: event["deliveries"] for event in client.get("/events")} == {bad: 2, good: 1}
     assert "no luck" in node.log.read_text()
 
@@ -151,13 +150,13 @@ def test_unreachable_service_and_refused_key_are_shown_and_retried(
     until(lambda: "Poll: 403 " in node.log.read_text())
     service.run("tenants", "resume", "acme")
     client.send({})
-    all_delivered(client, 1)
+    wait_until_delivered(client, 1)
 
 
 def test_retry_after_is_respected(service: Service, node: NodeRed) -> None:
     service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "3"
     service.start()
-    node.environment["INBOX_API_KEY"] = "nobody's"
+    node.environment["INBOX_API_KEY"] = "unknown"
     node.start(flow_with(function("return msg;")))
     until(lambda: node.log.read_text().partition("Poll: 429 ")[2].count("tick") >= 10, 60)
     shown = re.findall(r"\[debug:Inbox\]\s+Poll: (\d+) ", node.log.read_text())

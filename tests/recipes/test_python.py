@@ -1,4 +1,4 @@
-"""How the Python recipe repeats its calls, against a service that fails as often as told."""
+"""Retries of the Python recipe, against a service that fails a given number of times."""
 
 import importlib.util
 import threading
@@ -13,25 +13,25 @@ import requests
 
 from tests.recipes import pages
 
-# A status and its Retry-After, or None for a connection that ends without an answer.
+# A status and its Retry-After, or None for a connection that closes without a response.
 Failures = list[tuple[int, str | None] | None]
 
 
 class FailingService(HTTPServer):
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answers)
+        super().__init__(("127.0.0.1", 0), _Handler)
         self.failures: Failures = []
 
 
-class _Answers(BaseHTTPRequestHandler):
+class _Handler(BaseHTTPRequestHandler):
     server: FailingService
 
     def do_GET(self) -> None:
         failure = self.server.failures.pop(0) if self.server.failures else (200, None)
         if failure is not None:
-            self._answer(*failure)
+            self._respond(*failure)
 
-    def _answer(self, status: int, retry_after: str | None) -> None:
+    def _respond(self, status: int, retry_after: str | None) -> None:
         self.send_response(status)
         if retry_after is not None:
             self.send_header("Retry-After", retry_after)
@@ -39,7 +39,7 @@ class _Answers(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing to say."""
+        """Logs nothing."""
 
 
 @pytest.fixture

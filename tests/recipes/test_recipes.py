@@ -1,4 +1,4 @@
-"""Every recipe does what its page says, command for command."""
+"""Every command of every recipe prints what its page shows."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
