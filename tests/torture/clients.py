@@ -1,4 +1,4 @@
-"""Producers and consumers that log their requests and go on whatever happens to the service."""
+"""Producers and consumers that log their requests, and continue when the service fails."""
 
 import math
 import random
@@ -17,7 +17,7 @@ from tests.torture.delivery_report import ConsumerLog, ProducerLog
 _BATCHES = (1, 1, 1, 1, 20, 50)
 _ANSWER_SECONDS = 40
 PAUSE_SECONDS = 0.02
-# A service that is down for longer will not come back.
+# If the service is down for longer, the test fails.
 TIMEOUT_SECONDS = 120
 
 
@@ -40,14 +40,14 @@ class Link:
     """One HTTP connection to any of the services that share a store; reconnects when it breaks."""
 
     def __init__(self, services: Sequence[Service], key: str, clock: Callable[[float], None]) -> None:
-        """`clock` is called with the seconds that each response took."""
+        """Calls `clock` with the duration of each response in seconds."""
         self._services = services
         self._clock = clock
         self._turn = random.randrange(len(services))
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
         self.unanswered = 0
-        """Requests that were sent and got no response."""
+        """The number of requests that were sent and got no response."""
 
     def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
         body = None if document is None else orjson.dumps(document)
@@ -80,7 +80,7 @@ class Link:
             raise NotSent from error
         return connection
 
-    def insist(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    def retry(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """Repeats an idempotent request until it gets a response other than 503."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
@@ -102,14 +102,14 @@ class Producer:
     keyed: bool
     """Retries with the same idempotency keys until it gets a response."""
     together: int
-    """How many events of a batch may become visible at once, in any order."""
+    """Maximum number of events of a batch that become visible together, in any order."""
     pace_seconds: float = 0
     """The minimum time between two requests."""
     requests: int = 0
 
-    def run(self, goes_on: Callable[[], bool]) -> None:
+    def run(self, is_running: Callable[[], bool]) -> None:
         next_at = time.monotonic()
-        while goes_on():
+        while is_running():
             next_at = max(next_at + self.pace_seconds, time.monotonic() - 1)
             time.sleep(max(0.0, next_at - time.monotonic()))
             self.requests += 1
@@ -119,7 +119,7 @@ class Producer:
             events = [self._event(number, rank=first + (number - first) // self.together) for number in numbers]
             path, document = ("/events", events[0]) if len(events) == 1 else ("/events/batch", events)
             if self.keyed:
-                self._enter(self.link.insist("POST", path, document), numbers)
+                self._enter(self.link.retry("POST", path, document), numbers)
             else:
                 self._try(path, document, numbers)
 
@@ -163,14 +163,14 @@ class Consumer:
     may_lose_by_503: bool = False
     """True if a 503 leaves open which events were claimed, as on DynamoDB."""
     _leases_end: float = 0
-    """Until then the service may hold leases for it whose response was lost."""
+    """The time at which all leases of lost responses have expired."""
 
-    def run(self, goes_on: Callable[[], bool]) -> None:
-        """Polls until `goes_on` returns False and the inbox is empty, or until the timeout."""
+    def run(self, is_running: Callable[[], bool]) -> None:
+        """Polls until `is_running` returns False and the inbox is empty, or until the timeout."""
         deadline = math.inf
         while time.monotonic() < deadline:
-            # Asked before the poll: an event that arrives during the poll is for the next one.
-            last_round = not goes_on()
+            # Read before the poll, because an event that arrives during the poll needs another round.
+            last_round = not is_running()
             if last_round:
                 deadline = min(deadline, time.monotonic() + TIMEOUT_SECONDS)
             time.sleep(self.pause_seconds)
@@ -190,24 +190,24 @@ class Consumer:
             path += f"&mode=lease&lease_seconds={self.lease_seconds}"
         try:
             if self.repeatable:
-                answer = self.link.insist("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
+                answer = self.link.retry("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
             else:
                 answer = self.link.call("GET", path)
         except NotSent:
             return None
         except NoResponse:
             self.log.unanswered += 1
-            self._note_what_it_may_have()
+            self._note_lost_response()
             return None
         if answer.status == 503:
             self.log.unavailable += 1
             if self.may_lose_by_503:
-                self._note_what_it_may_have()
+                self._note_lost_response()
             return None
         assert answer.status == 200, answer
         return answer
 
-    def _note_what_it_may_have(self) -> None:
+    def _note_lost_response(self) -> None:
         if self.lease_seconds is None:
             self.log.at_risk += self.limit
         else:
@@ -216,11 +216,11 @@ class Consumer:
 
     def _keep(self, events: list[dict[str, Any]]) -> None:
         if self.lease_seconds is not None:
-            answer = self.link.insist("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
+            answer = self.link.retry("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
             assert answer.status == 200, answer
             ours, lost = set(answer.body["acknowledged"]), answer.body["lost"]
             assert len(ours) + len(lost) == len(events), answer
             self.log.leases_lost += len(lost)
-            # Events of another tenant are wrong, whether or not they could be acknowledged.
+            # Events of another tenant are an error even if the acknowledgement failed.
             events = [event for event in events if event["id"] in ours or not self.log.is_own(event)]
         self.log.enter(events)

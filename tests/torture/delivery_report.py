@@ -25,7 +25,7 @@ WRONG = (Class.LOST, Class.DUPLICATED, Class.FOREIGN, Class.OUT_OF_ORDER)
 
 
 class Origin(NamedTuple):
-    """Where an event comes from, as its payload says."""
+    """The producer and number of an event, from its payload."""
 
     tenant: str
     producer: int
@@ -39,7 +39,7 @@ class ProducerLog:
     tenant: str
     producer: int
     tried: int = 0
-    """The numbers below it were sent, whatever the response."""
+    """All smaller numbers were sent, with any response or none."""
     accepted: dict[str, int] = field(default_factory=dict)
     """Event ID → number, for events that got a 2xx."""
     unavailable: int = 0
@@ -60,13 +60,13 @@ Source = tuple[str, int, int]
 class ConsumerLog:
     tenant: str
     received: list[Received] = field(default_factory=list)
-    """In the order of the responses. Of leased events, those whose acknowledgement was confirmed."""
+    """Events in the order of the responses. Leased events only if their acknowledgement was confirmed."""
     unanswered: int = 0
     """Polls without a response."""
     unavailable: int = 0
     """Polls that got a 503."""
     at_risk: int = 0
-    """The maximum number of events in the responses that it did not get."""
+    """Maximum number of events in lost responses."""
     leases_lost: int = 0
     """Events whose lease had expired when they were acknowledged."""
     in_order: bool = True
@@ -153,7 +153,7 @@ def compare(
         at_risk[log.tenant] += log.at_risk
     for event_id in owners.keys() - readings.keys():
         tenant, _, _ = owners[event_id]
-        # Only a lost response explains an event that is delivered and that no consumer has.
+        # Only a lost response explains a delivered event that no consumer received.
         claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
         at_risk[tenant] -= claimed
         report.classes[Class.UNREAD if claimed else Class.LOST].append(event_id)

@@ -1,4 +1,4 @@
-"""A bad network between the service and DynamoDB: any call that passes may be delayed, dropped, cut or refused."""
+"""A proxy between the service and DynamoDB that delays, drops, cuts or refuses calls at random."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import orjson
 
 _SHORT_SECONDS = 0.3
-# The service waits 3 seconds for an answer: these calls are carried out when it has given them up.
+# Longer than the service's read timeout of 3 seconds.
 _LATE_SECONDS = (3.1, 6.0)
 _ERROR = "com.amazonaws.dynamodb.v20120810#"
 _THROTTLED = ("ProvisionedThroughputExceededException", "ThrottlingException")
@@ -24,17 +24,17 @@ _BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
 
 class Fault(StrEnum):
     SLOW = "a short delay"
-    LATE = "carried out after the service gave up"
-    DROPPED = "never arrived"
-    ANSWER_DROPPED = "carried out, never answered"
+    LATE = "executed after the service's timeout"
+    DROPPED = "request dropped"
+    RESPONSE_DROPPED = "executed, response dropped"
     CUT_BEFORE = "cut before the request"
     CUT_IN_REQUEST = "cut in the middle of the request"
-    CUT_AFTER = "carried out, then cut"
-    CUT_IN_ANSWER = "cut in the middle of the answer"
-    ERROR_BEFORE = "500, not carried out"
-    ERROR_AFTER = "500, carried out"
-    UNAVAILABLE_BEFORE = "503, not carried out"
-    UNAVAILABLE_AFTER = "503, carried out"
+    CUT_AFTER = "executed, then cut"
+    CUT_IN_RESPONSE = "cut in the middle of the response"
+    ERROR_BEFORE = "500, not executed"
+    ERROR_AFTER = "500, executed"
+    UNAVAILABLE_BEFORE = "503, not executed"
+    UNAVAILABLE_AFTER = "503, executed"
     THROTTLED = "throttled"
     IN_PART = "half of a batch refused"
 
@@ -42,7 +42,7 @@ class Fault(StrEnum):
 _AFTERWARDS = (Fault.ERROR_AFTER, Fault.UNAVAILABLE_AFTER)
 
 Odds = Mapping[Fault, float]
-"""How likely each fault is for a call."""
+"""The probability of each fault per call."""
 
 
 class _Message(NamedTuple):
@@ -55,7 +55,7 @@ class _Message(NamedTuple):
 
 
 class FaultProxy:
-    """`odds` may be set at any time, and hold for calls that come from then on."""
+    """Passes calls on with faults. A change of `odds` applies to later calls."""
 
     def __init__(self, engine_url: str, seed: int) -> None:
         self._engine = urlsplit(engine_url)
@@ -77,7 +77,7 @@ class FaultProxy:
             self.url = f"http://{self._engine.hostname}:{server.sockets[0].getsockname()[1]}"
             yield
             server.close()
-            self._run(self._hang_up())
+            self._run(self._close_connections())
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             thread.join(10)
@@ -86,18 +86,18 @@ class FaultProxy:
     def _run(self, act: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result(30)
 
-    async def _hang_up(self) -> None:
+    async def _close_connections(self) -> None:
         for task in self._serving:
             task.cancel()
         await asyncio.gather(*self._serving)
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """A connection of the service's, and one to the engine that belongs to it."""
+        """Serves a connection of the service, through a connection of its own to the engine."""
         task = asyncio.current_task()
         assert task is not None
         self._serving.add(task)
         writers = [writer]
-        # Whoever hangs up ends it, and so does the end of the test.
+        # Either side may close its connection, and the end of the test cancels the task.
         with suppress(OSError, IncompleteReadError, asyncio.CancelledError):
             from_engine, to_engine = await asyncio.open_connection(self._engine.hostname, self._engine.port)
             writers.append(to_engine)
@@ -108,7 +108,7 @@ class FaultProxy:
         self._serving.discard(task)
 
     async def _pass_on(self, reader: StreamReader, writer: StreamWriter, engine: "_Engine") -> bool:
-        """One call. Whether there may be another one on this connection."""
+        """Passes a call on. Returns True if the connection stays open."""
         request = _Message(await reader.readuntil(b"\r\n\r\n"), b"")
         size = int(_header(request.head, b"content-length"))
         self.calls += 1
@@ -120,25 +120,23 @@ class FaultProxy:
             return False
         request = request._replace(body=await reader.readexactly(size))
         if fault is Fault.DROPPED:
-            return await _until_it_hangs_up(reader)
-        # Also where the service has hung up meanwhile: what is on its way arrives.
+            return await _until_closed(reader)
+        # The engine gets the call even if the service has closed the connection meanwhile, as on a real network.
         await asyncio.sleep(self._delay(fault))
         answer = self._refusal(fault)
         if answer is None or fault in _AFTERWARDS:
-            answered = (
-                await engine.carry_out_half(request) if fault is Fault.IN_PART else await engine.carry_out(request)
-            )
+            answered = await engine.execute_half(request) if fault is Fault.IN_PART else await engine.execute(request)
             answer = answer or answered
-        if fault is Fault.ANSWER_DROPPED:
-            return await _until_it_hangs_up(reader)
+        if fault is Fault.RESPONSE_DROPPED:
+            return await _until_closed(reader)
         if fault is Fault.CUT_AFTER:
             return False
         sent = answer.head + answer.body
-        if fault is Fault.CUT_IN_ANSWER:
+        if fault is Fault.CUT_IN_RESPONSE:
             sent = sent[: self._random.randrange(1, len(sent))]
         writer.write(sent)
         await writer.drain()
-        return fault is not Fault.CUT_IN_ANSWER
+        return fault is not Fault.CUT_IN_RESPONSE
 
     def _choose(self, operation: str) -> Fault | None:
         drawn = self._random.random()
@@ -159,7 +157,7 @@ class FaultProxy:
             case Fault.ERROR_BEFORE | Fault.ERROR_AFTER:
                 status, code = 500, "InternalServerError"
             case Fault.UNAVAILABLE_BEFORE | Fault.UNAVAILABLE_AFTER:
-                # Said by what stands in front of DynamoDB, and not in its words.
+                # Like a load balancer in front of DynamoDB, whose errors are not JSON.
                 return _answer(503, b"<html>made up</html>")
             case Fault.THROTTLED:
                 status, code = 400, self._random.choice(_THROTTLED)
@@ -178,18 +176,18 @@ class _Engine:
         self._writer.write(request.head + request.body)
         await self._writer.drain()
 
-    async def carry_out(self, request: _Message) -> _Message:
+    async def execute(self, request: _Message) -> _Message:
         await self.begin(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         return _Message(head, await self._reader.readexactly(int(_header(head, b"content-length"))))
 
-    async def carry_out_half(self, request: _Message) -> _Message:
-        """Every second one of a batch; what the answer says of the others, it says in the batch's own way."""
+    async def execute_half(self, request: _Message) -> _Message:
+        """Executes every second item of a batch, and reports the others as the operation does."""
         kept, with_the_rest = _halved(request.operation, orjson.loads(request.body))
         body = orjson.dumps(kept)
         length = b"content-length: %d\r\n" % len(body)
         lines = [line for line in request.head.splitlines(True) if not line.lower().startswith(b"content-length:")]
-        answer = await self.carry_out(_Message(b"".join([lines[0], length, *lines[1:]]), body))
+        answer = await self.execute(_Message(b"".join([lines[0], length, *lines[1:]]), body))
         if answer.head.split()[1] != b"200":
             return answer
         return _answer(200, orjson.dumps(with_the_rest(orjson.loads(answer.body))))
@@ -235,6 +233,6 @@ def _answer(status: int, body: bytes, *, has_checksum: bool = False) -> _Message
     return _Message("".join(f"{line}\r\n" for line in [*lines, ""]).encode(), body)
 
 
-async def _until_it_hangs_up(reader: StreamReader) -> bool:
+async def _until_closed(reader: StreamReader) -> bool:
     await reader.read()
     return False

@@ -1,4 +1,4 @@
-"""What schemathesis is told beyond the description: keys, and where the contract says more than OpenAPI can."""
+"""Hooks for schemathesis: keys, and rules of the contract that OpenAPI cannot express."""
 
 import json
 import os
@@ -12,20 +12,20 @@ from schemathesis.openapi.checks import AllowHeaderMismatch, RejectedPositiveDat
 
 from inbox.domain.events import DEFAULT_INBOX
 
-# Who calls, and what was made for the run beforehand: names that are made up lead to a 404 and no further.
+# Keys, and resources that exist. Requests with generated names would only test the 404.
 _KNOWN = json.loads(os.environ["FUZZING"])
 _KEYS: dict[str, str] = _KNOWN["keys"]
 _THERE: str = _KNOWN["there"]
-# A key that revokes itself, or an admin who suspends the tenant of a key, leaves the rest of the run with nothing but
-# refusals. So in the place of the run's own key or tenant stands another one.
+# If the run revoked its own key or suspended its own tenant, all later requests would be refused. So requests use
+# another key or tenant instead.
 _OWN: dict[str, list[str]] = _KNOWN["own"]
-_INSTEAD = {"key_id": "key_0123456789abcdef", "tenant_id": "nobody"}
+_INSTEAD = {"key_id": "key_0123456789abcdef", "tenant_id": "unknown"}
 
-# Refusals of what the description allows. Each is of the contract, and none can be said in OpenAPI.
+# Correct refusals of requests that the OpenAPI document allows, because OpenAPI cannot express the rule.
 _DEPENDS_ON_THE_CLOCK = ("/expires_at", "`expires_at` must be in the future.")
-# To JSON Schema 1.0 is an integer; here a number with a fraction is none, whatever the fraction is.
+# 1.0 is an integer in JSON Schema, but not in the API.
 _NOT_WHOLE = ("must be a whole number.", "must be epoch milliseconds or ISO 8601.")
-# A pattern that every language reads the same knows the control characters, and not what else cannot be printed.
+# A portable pattern can exclude control characters, but not all unprintable characters.
 _NOT_PRINTABLE = ("must have printable characters only.", "must be an email address.")
 
 
@@ -46,16 +46,16 @@ def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -
     if case.meta is None:
         return
     if not case.meta.generation.mode.is_positive and case.query.get("raw") in (True, "true"):
-        # With it any object is a body, which OpenAPI cannot say.
+        # With `raw`, any object is a valid body, which OpenAPI cannot express.
         del case.query["raw"]
     if case.meta.generation.mode.is_positive:
-        _make_parts_fit(case)
+        _remove_invalid_combinations(case)
         if case.meta.phase.name is not TestPhase.STATEFUL:
-            _aim(case)
+            _use_existing_resources(case)
 
 
-def _make_parts_fit(case: Case[Any]) -> None:
-    """OpenAPI cannot say that a parameter goes with another only, so most of what it allows would be refused."""
+def _remove_invalid_combinations(case: Case[Any]) -> None:
+    """Removes combinations of parameters that the API refuses. OpenAPI cannot express them, and most cases have one."""
     mode = case.query.get("mode", "consume")
     if mode != "lease":
         case.query.pop("lease_seconds", None)
@@ -65,19 +65,19 @@ def _make_parts_fit(case: Case[Any]) -> None:
         case.headers.pop("Inbox-Attempt", None)
     if isinstance(case.body, dict) and "idempotency_key" in case.body:
         case.headers.pop("Idempotency-Key", None)
-    # Only `default` can be turned off, and nothing else of it can be changed.
+    # `enabled` is only valid for `default`, whose other members cannot change.
     if case.path == "/inboxes/{name}" and isinstance(case.body, dict) and "enabled" in case.body:
         case.path_parameters["name"] = DEFAULT_INBOX
         case.body.pop("event_types", None)
     elif case.path == "/inboxes/{name}" and case.path_parameters.get("name") == DEFAULT_INBOX and case.method != "GET":
         case.path_parameters["name"] = "crm"
-    # It has to come out of an earlier answer.
+    # A cursor must come from an earlier response.
     case.query.pop("cursor", None)
-    # An empty inbox would cost the run its seconds.
+    # Waiting on empty inboxes would slow down the run.
     case.query.pop("wait", None)
 
 
-def _aim(case: Case[Any]) -> None:
+def _use_existing_resources(case: Case[Any]) -> None:
     if "tenant_id" in case.path_parameters:
         case.path_parameters["tenant_id"] = _THERE
     if case.path == "/inbox/{name}":
@@ -88,7 +88,7 @@ def _aim(case: Case[Any]) -> None:
 
 @schemathesis.hook
 def filter_failure(context: HookContext, failure: Failure, case: Case[Any], response: Response) -> bool:
-    """Whether it is one."""
+    """Returns True if the failure is real."""
     if isinstance(failure, RejectedPositiveData) and response.status_code == 412:
         return "If-None-Match" not in case.headers
     if isinstance(failure, RejectedPositiveData) and response.status_code == 422:
@@ -98,7 +98,7 @@ def filter_failure(context: HookContext, failure: Failure, case: Case[Any], resp
         # A tenant may name an inbox `ack`, and then GET /inbox/ack polls it.
         return not (case.path.startswith("/inbox/") and failure.undocumented_methods == ["GET"])
     if isinstance(failure, UseAfterFree):
-        # Nothing of a tenant that is deleted is removed: it can be looked at, and restored.
+        # A deleted tenant can be read and restored.
         return not case.path.startswith("/admin/tenants/{tenant_id}")
     return True
 

@@ -1,4 +1,4 @@
-"""JSON as text, made up by hypothesis: of every form that a number can have, of every depth and size that is taken."""
+"""Hypothesis strategies for JSON text with every form of number, and every accepted depth and size."""
 
 import json
 import random
@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from inbox.domain.exact_json import MAX_DEPTH
 from tests.json_documents import TEXT
 
-# Up to here DynamoDB keeps a payload as a map, and behind it as compressed bytes.
-_CHANGE_OF_FORM = 1024
+# DynamoDB stores payloads up to this size as a map, larger ones as compressed bytes.
+_MAX_MAP_BYTES = 1024
 _LARGEST = 256 * 1024 - 100
-# Within an envelope, within a batch.
+# The levels of the envelope and the batch around a payload.
 _MAX_LEVELS_AROUND = 2
 
 
 class Document(NamedTuple):
-    """`alone` where it can be sent only as it is, and by itself."""
+    """A payload. `alone` if it can only be sent without envelope and batch."""
 
     text: str
     alone: bool = False
@@ -51,7 +51,7 @@ _NUMBERS = st.one_of(
         st.integers(0, 999),
     ),
 )
-# Control characters, what ends a line for some and not for others, what joins or turns round, noncharacters, astral.
+# Control characters, unusual line ends, joiners, direction overrides, noncharacters, and characters beyond U+FFFF.
 _UNUSUAL = st.text('\0\1\b\t\n\r\x1f"\\/\x7f\x85\u00e9e\u0301\u200d\u202e\u2028\u2029\ufeff\ufffe\U0001f468\U0010ffff')
 _STRINGS = st.builds(lambda text, as_ascii: json.dumps(text, ensure_ascii=as_ascii), TEXT | _UNUSUAL, st.booleans())
 _LEAVES = _NUMBERS | _STRINGS | st.sampled_from(["null", "true", "false", "[]", "{}", '""'])
@@ -82,27 +82,27 @@ def _nested(leaf: str, arrays: list[bool]) -> Document:
 
 
 def _of_size(size: int, text: str, seed: int | None) -> Document:
-    """About so many bytes; with a seed of noise, in which a compressor finds nothing."""
+    """Returns a document of about `size` bytes. With a seed, it is random and cannot be compressed."""
     if seed is None:
         piece = json.dumps(text)[1:-1] or "x"
-        return Document(f'{{"long":"{piece * (size // len(piece))}"}}', alone=size > 10 * _CHANGE_OF_FORM)
+        return Document(f'{{"long":"{piece * (size // len(piece))}"}}', alone=size > 10 * _MAX_MAP_BYTES)
     noise = random.Random(seed).randbytes(size // 2).hex()
-    return Document(f'{{"noise":"{noise}"}}', alone=size > 10 * _CHANGE_OF_FORM)
+    return Document(f'{{"noise":"{noise}"}}', alone=size > 10 * _MAX_MAP_BYTES)
 
 
 _SEEDS = st.none() | st.integers(0, 1000)
 _ORDINARY = _objects(_VALUES, 5).map(Document)
 _LEVELS = st.integers(0, MAX_DEPTH - 1).flatmap(lambda most: st.lists(st.booleans(), min_size=most, max_size=most))
 _DEEP = st.builds(_nested, _NUMBERS | _STRINGS, _LEVELS)
-_AT_THE_CHANGE = st.builds(_of_size, st.integers(_CHANGE_OF_FORM - 40, _CHANGE_OF_FORM + 40), TEXT, _SEEDS)
-_LARGE = st.builds(_of_size, st.integers(2 * _CHANGE_OF_FORM, _LARGEST), TEXT, _SEEDS)
-# In a hundred: one that costs as much as all the others, and some where something changes.
-_DICE = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_CHANGE) | dict.fromkeys(range(6, 12), _DEEP)
+_AT_THE_MAP_LIMIT = st.builds(_of_size, st.integers(_MAX_MAP_BYTES - 40, _MAX_MAP_BYTES + 40), TEXT, _SEEDS)
+_LARGE = st.builds(_of_size, st.integers(2 * _MAX_MAP_BYTES, _LARGEST), TEXT, _SEEDS)
+# Of a hundred documents, 1 is large, 5 are close to the limit of a map, and 6 are deep.
+_DICE = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_MAP_LIMIT) | dict.fromkeys(range(6, 12), _DEEP)
 DOCUMENTS = st.integers(0, 99).flatmap(lambda dice: _DICE.get(dice, _ORDINARY))
-# Where it is known what could go wrong nothing is left to chance.
+# Known edge cases, which every run includes.
 EDGES = [
     *(Document(f'{{"n":{number}}}') for number in _EDGE_NUMBERS),
     *(_nested("1.5", [False] * levels) for levels in range(MAX_DEPTH - 5, MAX_DEPTH)),
-    *(_of_size(_CHANGE_OF_FORM + difference, "x", None) for difference in range(-14, -6)),
+    *(_of_size(_MAX_MAP_BYTES + difference, "x", None) for difference in range(-14, -6)),
     _of_size(_LARGEST, "x", 1),
 ]

@@ -17,8 +17,8 @@ class ProcessMetrics(NamedTuple):
     p99_ms: float
 
 
-# How far the last quarter may lie above the second one, in which everything has warmed up. What takes time is measured
-# on a machine that others may use.
+# Maximum ratios of the last quarter of a run to its second, in which caches are warm. The response times have more
+# tolerance, because the machine may be shared.
 _MAX = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
 
 

@@ -1,4 +1,4 @@
-"""Requests that lie about their length, break off or come all at once: what happens, and what is stored then."""
+"""Requests with wrong lengths, incomplete requests and pipelined ones: the responses, and what is stored."""
 
 import json
 import uuid
@@ -18,7 +18,7 @@ IN_CHUNKS = ("Content-Type: application/json", "Transfer-Encoding: chunked")
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One for all: each test has a tenant of its own."""
+    """A service that all tests share. Each test has its own tenant."""
     service = Service(tmp_path_factory.mktemp("service"))
     service.run("init")
     service.start()
@@ -32,7 +32,7 @@ def key(service: Service) -> str:
 
 
 def exchange(service: Service, *pieces: bytes) -> list[Answer]:
-    """All answers, where the client says that it has ended."""
+    """Sends the pieces, half-closes the connection, and returns all responses."""
     with Connection(service) as connection:
         for piece in pieces:
             connection.send(piece)
@@ -40,8 +40,8 @@ def exchange(service: Service, *pieces: bytes) -> list[Answer]:
         return connection.answers()
 
 
-def refuses(service: Service, request: bytes) -> None:
-    """With the first answer, which is the last one."""
+def assert_refused(service: Service, request: bytes) -> None:
+    """Checks that the only response is a 400 that closes the connection."""
     (answer,) = exchange(service, request)
     assert (answer.status, answer.headers["connection"]) == (400, "close"), request[:500]
 
@@ -80,7 +80,7 @@ def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Ser
         b"8\r\n" + EVENT + b"\r\n0\r\n" + b"X: y\r\n" * 12_000 + b"\r\n",
         b"8\r\n" + EVENT + b"\r\n0\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
     ):
-        refuses(service, start + request + HEALTH)
+        assert_refused(service, start + request + HEALTH)
     assert stored(service, key) == []
 
 
@@ -110,7 +110,7 @@ def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Serv
 
 def test_bytes_after_the_body_are_the_next_request(service: Service, key: str) -> None:
     assert statuses(exchange(service, post(key, EVENT, length=4))) == [400, 400]
-    # A whole event, and then something that would do something if it came with a key.
+    # The second request would take the event if it had a key.
     followed = exchange(service, post(key, EVENT) + b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n")
     assert statuses(followed) == [201, 401]
     assert statuses(exchange(service, post(key, EVENT) + b"rubbish\r\n\r\n")) == [201, 400]
@@ -162,7 +162,7 @@ def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
     key = service.create_key(tenant)
     service.run("tenants", "update", tenant, "--rate-limit", "1")
     asking = post(key, b"", CONTINUE, length=len(EVENT))
-    # One request a second is admitted, so another one within that second is not.
+    # The limit is one request per second.
     while True:
         with Connection(service) as connection:
             connection.send(asking)
@@ -256,7 +256,7 @@ def test_pipelined_requests_are_answered_in_order(service: Service, key: str) ->
     events = [{"n": number} for number in range(20)]
     requests = [post(key, json.dumps(event).encode()) for event in events]
     with Connection(service) as connection:
-        # In pieces that end anywhere.
+        # Pieces end in the middle of requests.
         sent = b"".join(requests) + head("GET", "/inbox", key)
         for start in range(0, len(sent), 1000):
             connection.send(sent[start : start + 1000])

@@ -1,4 +1,4 @@
-"""Many producers and pollers at once, of two tenants: each event comes out once, each producer's in order."""
+"""Many producers and consumers of two tenants at once: each event is delivered once, each producer's in order."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def test_each_event_is_delivered_once_and_in_order_of_its_producer(
     report_deliveries(report)
     assert workload.unanswered == 0
     assert report.accepted >= events
-    # Where DynamoDB Local has not answered in time, on a machine that is busy with other things, that leaves it open.
+    # If DynamoDB Local timed out on a busy machine, the outcome of some requests is unknown.
     if not (on_each_engine.is_on_dynamodb and report.unavailable):
         assert (report.unavailable, report.unconfirmed, report.classes[Class.UNREAD]) == (0, 0, [])
         assert (report.leases_lost, report.came_again) == (0, 0)

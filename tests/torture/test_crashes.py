@@ -1,4 +1,4 @@
-"""kill -9 of workers, of their parent and of all at once, at any moment: what got a 2xx is there, and comes once."""
+"""Worker, parent or all processes are killed at any moment: events that got a 2xx are stored, and delivered once."""
 
 import random
 import signal
@@ -30,13 +30,13 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
     workload.add_consumers(4)
     workload.add_consumers(4, LEASE_SECONDS)
     for consumer in workload.consumers:
-        # A claim on DynamoDB is many small acts: what a worker had yet to claim when it died comes to somebody else,
-        # who may have had later ones by then.
+        # A claim on DynamoDB is many small writes. If a worker dies in between, another consumer gets the remaining
+        # events, possibly after later ones.
         consumer.log.in_order = not service.is_on_dynamodb
 
     def crash() -> None:
-        kinds = (_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_everybody)
-        # In any order, and each as often as the others.
+        kinds = (_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_all)
+        # In random order, each equally often.
         turns = [kind for _ in range(0, cycles, len(kinds)) for kind in random.sample(kinds, len(kinds))]
         for kill in turns[:cycles]:
             workload.wait_for(events // cycles)
@@ -74,7 +74,7 @@ def _kill_the_parent(service: Service) -> None:
     service.start()
 
 
-def _kill_everybody(service: Service) -> None:
+def _kill_all(service: Service) -> None:
     service.kill()
     service.start()
 
@@ -91,18 +91,18 @@ def _check_counters(workload: Workload, service: Service) -> None:
     if not service.is_on_dynamodb:
         assert miscounted(service) == 0
         return
-    # What the killed ones had not written down is missing, and nothing is there twice.
+    # Counts that killed processes had not written are missing, but nothing is counted twice.
     service.stop()
     service.start()
     counted = {tenant: totals(service, key) for tenant, key in workload.keys.items()}
     miscounted(service)
     for tenant, key in workload.keys.items():
-        there = totals(service, key)
+        recounted = totals(service, key)
         for name in ("received", "delivered", "bytes"):
-            assert 0 < counted[tenant][name] <= there[name]
+            assert 0 < counted[tenant][name] <= recounted[name]
 
 
 def _recover(workload: Workload, report: DeliveryReport) -> None:
-    """What was claimed for a client that never got the answer is one replay away."""
+    """Checks that a replay delivers the events of lost responses."""
     unread = report.classes[Class.UNREAD]
     assert sorted(workload.recover(unread)) == sorted(unread)

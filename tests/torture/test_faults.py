@@ -1,4 +1,4 @@
-"""A bad way to DynamoDB, for minutes: nothing that was accepted is lost, and nothing comes out twice."""
+"""Faults between the service and DynamoDB for minutes: no accepted event is lost or delivered twice."""
 
 import itertools
 import logging
@@ -15,9 +15,9 @@ from tests.torture.fault_proxy import Fault, FaultProxy, Odds
 from tests.torture.workload import Workload
 
 LEASE_SECONDS = 3
-# Each stops whoever made the call for seconds, so there are fewer of them.
-UNANSWERED = (Fault.LATE, Fault.DROPPED, Fault.ANSWER_DROPPED)
-BAD: Odds = {fault: 0.01 if fault in UNANSWERED else 0.03 for fault in Fault}
+# Less likely, because each blocks its caller for seconds.
+TIMEOUTS = (Fault.LATE, Fault.DROPPED, Fault.RESPONSE_DROPPED)
+BAD: Odds = {fault: 0.01 if fault in TIMEOUTS else 0.03 for fault in Fault}
 SILENT: Odds = {Fault.DROPPED: 1}
 QUIET: Odds = {}
 
@@ -33,7 +33,7 @@ def proxy(dynamodb_local_url: str) -> Iterator[FaultProxy]:
 
 @pytest.fixture(scope="module")
 def behind_the_proxy(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Shared, since it takes longer to start than a short test: each test has tenants of its own."""
+    """A service that all tests share, because starting it takes longer than a test. Each test has its own tenants."""
     service = Service(tmp_path_factory.mktemp("behind-the-proxy"))
     service.keep_in_dynamodb(proxy.url)
     assert service.run("init").returncode == 0
@@ -51,7 +51,7 @@ def workload_behind(behind_the_proxy: Service, proxy: FaultProxy) -> Iterator[Ca
         workloads.append(Workload([behind_the_proxy], keys))
         return workloads[-1]
 
-    # Shown where the test fails.
+    # pytest prints the log of a failed test.
     _log.warning("the seed of the faults is %d", proxy.seed)
     yield gather
     proxy.odds = QUIET
@@ -72,8 +72,8 @@ def test_faults_lose_and_duplicate_no_accepted_event(
     for consumer in workload.consumers:
         consumer.log.in_order = False
 
-    during = workload.work(during=lambda: suffer(proxy, 180 if torture else 4))
-    # It is well again without anybody's help.
+    during = workload.work(during=lambda: inject_faults(proxy, 180 if torture else 4))
+    # The service recovers without a restart.
     report = workload.work(during=lambda: workload.wait_for(50))
 
     report_deliveries(report)
@@ -95,15 +95,15 @@ def test_consumer_that_repeats_polls_gets_each_event_once_and_in_order(
     workload.consumers[0].repeatable = True
     workload.consumers[0].limit = 30
 
-    report = workload.work(during=lambda: suffer(proxy, 60 if torture else 2))
+    report = workload.work(during=lambda: inject_faults(proxy, 60 if torture else 2))
 
     report_deliveries(report)
     assert report.accepted
     assert report.classes[Class.UNREAD] == []
 
 
-def suffer(proxy: FaultProxy, seconds: float) -> None:
-    """Bad spells with a quiet one after each, and now and then one in which nothing is answered at all."""
+def inject_faults(proxy: FaultProxy, seconds: float) -> None:
+    """Alternates periods with faults and without. In every third period with faults, no call gets a response."""
     end = time.monotonic() + seconds
     for odds in itertools.cycle([BAD, BAD, SILENT]):
         proxy.odds = odds

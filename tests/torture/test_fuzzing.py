@@ -1,4 +1,4 @@
-"""Made-up requests for every operation of the served description, made and judged by schemathesis."""
+"""schemathesis generates requests for every operation of /openapi.json and checks the responses."""
 
 import json
 import os
@@ -16,12 +16,11 @@ from tests.service import Service, bearer
 
 ROOT = Path(__file__).parents[2]
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
-# Two halves of the same size, for two cores: what leads to what is in one of them.
+# Two halves of equal size, for two cores. Operations that use each other's results are in the same half.
 HALVES = [("events", "history", "inbox", "inboxes"), ("stats", "keys", "admin", "service")]
 CASES = 50
 CALLER, ADMIN, THERE = "caller", "system", "fuzzed"
-# In the long run every round has a store of its own: in one that has all the keys and inboxes that a tenant may have,
-# most of what is asked for would be refused.
+# Each round has its own store: once a tenant has its maximum of keys and inboxes, most requests would be refused.
 LONG_RUN = {"rounds": 5, "cases": 100}
 
 
@@ -35,8 +34,8 @@ def operations(spec: dict[str, Any], tags: tuple[str, ...]) -> set[str]:
 
 
 def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
-    """One run, on a service that is new. Its report, a line for each thing that happened."""
-    # The run asks without a key on purpose, from an address that has keys too.
+    """Runs schemathesis against a new service. Returns the path of its report in NDJSON."""
+    # Requests without a key must not block the address, which also sends requests with keys.
     service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
     admin_key = service.create_key(ADMIN, "--scope", "admin")
     key = service.create_key(CALLER, "--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
@@ -73,12 +72,12 @@ def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
 
 
 def count(report: Path, cases: Counter[str], answers: Counter[int]) -> None:
-    """The cases that were made up for each operation, and how many answers there were of each status."""
+    """Adds the number of cases per operation, and of responses per status."""
     for line in report.read_text().splitlines():
         scenario = json.loads(line).get("ScenarioFinished", {"recorder": {}})
         recorder = scenario["recorder"]
         for case_id, case in recorder.get("cases", {}).items():
-            # A check that asks once more, say without a key, writes down which case it belongs to.
+            # Checks that send another request, such as one without a key, have a `parent_id`.
             if scenario["phase"] != "fuzzing" or "parent_id" in case:
                 continue
             cases[f"{case['value']['method']} {case['value']['path']}"] += 1
@@ -108,5 +107,5 @@ def test_generated_requests_get_documented_responses_only(
     assert {tag for half in HALVES for tag in half} == {tag["name"] for tag in spec["tags"]}
     assert {name: cases[name] for name in expected if cases[name] < rounds * at_once} == {}
     assert set(cases) == expected
-    # It has not sawn off its own branch, after which everything is refused in the way that is described.
+    # Otherwise the run has disabled its own key or tenant, or exceeded a limit, and tested only refusals.
     assert {401, 429}.isdisjoint(answers)

@@ -1,4 +1,4 @@
-"""The power goes at any moment: what was put is there, and what was handed out is not handed out again."""
+"""Power cuts at any moment: accepted events are stored, and delivered events are not delivered again."""
 
 import random
 import shutil
@@ -21,15 +21,15 @@ CUTS = 10
 
 
 def test_power_cut_reverts_nothing_that_was_confirmed(tmp_path: Path, torture: bool) -> None:
-    # What is looked through after each cut grows all the time, so there is a new store every now and then.
-    for life in range(20 if torture else 1):
-        folder = tmp_path / str(life)
+    # Several stores, because the check after each cut takes longer as its store grows.
+    for number in range(20 if torture else 1):
+        folder = tmp_path / str(number)
         folder.mkdir()
-        _live(folder)
+        _cut_repeatedly(folder)
         shutil.rmtree(folder)
 
 
-def _live(folder: Path) -> None:
+def _cut_repeatedly(folder: Path) -> None:
     stop = threading.Event()
     put: list[str] = []
     taken: list[str] = []
@@ -53,7 +53,7 @@ def _live(folder: Path) -> None:
         try:
             for number in range(CUTS):
                 time.sleep(random.uniform(0.02, 0.3))
-                # In this order: what is answered while the files are copied proves nothing.
+                # Read before the cut, because later writes need not be in the copied files.
                 was_put, was_taken = [*put], [*taken]
                 after = folder / f"cut-{number}"
                 after.mkdir()
@@ -68,7 +68,7 @@ def _live(folder: Path) -> None:
 
 
 def _check(folder: Path, was_put: list[str], was_taken: list[str]) -> None:
-    # Named, since the disk that forgets is in force.
+    # The default VFS is the forgetful disk.
     with closing(apsw.Connection(str(folder / "inbox.db"), vfs=PLAIN_DISK)) as connection:
         assert connection.pragma("integrity_check") == "ok"
         rows: Any = connection.execute("SELECT event_id, status FROM events").fetchall()

@@ -1,4 +1,4 @@
-"""Two services on one store, restarted in turn under load, as a deployment does it: no answer gets lost."""
+"""A rolling restart of two services on one store under load: no response is lost."""
 
 import random
 import signal
@@ -37,7 +37,7 @@ def test_rolling_restart_loses_and_duplicates_nothing(
     report = workload.work(during=restart_in_turn)
 
     report_deliveries(report)
-    # A request that got no answer was never taken up, unless DynamoDB Local was too slow for it.
+    # A request without a response was never started, unless DynamoDB Local was too slow for it.
     if not (one.is_on_dynamodb and report.unavailable):
         assert (report.unavailable, report.unconfirmed, report.classes[Class.UNREAD]) == (0, 0, [])
     assert report.accepted >= 20 * len(turns)
@@ -50,8 +50,8 @@ def _stop_and_start(service: Service) -> None:
 
 
 def _renew_workers(service: Service) -> None:
-    """Under the same parent."""
+    """Replaces the workers under the same parent."""
     before = set(service.workers)
     service.ask_to_stop(signal.SIGHUP)
-    # A call that DynamoDB leaves unanswered takes its time, and a worker that nobody kills waits for it.
+    # A worker finishes its calls before it exits, and DynamoDB Local may be slow.
     until(lambda: not before & set(service.workers), 60)

@@ -1,4 +1,4 @@
-"""Clients that are slow, idle or deaf, more of them than there are threads: everybody else is served as ever."""
+"""Slow, idle and unresponsive clients, more than there are threads: other clients are served as usual."""
 
 import resource
 import socket
@@ -18,10 +18,10 @@ from tests.service import INBOX, Service, until
 from tests.torture.raw_http import Connection, chunked, head, many, post
 
 THREADS = 4
-# A body that the server reads before it runs the app, and one that the app is asked about first.
+# The server reads a small body before it runs the app. For a large one it runs the app first.
 SMALL, LARGE = 50_000, 200_000
 # The deadlines of inbox/server/connections.py, short enough for a quick run.
-IN_HASTE = """
+SHORT_DEADLINES = """
 import inbox.server.connections as connections
 connections.HEAD_SECONDS = connections.TRANSFER_SECONDS = 1
 connections.PAUSE_SECONDS = 0.5
@@ -39,7 +39,7 @@ def key(service: Service) -> str:
 
 @contextmanager
 def dribbling(connections: Sequence[Connection], byte: bytes) -> Iterator[None]:
-    """A byte now and then on each, for as long as it listens."""
+    """Sends single bytes with pauses on all connections until the service closes them."""
     stop = Event()
 
     def dribble() -> None:
@@ -112,7 +112,7 @@ def test_clients_that_read_no_responses_block_no_other_client(service: Service, 
 
 
 def test_client_that_reads_64_kib_a_second_never_times_out(service: Service, key: str, torture: bool) -> None:
-    """Longer than a pause may take, with the little that the system buffers out of the way."""
+    """Reads for longer than the limit of a pause, with a small receive buffer, so that the service notices the pace."""
     service.start()
     for _ in range(40):
         Client(service, key).send({"a": "x" * LARGE})
@@ -197,15 +197,15 @@ def timed(act: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def start_in_haste(service: Service, torture: bool) -> None:
+def start_with_short_deadlines(service: Service, torture: bool) -> None:
     if torture:
         service.start()
     else:
-        service.start_process([sys.executable, "-c", IN_HASTE, "serve"], service.folder)
+        service.start_process([sys.executable, "-c", SHORT_DEADLINES, "serve"], service.folder)
 
 
 def test_slow_head_times_out(service: Service, torture: bool) -> None:
-    start_in_haste(service, torture)
+    start_with_short_deadlines(service, torture)
     with Connection(service) as silent, Connection(service) as slow:
         silent.send(b"GET /inbox HTTP/1.1\r\nHost")
         slow.send(b"GET /inbox HTTP/1.1\r\nHost: x\r\nX-Slow: ")
@@ -216,9 +216,9 @@ def test_slow_head_times_out(service: Service, torture: bool) -> None:
 
 
 def test_slow_body_times_out_with_a_400(service: Service, key: str, torture: bool) -> None:
-    start_in_haste(service, torture)
+    start_with_short_deadlines(service, torture)
     with many(service, 4) as (pausing, pausing_large, dribbler, large_dribbler):
-        # What has come is JSON already.
+        # The incomplete body is valid JSON, so only its length shows that it is incomplete.
         for connection, length in (
             (pausing, SMALL),
             (pausing_large, LARGE),
@@ -236,8 +236,8 @@ def test_slow_body_times_out_with_a_400(service: Service, key: str, torture: boo
 
 
 def test_unread_response_times_out(service: Service, key: str, torture: bool) -> None:
-    start_in_haste(service, torture)
-    # More than what the system buffers between the two ends.
+    start_with_short_deadlines(service, torture)
+    # Larger than the socket buffers of both sides.
     events = [{"a": "x" * 1_000_000}] * 16
     client = Client(service, key)
     assert client.call("POST", "/events/batch", json=events).status_code == 201

@@ -1,4 +1,4 @@
-"""A service at half of what it can do, for a quarter of an hour: nothing grows, and no answer gets slower."""
+"""A service at half of its peak load for a quarter of an hour: no resource grows, and responses do not get slower."""
 
 import time
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def test_nothing_grows_at_half_the_peak_load(
         while time.monotonic() < began + soak_seconds:
             time.sleep(every_seconds)
             taken += workload.timings()
-            # A disk that others use may hold every answer back for a moment: they all are in the next look then.
+            # On a busy disk, no response may arrive within an interval. Then the next interval includes them.
             if len(taken) > 1:
                 seen.append(process_metrics(service, taken))
                 taken = []

@@ -1,4 +1,4 @@
-"""Being asked to stop: what has begun is finished, what hangs is cut off, and it is over within ten seconds."""
+"""Stopping the service: it finishes requests, cuts off requests that hang, and exits within ten seconds."""
 
 import itertools
 import signal
@@ -16,9 +16,9 @@ from tests.service import Service, bearer, until
 from tests.torture.fault_proxy import Fault, FaultProxy
 from tests.torture.raw_http import Connection, head, many, post
 
-# Long enough for a request to reach its place.
+# Long enough for the service to start working on a request.
 A_MOMENT_SECONDS = 0.5
-# Ten are promised; the others are for a machine that is busy with something else.
+# Ten seconds are promised; two more are for a busy machine.
 LIMIT_SECONDS = 12
 
 
@@ -91,7 +91,7 @@ def test_stop_under_load_answers_waiting_polls_and_keeps_accepted_events(service
     assert [[(each.status, each.json()) for each in answer] for answer in answers] == [[(200, [])]] * len(waiting)
     stored = payloads_in(service)
     assert set(accepted) <= set(stored)
-    # At most the last event of each producer was stored without an answer.
+    # Up to one event per producer is stored without a response.
     assert len(stored) <= len(accepted) + 8
 
 
@@ -162,7 +162,7 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
             for service in (on_file, on_dynamodb):
                 service.ask_to_stop()
             wait_until_stopped(on_file, on_dynamodb, asked_at=asked_at)
-            # Whoever sees no answer, or half of one, knows that nothing was promised.
+            # Without a complete response, the client knows that nothing was promised.
             assert [each.status for each in unanswered.answers()] in ([], [503])
             assert unfinished.answers() == []
             [half] = unread.answers()

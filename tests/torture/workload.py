@@ -91,7 +91,7 @@ class Workload:
         links = {tenant: self._link(tenant) for tenant in self.keys}
 
         def status_of(tenant: str, event_id: str) -> str | None:
-            answer = links[tenant].insist("GET", f"/events/{event_id}")
+            answer = links[tenant].retry("GET", f"/events/{event_id}")
             return str(answer.body["status"]) if answer.status == 200 else None
 
         return compare([each.log for each in self.producers], [each.log for each in self.consumers], status_of)
@@ -112,8 +112,8 @@ class Workload:
                 each for producer in self.producers if producer.log.tenant == tenant for each in producer.log.accepted
             }
             for event_id in owned.intersection(event_ids):
-                assert link.insist("POST", f"/events/{event_id}/replay").status == 200
-            while events := link.insist("GET", "/inbox?limit=500").body:
+                assert link.retry("POST", f"/events/{event_id}/replay").status == 200
+            while events := link.retry("GET", "/inbox?limit=500").body:
                 again += [event["id"] for event in events]
         return again
 

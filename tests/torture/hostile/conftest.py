@@ -1,4 +1,4 @@
-"""One service for all hostile requests, and what has to hold after each of them."""
+"""One service for all hostile requests, and checks after each test."""
 
 import json
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ from tests.service import Service, bearer
 from tests.torture.raw_http import Answer, Connection
 
 SECRET = "my-payload"
-"""In every payload, and never in a log."""
+"""Part of every payload. The log must not contain it."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Tenant:
 class Target:
     def __init__(self, folder: Path) -> None:
         self.service = Service(folder)
-        # Many requests of one address fail here.
+        # These tests send many invalid keys from one address.
         self.service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
         self.service.start()
         self._store = open_store(Settings(store=self.service.environment["INBOX_STORE"]))
@@ -61,12 +61,12 @@ class Target:
         self.keys.append(self._key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
         return Tenant(self.service.url, tenant_id, self.keys[-1])
 
-    def tell(self, request: str | bytes, *, hang_up: bool = True) -> list[Answer]:
-        """Returns all responses until the connection ends. Without `hang_up`, the service has to close it."""
+    def tell(self, request: str | bytes, *, half_close: bool = True) -> list[Answer]:
+        """Sends a request, and returns all responses until the service closes the connection."""
         with Connection(self.service) as connection:
             # The service may respond and close while a flood is still being sent.
             connection.try_to_send(request if isinstance(request, bytes) else request.encode("latin-1"))
-            if hang_up:
+            if half_close:
                 with suppress(OSError):
                     connection.end()
             return connection.answers()

@@ -1,4 +1,4 @@
-"""Two keys in one request: none of them wins."""
+"""Contradictory, misplaced and malformed credentials."""
 
 import base64
 import time
@@ -16,7 +16,7 @@ def basic(user: str, password: str = "") -> str:
     return "Authorization: Basic " + base64.b64encode(f"{user}:{password}".encode("latin-1")).decode()
 
 
-def whose(answer: Answer) -> str | None:
+def tenant_of(answer: Answer) -> str | None:
     if answer.status == 200:
         return str(answer.json()["tenant_id"])
     assert is_problem(answer, 401, "unauthorized")
@@ -40,20 +40,20 @@ def test_contradictory_keys_are_a_401(target: Target, victim: Tenant, attacker: 
         [f"X-API-Key: {ours}, {theirs}"],
         [f"Authorization: Bearer {ours},Bearer {theirs}"],
         [f"Authorization: Bearer {ours} {theirs}"],
-        # A header that came twice holds no key, and is no reason to go by another one.
+        # A repeated header contains no valid key, and the other header must not be used instead.
         [f"X-API-Key: {theirs}", f"X-API-Key: {theirs}", f"Authorization: Bearer {ours}"],
         [f"Authorization: Bearer {theirs}", f"Authorization: Bearer {theirs}", f"X-API-Key: {ours}"],
         [basic(theirs), basic("x"), f"X-API-Key: {ours}"],
         ["Authorization: Digest a=b", basic(theirs), f"X-API-Key: {ours}"],
         [f"Authorization: Digest {theirs}", f"X-API-Key: {ours}"],
         [f"Authorization: {theirs}", f"X-API-Key: {ours}"],
-        # Neither is what was meant to be a key.
+        # The same for a malformed key.
         [f"Authorization: Bearer {theirs[:-1]}", f"X-API-Key: {ours}"],
         [f"Authorization: Bearer {theirs}x", f"X-API-Key: {ours}"],
         ["X-API-Key: ibx_nonsense", f"Authorization: Bearer {ours}"],
         [basic(theirs[:20], ours)],
     ):
-        assert whose(target.ask("GET", "/me", *headers)) is None, headers
+        assert tenant_of(target.ask("GET", "/me", *headers)) is None, headers
 
 
 def test_repeated_key_beside_other_credentials_is_accepted(target: Target, attacker: Tenant) -> None:
@@ -63,13 +63,13 @@ def test_repeated_key_beside_other_credentials_is_accepted(target: Target, attac
         [basic(key, key), f"X-API-Key: {key}"],
         [f"Authorization: bEaReR \t {key} \t"],
         [f"Authorization: BASIC  {basic(key).split()[-1]}"],
-        # What a proxy or a gateway in front asks for.
+        # Credentials for a proxy or gateway in front.
         [basic("proxy", "password"), f"X-API-Key: {key}"],
         ["Authorization: Bearer eyJhbGciOiJub25lIn0.e30.", f"X-API-Key: {key}"],
         ['Authorization: Digest username="a", realm="b"', f"X-API-Key: {key}"],
         ["X-API-Key: of-the-gateway", f"Authorization: Bearer {key}"],
     ):
-        assert whose(target.ask("GET", "/me", *headers)) == attacker.tenant_id, headers
+        assert tenant_of(target.ask("GET", "/me", *headers)) == attacker.tenant_id, headers
 
 
 def test_lookalike_headers_are_ignored(target: Target, victim: Tenant, attacker: Tenant) -> None:
@@ -82,9 +82,9 @@ def test_lookalike_headers_are_ignored(target: Target, victim: Tenant, attacker:
         "Proxy-Authorization",
         "Cookie",
     ):
-        assert whose(target.ask("GET", "/me", f"{name}: {victim.key}")) is None, name
+        assert tenant_of(target.ask("GET", "/me", f"{name}: {victim.key}")) is None, name
         both = target.ask("GET", "/me", f"{name}: {victim.key}", attacker.authorization)
-        assert whose(both) == attacker.tenant_id, name
+        assert tenant_of(both) == attacker.tenant_id, name
 
 
 @pytest.mark.parametrize("blank", ["\xa0", "\x85"])
@@ -96,7 +96,7 @@ def test_only_http_whitespace_separates_the_key(target: Target, attacker: Tenant
         f"Authorization: Bearer {key}{blank}",
         f"X-API-Key: {key}{blank}",
     ):
-        assert whose(target.ask("GET", "/me", header)) is None, header
+        assert tenant_of(target.ask("GET", "/me", header)) is None, header
 
 
 def test_malformed_keys_get_the_same_401(target: Target, attacker: Tenant) -> None:
@@ -116,16 +116,16 @@ def test_malformed_keys_get_the_same_401(target: Target, attacker: Tenant) -> No
         mint(),
     ):
         for header in (f"X-API-Key: {wrong}", f"Authorization: Bearer {wrong}", basic("x", wrong)):
-            assert whose(target.ask("GET", "/me", header)) is None, header[:80]
+            assert tenant_of(target.ask("GET", "/me", header)) is None, header[:80]
 
 
 def test_key_in_the_query_or_body_is_ignored(target: Target, victim: Tenant) -> None:
     for name in ("key", "api_key", "access_token", "X-API-Key", "Authorization"):
         answer = target.ask("GET", f"/inbox?{name}={victim.key}")
-        assert whose(answer) is None, name
+        assert tenant_of(answer) is None, name
     form = f"access_token={victim.key}"
     answer = target.ask("POST", "/events", "Content-Type: application/x-www-form-urlencoded", body=form)
-    assert whose(answer) is None
+    assert tenant_of(answer) is None
     assert victim.events() == []
 
 
@@ -134,6 +134,6 @@ def test_forged_principal_header_is_ignored(target: Target, victim: Tenant, atta
     for key in (attacker.key, victim.key, mint()):
         seal = sealing.seal(hash_of(key), KeyRecord(principal), time.time_ns() // 1_000_000, "s" * 32)
         headers = f"X-Inbox-Principal: {seal}", f"X_Inbox_Principal: {seal}"
-        assert whose(target.ask("GET", "/me", *headers)) is None
-        assert whose(target.ask("GET", "/me", *headers, f"X-API-Key: {mint()}")) is None
-        assert whose(target.ask("GET", "/me", *headers, attacker.authorization)) == attacker.tenant_id
+        assert tenant_of(target.ask("GET", "/me", *headers)) is None
+        assert tenant_of(target.ask("GET", "/me", *headers, f"X-API-Key: {mint()}")) is None
+        assert tenant_of(target.ask("GET", "/me", *headers, attacker.authorization)) == attacker.tenant_id

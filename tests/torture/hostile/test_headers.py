@@ -1,4 +1,4 @@
-"""Too many headers, broken ones, repeated ones, and those that lie about the body."""
+"""Header floods, malformed and repeated headers."""
 
 import json
 
@@ -55,7 +55,7 @@ def test_request_without_valid_host_is_a_400(target: Target, victim: Tenant) -> 
         " X-Request-Id: a",
         "Host: y",
         "Content-Type: application/json",
-        # What gunicorn quotes where it says what is wrong.
+        # gunicorn quotes this value in its error message.
         f"Expect: {SECRET}",
         f"{SECRET} X: a",
         f"{SECRET}",
@@ -95,7 +95,7 @@ def test_idempotency_key_that_differs_from_the_member_is_a_422(target: Target, v
     for other in ("K", "k2", "k,k", '"k"', "k\xa0"):
         headers = [victim.authorization, JSON, f"Idempotency-Key: {other}"]
         assert is_problem(target.ask("POST", "/events", *headers, body=envelope), 422, "invalid-request"), other
-    # Not with underscores: that header does not exist.
+    # Headers with underscores are ignored.
     headers = [victim.authorization, JSON, "Idempotency_Key: other"]
     assert [target.ask("POST", "/events", *headers, body=envelope).status for _ in range(2)] == [201, 200]
     assert len(victim.events()) == 1

@@ -1,4 +1,4 @@
-"""Nothing but a plain GET is a poll."""
+"""Only a plain GET is a poll."""
 
 import pytest
 
@@ -42,5 +42,5 @@ def test_poll_with_a_body_is_a_400_and_delivers_nothing(target: Target, victim: 
     [chunked] = target.tell(f"{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
     assert is_problem(chunked, 400, "bad-request")
     assert victim.events() == [(event, "undelivered", 0)]
-    # Some clients say it although there is none.
+    # Some clients send these headers without a body.
     assert target.ask("GET", path, "Content-Length: 0", "Content-Type: text/plain", victim.authorization).status == 200

@@ -1,4 +1,4 @@
-"""What a guard in front sees is what is served: every path has one spelling."""
+"""Every path has one spelling, so that a proxy's rules see the same path as the service."""
 
 import pytest
 

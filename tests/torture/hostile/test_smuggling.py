@@ -1,4 +1,4 @@
-"""Requests that a proxy and this service could read differently: the one hidden inside never acts."""
+"""Request smuggling: a request hidden inside another one is never executed."""
 
 import json
 
@@ -10,20 +10,20 @@ EVENT = json.dumps({"secret": SECRET})
 
 
 def sending(tenant: Tenant, *headers: str) -> str:
-    """The head of a POST /events, but for what says how long its body is."""
+    """Returns the head of a POST /events without the headers for the length of its body."""
     lines = ["POST /events HTTP/1.1", "Host: x", tenant.authorization, "Content-Type: application/json", *headers]
     return "\r\n".join([*lines, "", ""])
 
 
 def hidden(tenant: Tenant) -> str:
-    """A poll and an event, in the name of somebody who did not ask for them."""
+    """Returns a poll and a POST with the key of another tenant, to hide inside a request."""
     poll = f"GET /inbox HTTP/1.1\r\nHost: x\r\n{tenant.authorization}\r\n\r\n"
     return poll + sending(tenant, f"Content-Length: {len(EVENT)}") + EVENT
 
 
 CHUNKED = "Transfer-Encoding: chunked"
 EMPTY = "0\r\n\r\n"
-# How long a body is, in ways that somebody in front may see otherwise; and what stands there before the hidden request.
+# Headers whose body length a proxy may read differently, and the bytes before the hidden request.
 AMBIGUOUS = {
     "CL.TE": (["Content-Length: 5", CHUNKED], EMPTY),
     "TE.CL": ([CHUNKED, "Content-Length: 5"], EMPTY),
@@ -95,7 +95,7 @@ def test_ambiguous_request_is_a_400_and_ends_the_connection(
 ) -> None:
     event = victim.send()
     headers, before = AMBIGUOUS[kind]
-    answers = target.tell(sending(attacker, *headers) + before + hidden(victim), hang_up=False)
+    answers = target.tell(sending(attacker, *headers) + before + hidden(victim), half_close=False)
     assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
     assert (victim.events(), attacker.events()) == ([(event, "undelivered", 0)], [])
 
@@ -103,7 +103,7 @@ def test_ambiguous_request_is_a_400_and_ends_the_connection(
 @pytest.mark.parametrize("length", [2**31, 2**63, 2**64, 10**100])
 def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker: Tenant, length: int) -> None:
     event = victim.send()
-    # What is above the limit for an event is read no further.
+    # The service stops reading above the limit for an event.
     too_much = " " * 263_000
     for head, before in ((f"Content-Length: {length}", ""), (CHUNKED, f"{length:x}\r\n{too_much}")):
         [answer] = target.tell(sending(attacker, head) + before + hidden(victim))
@@ -131,7 +131,7 @@ def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker:
 )
 def test_malformed_request_line_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
     event = victim.send()
-    answers = target.tell(f"{first_line}\r\nHost: x\r\n\r\n" + hidden(victim), hang_up=False)
+    answers = target.tell(f"{first_line}\r\nHost: x\r\n\r\n" + hidden(victim), half_close=False)
     assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
     assert victim.events() == [(event, "undelivered", 0)]
 
@@ -150,8 +150,8 @@ def test_unread_body_is_not_the_next_request(
     assert [answer.status for answer in answers] == [status]
     answers = target.tell(f"{head}{CHUNKED}\r\n\r\n{len(inside):x}\r\n{inside}\r\n{EMPTY}")
     assert [answer.status for answer in answers] == [status]
-    # It has its answer when the fault is met: a second one would be taken for that of somebody else's request.
-    answers = target.tell(f"{head}{CHUNKED}\r\n\r\nZZ\r\n{inside}", hang_up=False)
+    # The first response is sent before the error is found. A second one would be taken for another client's response.
+    answers = target.tell(f"{head}{CHUNKED}\r\n\r\nZZ\r\n{inside}", half_close=False)
     assert [answer.status for answer in answers] == [status]
     assert victim.events() == [(event, "undelivered", 0)]
 
