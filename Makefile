@@ -22,14 +22,14 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)
 RUN_TESTS = $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # A missing engine is no error here: pytest skips its tests and its summary names it.
-test: $(VENV)/.dev ## run the quick suite, in minutes: every promise on SQLite and DynamoDB Local
+test: $(VENV)/.dev ## run the quick suite, in minutes: every promise, on SQLite and DynamoDB Local
 	@$(BIN)/python -m tests.engines dynamodb_local || true
 	$(RUN_TESTS) -m 'not slow' $(PYTEST)
 
 test-all: engines ## run everything else: browser, Zapier's code, emulated AWS, fuzzing, recipes, proxies, crashes
 	$(RUN_TESTS) -m slow $(PYTEST)
 
-engines: $(VENV)/.dev ## install what tests run on: DynamoDB Local, a browser, Zapier's code, an AWS emulator, programs
+engines: $(VENV)/.dev ## install the programs that tests use: DynamoDB Local, a browser, Zapier's code, an AWS emulator
 	@$(BIN)/python -m tests.engines dynamodb_local zapier programs browser cloud || true
 
 TEMPLATES := $(wildcard deploy/cloudformation/*.yaml)
