@@ -1,4 +1,4 @@
-"""Recorded events, and a registry on moto."""
+"""Recorded events of API Gateway, and a registry on moto."""
 
 import json
 from collections.abc import Iterator

@@ -48,7 +48,7 @@ def test_zip_contains_only_the_sources(tmp_path: Path) -> None:
     build(ROOT, tmp_path / "new folder" / "authorizer.zip")
     with zipfile.ZipFile(tmp_path / "new folder" / "authorizer.zip") as archive:
         packed = {entry.filename: archive.read(entry) for entry in archive.infolist()}
-        # Lambda runs as another user than the owner of the files.
+        # Lambda runs as a user that does not own the files.
         assert {entry.external_attr >> 16 & 0o777 for entry in archive.infolist()} == {0o644}
     assert packed == {f"authorizer/{file.name}": file.read_bytes() for file in PACKAGE.glob("*.py")}
 

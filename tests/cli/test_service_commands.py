@@ -47,7 +47,7 @@ def test_one_event_and_ranges_are_replayed(tenant: Tenant) -> None:
     assert replay(sent[1], "--inbox", "crm", replayed=1, inbox="crm") == [2]
 
 
-def test_replay_makes_as_many_calls_as_it_needs(tenant: Tenant) -> None:
+def test_replay_of_many_events_takes_several_calls(tenant: Tenant) -> None:
     for _ in range(3):
         tenant.client.call("POST", "/events/batch", json=[{}] * 400)
         tenant.client.get("/inbox?limit=500")

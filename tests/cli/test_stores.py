@@ -75,7 +75,7 @@ def test_no_command_changes_a_store_of_an_earlier_release(
 def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> None:
     make_older(path, OLDER[-1])
     with closing(apsw.Connection(str(path))) as service:
-        # What it has written is in the log, and a migration would be too.
+        # The write stays in the log, and so would a migration.
         service.execute("INSERT INTO clock VALUES ('boot', 1, 1, 1)")
         for words, arguments in (READ | WRITE).items():
             assert run(path, words, arguments).exit_code == 1, words

@@ -1,4 +1,4 @@
-"""Databases as a backup, a crash or an earlier release leaves them."""
+"""Creates databases in the state after a backup, a crash or an earlier release."""
 
 import os
 import shutil
@@ -80,7 +80,7 @@ def note_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def crashed(path: Path, aside: Path) -> None:
-    """A database as a crash leaves it, with events in its log."""
+    """Creates a database as a crash leaves it, with events in its log."""
     store = SQLiteStore(path, 3)
     put(store, 3)
     aside.mkdir()
@@ -93,7 +93,7 @@ def crashed(path: Path, aside: Path) -> None:
 
 
 def stop_in_a_transaction(path: Path, aside: Path) -> None:
-    """A database without a log as a crash leaves it: half a transaction in the file, what was there in a journal."""
+    """Creates a database without a log as a crash leaves it: half a transaction in the file, old pages in a journal."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.pragma("journal_mode", "delete")
         connection.pragma("cache_size", 1)

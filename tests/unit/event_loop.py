@@ -1,4 +1,4 @@
-"""Tests that are coroutines."""
+"""Runs tests that are coroutines."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ def in_event_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
         async def limited() -> None:
             await asyncio.wait_for(test(*args, **kwargs), 20)
 
-        # In another thread: the browser of other tests has a loop in this one.
+        # In another thread, because the browser of other tests has an event loop in this one.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: uvloop.run(limited())).result()
 

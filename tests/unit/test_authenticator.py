@@ -115,7 +115,7 @@ def well_formed(number: int) -> str:
     return f"ibx_{secret}{apikey._checksum(secret)}"
 
 
-def test_flood_of_invented_keys_costs_no_memory_and_few_reads() -> None:
+def test_flood_of_unknown_keys_costs_no_memory_and_few_reads() -> None:
     setup = Setup(failures=300)
     for number in range(20_000):
         setup.refused(f"ibx_{number:049}")
@@ -212,7 +212,7 @@ def test_failures_are_counted_by_address_or_ipv6_network(addresses: list[str], a
         assert (setup.refused(None, address) is TooManyFailures) is are_same
 
 
-def test_failures_need_not_be_limited() -> None:
+def test_limit_of_zero_allows_any_number_of_failures() -> None:
     setup = Setup(failures=0)
     assert {setup.refused(None) for _ in range(1000)} == {Unauthenticated}
 
@@ -248,7 +248,7 @@ def test_use_is_recorded_once_an_hour() -> None:
     assert [use - NOW for use in setup.keys.uses] == [hour * 4_000_000 for hour in range(1, 10)]
 
 
-def test_failure_to_record_a_use_refuses_nobody() -> None:
+def test_failure_to_record_a_use_refuses_no_key() -> None:
     setup = Setup()
     key = setup.keys.mint()
     setup.keys.fails_to_record = True
@@ -303,7 +303,7 @@ def test_sealed_key_is_not_read_again() -> None:
     setup.advance(19)
     assert setup.authenticator.identify(key, HERE) == PRINCIPAL
     assert setup.keys.reads == 0
-    # For the cache time, counted from when the authorizer read it.
+    # The cache time counts from the authorizer's read.
     setup.advance(1)
     assert setup.refused(key) is Unauthenticated
     assert setup.keys.reads == 1

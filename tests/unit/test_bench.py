@@ -1,4 +1,4 @@
-"""docs/explanation/performance.md and its chart show what the bench measured last."""
+"""docs/explanation/performance.md and its chart show the latest results of the bench."""
 
 from bench import chart, report
 from bench.rounds import Bound

@@ -15,7 +15,7 @@ NEXT = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
         (b"a;x=y\r\n\r\n0\r\n\r\n\n\n\n\r\n1\r\n\n\r\n0\r\nX: y\r\n\r\n", b"\r\n0\r\n\r\n\n\n\n\n"),
     ],
 )
-def test_body_ends_at_its_last_line_however_it_arrives(chunks: bytes, content: bytes) -> None:
+def test_body_in_any_pieces_ends_at_its_last_line(chunks: bytes, content: bytes) -> None:
     for cut in range(len(chunks)):
         body = ChunkedBody()
         assert body.feed(chunks[:cut]) == b""

@@ -1,4 +1,4 @@
-"""The time that leases and timestamps go by. `inbox.clock`."""
+"""The clock for leases and timestamps. `inbox.clock`."""
 
 import os
 
@@ -13,7 +13,7 @@ START_MS = 1_732_140_249_123
 
 
 class Machine:
-    """Its steady clock and its wall clock, both in nanoseconds."""
+    """A fake machine with a steady clock and a wall clock, both in nanoseconds."""
 
     def __init__(self) -> None:
         self._steady_ns = 10**12

@@ -1,4 +1,4 @@
-"""Bodies of calls are the same as botocore's own: `inbox.store.dynamodb.codec`."""
+"""Bodies of calls equal those that botocore encodes. `inbox.store.dynamodb.codec`."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ class _Client:
     """A client of boto3 with prepared responses."""
 
     def __init__(self) -> None:
-        # With the account's id the endpoint is the account's own.
+        # With an account ID, botocore uses an endpoint for the account.
         session = boto3.Session("key", "secret", aws_account_id="123456789012", region_name="eu-central-1")
         self.boto3 = session.client("dynamodb", config=Config(retries={"mode": "standard"}, parameter_validation=False))
         self.boto3.meta.events.register("before-send.dynamodb.*", self._send)
@@ -59,7 +59,7 @@ class _Client:
     def call(self, operation: str) -> dict[str, Any]:
         parameters = deepcopy(CALLS[operation])
         answer: dict[str, Any] = getattr(self.boto3, operation)(**parameters)
-        # A batch may be sent again.
+        # The encoder must not change the parameters, because the store may send a batch again.
         assert parameters == CALLS[operation]
         return answer
 
@@ -110,7 +110,7 @@ def test_request_and_response_are_the_same_as_with_botocore(plain: _Client, ours
 @pytest.mark.parametrize("operation", [each for each in CALLS if each != "batch_write_item"])
 def test_botocore_encodes_and_decodes_nothing(ours: _Client, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
-        raise AssertionError("An attribute was looked at by its shape.")
+        raise AssertionError("botocore encoded or decoded an attribute.")
 
     for its in ("serialize.JSONSerializer._serialize_type_blob", "parsers.BaseJSONParser._handle_blob"):
         monkeypatch.setattr(f"botocore.{its}", refuse)

@@ -87,7 +87,7 @@ async def response_body(reader: asyncio.StreamReader) -> bytes:
 
 @pytest.mark.parametrize("resets", [True, False])
 @in_event_loop
-async def test_request_of_a_client_that_gives_up_in_the_queue_is_not_run(
+async def test_request_is_not_run_if_its_client_disconnects_in_the_queue(
     app: App, monkeypatch: pytest.MonkeyPatch, resets: bool
 ) -> None:
     monkeypatch.setattr(connection, "_HALF_CLOSE_SECONDS", 0)
@@ -113,7 +113,7 @@ async def test_disconnect_is_noticed_while_a_request_behind_a_large_one_runs(app
     async with serving(app) as server, server.connect() as (_, writer):
         await until(lambda: len(server.connections) == 1)
         (served,) = server.connections._all()
-        # In one piece: reading pauses.
+        # Passed in one piece, because the connection pauses reading.
         served.data_received(
             b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000) + get("/blocked")
         )
@@ -186,7 +186,7 @@ async def test_body_that_exceeds_the_memory_for_bodies_is_a_503(app: App) -> Non
 
 
 @in_event_loop
-async def test_app_is_asked_before_chunks_are_read_that_only_look_complete(app: App) -> None:
+async def test_app_runs_before_chunks_that_only_look_complete_are_read(app: App) -> None:
     async with serving(app) as server, server.connect() as (_, writer):
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n")
         await until(lambda: app.paths == ["/"])

@@ -1,4 +1,4 @@
-"""docs/explanation/cost.md is made, not written."""
+"""docs/explanation/cost.md and scale.md match the measured units."""
 
 import json
 
@@ -25,5 +25,5 @@ def test_scale_page_uses_the_measured_units() -> None:
     assert f"instead of consumed | {acknowledged.writes:g} in all | {acknowledged.status_index_writes:g} |" in page
     assert f"× a billion × {bills.bytes_an_event:,} bytes" in page
     assert f"({Settings().threads} threads + {MAX_PARALLEL_CALLS}) × 2 clients" in page
-    # A read unit for each shard, and for the partition from before there were any.
+    # One read unit per shard, and one for the partition without a shard.
     assert bills.units(("an empty poll, 8 shards",)).reads == 8 + 1

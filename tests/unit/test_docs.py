@@ -151,12 +151,12 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
         f"{file.relative_to(ROOT)}: {target}"
         for file in pages
         for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text())
-        if "://" not in target and not leads_somewhere(file, target)
+        if "://" not in target and not link_exists(file, target)
     ]
     assert broken == []
 
 
-def leads_somewhere(page: Path, target: str) -> bool:
+def link_exists(page: Path, target: str) -> bool:
     path, _, anchor = target.partition("#")
     file = page.parent / path if path else page
     return file.exists() and (not anchor or anchor in anchors_of(file.read_text()))

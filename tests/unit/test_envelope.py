@@ -1,4 +1,4 @@
-"""The fast path for plain events, which must load the same as marshmallow."""
+"""The fast path for plain events, which must give the same results as marshmallow."""
 
 from typing import Any
 

@@ -108,7 +108,7 @@ def test_tenant_role_reaches_no_other_tenant(other: str) -> None:
         for table in tables:
             for key in foreign:
                 assert not allows(action, table, [key]), (action, table, key)
-    # Also together with its own keys, and with the tenants exchanged.
+    # The same in one call with the tenant's own partitions, and with the tenants exchanged.
     assert not allows("BatchGetItem", "Events", event_partitions("acme") | event_partitions(other))
     for key in event_partitions("acme") | index_partitions("acme"):
         assert not allows("Query", "Events", [key], other)

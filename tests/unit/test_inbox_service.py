@@ -11,7 +11,7 @@ from inbox.store.interface import InboxStore, TenantStore
 
 
 class Inboxes:
-    """A store with one inbox, which takes a second for every step of deleting it."""
+    """A store with one inbox. Each step of deleting it takes a second."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps

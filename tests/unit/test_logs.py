@@ -1,4 +1,4 @@
-"""The log on stderr: lines that nobody reads, other libraries, and keys."""
+"""The log on stderr: pipes without a reader, messages of other libraries, and keys."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("how", ["hung up", "does not read"])
 def test_log_without_a_reader_neither_fails_nor_waits(how: str) -> None:
-    # A response that fails now would be lost, with the events in it.
+    # If logging failed or blocked here, the response and its events would be lost.
     done = run(
         f"""{STDERR_IS_A_PIPE}
 if sys.argv[1] == "hung up":

@@ -76,7 +76,7 @@ async def serving() -> AsyncIterator[Service]:
 
 @dataclass
 class Request:
-    """A request as a connection treats it. The test sets what the app finds."""
+    """Runs a request like a connection. The test sets the app's result in `finds`."""
 
     service: Service
     inbox: InboxKey = INBOX
@@ -157,7 +157,7 @@ async def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events() 
         await settle()
         assert [request.runs for request in requests] == [2, 2, 1]
         assert first.is_answered
-        # The order stays: the second has found nothing, and is still the first in line.
+        # A poll that finds nothing keeps its place: the second is now the first in line.
         second.finds = SOMETHING
         service.polls.on_arrival(INBOX)
         await settle()
@@ -169,7 +169,7 @@ async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
     async with serving() as service:
         request = Request(service)
         request.run(20)
-        # Stored by another thread after the poll looked, and before it waits.
+        # Another thread stores the event after the poll has looked, but before it waits.
         service.polls.on_arrival(INBOX)
         await settle()
         assert await service.polls.wait(request.poll)
@@ -205,7 +205,6 @@ async def test_wake_up_of_a_client_that_disconnected_goes_to_the_next_poll() -> 
         gone.poll.resume(runs_again=True)
         gone.poll.client_is_gone = True
         await settle()
-        # It was run, and took nothing.
         assert (gone.runs, gone.poll.found_nothing, gone.is_answered, next_one.runs) == (2, True, True, 2)
 
 
@@ -243,7 +242,7 @@ async def test_poll_that_fails_wakes_no_other_poll() -> None:
 
 
 @in_event_loop
-async def test_watch_is_told_when_the_last_poll_ends() -> None:
+async def test_watch_is_notified_when_the_last_poll_ends() -> None:
     async with serving() as service:
         request = await Request(service).start()
         await until(lambda: service.watch.waiting == {INBOX})
@@ -271,7 +270,7 @@ async def test_stop_ends_waiting_polls_and_prevents_new_waits() -> None:
 
 
 @in_event_loop
-async def test_nothing_is_kept_of_polls_that_ended() -> None:
+async def test_ended_polls_leave_no_state() -> None:
     async with serving() as service:
         for request in [await Request(service).start() for _ in range(3)]:
             request.disconnect()

@@ -1,4 +1,4 @@
-"""Measuring the calls of a store."""
+"""The store wrapper that measures calls."""
 
 from typing import Any, cast
 

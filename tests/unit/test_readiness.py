@@ -1,4 +1,4 @@
-"""The readiness of the store is checked at most once a second."""
+"""The readiness check, which asks the store up to once a second."""
 
 import threading
 

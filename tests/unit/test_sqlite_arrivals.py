@@ -1,4 +1,4 @@
-"""What a check for new events reads, and what it misses. `inbox.store.sqlite.arrivals`."""
+"""Checks for new events: the statements they execute, and the events they report. `inbox.store.sqlite.arrivals`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,7 +121,7 @@ def test_examination_searches_indexes(store: SQLiteStore) -> None:
         "events_by_end (tenant_id=? AND inbox=? AND",
     ):
         assert any(index in step for step in plan), plan
-    # Without MATERIALIZED, SQLite would evaluate each twice.
+    # Without MATERIALIZED, SQLite would evaluate each subquery twice.
     assert sum("SEARCH events" in step for step in plan) == 3, plan
     assert not any(step.startswith("SCAN events") for step in plan), plan
 

@@ -1,4 +1,4 @@
-"""A copy of a database that is in use. `inbox.store.sqlite.backup`."""
+"""Backups of a database that is in use. `inbox.store.sqlite.backup`."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from tests.unit.databases import EVENTS, ask, damage, files_in, ignore, make_old
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """In a folder of its own, to see what else is left there."""
+    """A path in a new folder, so that tests see every file that a backup leaves."""
     folder = tmp_path / "backups"
     folder.mkdir()
     return folder / "inbox-1.db"
@@ -45,7 +45,7 @@ def test_backup_ends_under_constant_writes(
     steps: list[int] = []
 
     def write(done: int, _total: int) -> None:
-        assert done == len(steps) + 1, "It has started over."
+        assert done == len(steps) + 1, "The backup started over."
         steps.append(done)
         put(store, 1)
 
@@ -77,7 +77,7 @@ def test_backup_overwrites_nothing_and_joins_no_companion(
 ) -> None:
     put(store)
     existing = Path(f"{file}{suffix}")
-    # It appears while the backup is under way.
+    # The file appears during the backup.
     with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
         back_up(path, file, lambda _done, _total: existing.write_text("mine") and None)
     assert files_in(file.parent) == {existing.name: b"mine"}
@@ -118,7 +118,7 @@ def test_damaged_store_is_not_backed_up(store: SQLiteStore, path: Path, file: Pa
     assert list(file.parent.iterdir()) == []
 
 
-def test_what_is_no_store_is_not_backed_up(path: Path, file: Path) -> None:
+def test_other_database_is_not_backed_up(path: Path, file: Path) -> None:
     with pytest.raises(BackupFailed, match="No such file"):
         back_up(path, file, ignore)
     path.touch()
@@ -194,7 +194,7 @@ def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_stop_signal_while_the_work_folder_is_made_leaves_none(
+def test_stop_signal_while_the_temporary_folder_is_created_leaves_none(
     store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mkdir = os.mkdir

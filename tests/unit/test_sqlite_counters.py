@@ -51,7 +51,7 @@ def test_events_of_an_earlier_release_are_counted_by_the_migration(path: Path) -
     assert store.counters.undelivered("acme", "crm", NOW).count == 1
     days = counted(store, Span.DAY)
     assert days[Span.DAY.start_ms(NOW), "order"] == Counts(received=2, delivered=1, bytes=9)
-    # A recount may only count other types together.
+    # A recount may only change which types are counted together.
     store.counters.recount("acme", NOW - HOUR, NOW + HOUR)
     assert counted(store, Span.HOUR) == hours
     store.close()

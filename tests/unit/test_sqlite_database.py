@@ -138,7 +138,7 @@ def test_writes_that_wait_share_a_commit(store: SQLiteStore) -> None:
     with one_group(store, 10) as pool:
         for _ in range(10):
             pool.submit(put, store)
-    assert len(commits) == 2, "One of the write that held them up, and one of all ten."
+    assert len(commits) == 2, "One commit of the write that blocked the queue, and one of the ten others"
     assert len(claim(store)) == 10
 
 

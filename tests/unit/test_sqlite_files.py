@@ -51,7 +51,7 @@ def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, p
         Path(f"{path}{companion}").unlink()
     (tmp_path / "other.db").replace(path)
     assert count(store) == 3
-    # This one went into the old file.
+    # The first write still goes to the old file, and fails.
     with pytest.raises(StoreUnavailable):
         put(store)
     put(store)
@@ -103,7 +103,7 @@ def test_store_is_not_created_beside_the_companions_of_another(path: Path, is_em
     first = SQLiteStore(path, MAX_DELIVERIES)
     put(first)
     if not has_log:
-        # Another start, after which nothing has been written.
+        # Opened again without a write, so the log is empty.
         first.close()
         first = SQLiteStore(path, MAX_DELIVERIES, create=False)
         assert count(first) == 1
@@ -124,7 +124,7 @@ def test_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
         put(store)
     store.close()
     healthy = path.read_bytes()
-    # All but the first page, which identifies the file as a database.
+    # Damages all pages except the first, which identifies the file as a database.
     path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
     damaged = SQLiteStore(path, MAX_DELIVERIES, create=False)
     for call in (put, count):

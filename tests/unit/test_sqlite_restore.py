@@ -1,4 +1,4 @@
-"""A backup in the place of the database. `inbox.store.sqlite.backup`."""
+"""Restoring a backup. `inbox.store.sqlite.backup`."""
 
 import fcntl
 import os
@@ -30,7 +30,7 @@ from tests.unit.databases import (
 
 @pytest.fixture
 def file(tmp_path: Path, store: SQLiteStore, path: Path) -> Path:
-    """A backup of 50 events. The store got 7 more since, and is closed."""
+    """A backup of 50 events. The store has 7 newer events, and is closed."""
     (tmp_path / "backups").mkdir()
     file = tmp_path / "backups" / "inbox-1.db"
     put(store, 50)
@@ -42,7 +42,7 @@ def file(tmp_path: Path, store: SQLiteStore, path: Path) -> Path:
 
 @pytest.fixture
 def crashed_store(file: Path, path: Path, tmp_path: Path) -> Path:
-    """In place of the store: one that a crash left with 3 events, some of them in its log."""
+    """Replaces the store by one that a crash left, with 3 events, some of them in its log."""
     assert file.exists()
     path.unlink()
     crashed(path, tmp_path / "aside")
@@ -190,7 +190,7 @@ def fail_to_rename(monkeypatch: pytest.MonkeyPatch, after: int, failures: int, e
 
 
 @pytest.mark.parametrize("renames", range(3))
-def test_step_that_fails_puts_everything_back(
+def test_failed_step_restores_the_previous_files(
     file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = files_in(crashed_store.parent)
@@ -206,7 +206,7 @@ def test_crash_between_the_steps_loses_nothing_and_starts_no_empty_store(
 ) -> None:
     path = crashed_store
     with monkeypatch.context() as patch:
-        # Nothing is put back either.
+        # The renames that would restore the old files fail too.
         fail_to_rename(patch, renames, 1_000, KeyboardInterrupt())
         if renames < 3:
             with pytest.raises(KeyboardInterrupt):
@@ -317,7 +317,7 @@ def test_previous_database_is_kept_with_its_journal(file: Path, path: Path, tmp_
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_companions_without_a_database_are_not_passed_over(file: Path, path: Path, suffix: str) -> None:
+def test_companions_without_a_database_are_not_ignored(file: Path, path: Path, suffix: str) -> None:
     path.rename(path.with_suffix(".away"))
     Path(f"{path}{suffix}").write_bytes(b"events")
     with pytest.raises(StoreUnavailable, match=f"inbox.db{suffix} beside it may hold events"):

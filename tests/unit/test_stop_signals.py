@@ -11,7 +11,7 @@ from inbox.stop_signals import block_stop_signals, interrupt_on_stop_signals
 
 STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
-# All signals at once before Python handles the first, and all again during the clean-up.
+# Raises all signals before Python handles the first, and all again during the clean-up.
 AT_ONCE = """
 import os, signal
 from inbox.stop_signals import interrupt_on_stop_signals
