@@ -194,7 +194,7 @@ def admin(tenancy: Tenancy) -> ApiClient:
 
 
 class Time:
-    """Replaces the time of blocking polls: it passes only during sleeps, and `meanwhile` runs in each of them."""
+    """Fake time for blocking polls. It passes only during sleeps, and each sleep calls `meanwhile`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

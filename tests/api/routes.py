@@ -17,9 +17,9 @@ OWN_SCOPES = (Scope.EVENTS_WRITE, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 
 @dataclass(frozen=True)
 class Route:
-    """`scopes`: one of them is enough. `foreign_status` is what another tenant's key with all scopes gets.
+    """A key needs one of `scopes`, or with `mode=peek` one of `peek_scopes`.
 
-    `peek_scopes` are enough with `mode=peek` only.
+    `foreign_status` is the response to another tenant's key with all scopes.
     """
 
     scopes: frozenset[Scope]
@@ -85,7 +85,7 @@ class Sample:
     values: dict[str, str]
 
     def call(self, route: tuple[str, str], key: str | None, query: str = "", **overrides: Any) -> TestResponse:
-        """Calls the route for what the tenant has."""
+        """Calls the route for resources of the tenant."""
         method, path = route
         for name, value in self.values.items():
             path = path.replace(f"<{name}>", value).replace(f"<uuid:{name}>", value).replace(f"<path:{name}>", value)
@@ -96,8 +96,8 @@ class Sample:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         return self.tenancy.client.open(path + query, method=method, headers=headers, **options | overrides)
 
-    def call_with_power(self, route: tuple[str, str], query: str = "", **overrides: Any) -> TestResponse:
-        """Calls the route with a key that is allowed to."""
+    def call_with_allowed_key(self, route: tuple[str, str], query: str = "", **overrides: Any) -> TestResponse:
+        """Calls the route with a key that has one of its scopes."""
         client = self.admin if ROUTES[route].scopes == ADMIN else self.owner
         return self.call(route, client.key, query, **overrides)
 

@@ -1,4 +1,4 @@
-"""Who may call what, and how a key is sent."""
+"""Where a request may contain its key, GET /me, and sealed principals."""
 
 import base64
 
@@ -70,7 +70,7 @@ def test_me_shows_the_key(key_ring: KeyService, acme: ApiClient) -> None:
 @pytest.mark.parametrize(("secret", "status"), [("s" * 32, 200), ("", 401)])
 def test_sealed_principal_is_accepted_only_with_a_secret(store: Store, secret: str, status: int) -> None:
     client = create_app(Settings(authorizer_secret=secret), store, Shared()).test_client()
-    # One that the store does not know: it was not asked.
+    # The store does not know this key, so a 200 shows that the service trusted the seal.
     key = apikey.mint()
     record = KeyRecord(Principal("acme", "Acme Corp.", True, "key_1", frozenset({"inbox:read"})))
     seal = sealing.seal(apikey.hash_of(key), record, now_ms(), "s" * 32)

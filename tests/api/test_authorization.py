@@ -1,4 +1,4 @@
-"""Every route, called with every kind of key that must not open it, and with malformed requests."""
+"""Calls every route with keys that must not be accepted, and with malformed requests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -113,13 +113,13 @@ def test_unknown_or_repeated_parameter_is_rejected_on_every_route(sample: Sample
     before = sample.state()
     for route in GUARDED:
         for query, pointer in (("?limt=5", "/limt"), ("?a%2Fb=", "/a~1b"), ("?limit=5&limit=5", "/limit")):
-            response = sample.call_with_power(route, query)
+            response = sample.call_with_allowed_key(route, query)
             assert response.status_code == 422, (route, query)
             assert pointer in pointers(response), (route, query)
             assert sample.state() == before, (route, query)
 
 
-# The content type is wrong, the body is not JSON, or is cut off.
+# A wrong content type, a body that is not JSON, and an incomplete body.
 BROKEN_BODIES: dict[tuple[int, str], dict[str, Any]] = {
     (415, "unsupported-media-type"): {"content_type": "text/plain"},
     (400, "not-json"): {"data": b"{"},
@@ -131,9 +131,9 @@ def test_broken_body_is_rejected_on_every_route_that_reads_it(sample: Sample) ->
     before = sample.state()
     for route in GUARDED:
         for (status, slug), options in BROKEN_BODIES.items():
-            # Requests that need no body are still not allowed to be cut off.
+            # An incomplete body is an error even if the route takes none.
             if ROUTES[route].body is not None or (slug == "bad-request" and route[0] != "GET"):
-                response = sample.call_with_power(route, **{"content_type": "application/json"} | options)
+                response = sample.call_with_allowed_key(route, **{"content_type": "application/json"} | options)
                 assert (response.status_code, response.get_json()["type"]) == (status, f"/problems/{slug}"), route
                 assert sample.state() == before, route
 

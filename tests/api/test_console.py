@@ -1,4 +1,4 @@
-"""The console's page and files, as a browser gets them. What it does with them is tested in tests/browser."""
+"""The console's page and files over HTTP. tests/browser tests the console itself."""
 
 import gzip
 import posixpath
@@ -48,7 +48,7 @@ def test_files_are_revalidated_and_not_sent_twice(client: FlaskClient) -> None:
         assert first.status_code == 200, path
         assert first.headers["Cache-Control"] == "no-cache", path
         assert first.headers["X-Content-Type-Options"] == "nosniff", path
-        # The page can also be had by its file's name.
+        # Files need the policy too, because the page is also served under its file name.
         assert "frame-ancestors 'none'" in first.headers["Content-Security-Policy"], path
         assert first.headers["Referrer-Policy"] == "no-referrer", path
 
@@ -57,7 +57,7 @@ def test_files_are_revalidated_and_not_sent_twice(client: FlaskClient) -> None:
 
 
 def test_files_have_their_media_types(client: FlaskClient) -> None:
-    """Browsers refuse a script or a style of another kind, since they may not guess."""
+    """With `nosniff`, browsers refuse scripts and styles of any other media type."""
     for file in FILES:
         if file not in NOT_SERVED_TO_BROWSERS:
             assert client.get(f"/console/{file}", buffered=True).mimetype in KINDS[Path(file).suffix], file
@@ -75,7 +75,7 @@ def test_page_has_no_inline_script_or_style() -> None:
 
 @pytest.mark.parametrize("file", SCRIPTS)
 def test_scripts_create_no_markup_or_code_from_text(file: str) -> None:
-    """Whatever somebody sent is shown, and never run."""
+    """Payloads and names are shown as text, never executed."""
     forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|srcdoc|eval\(|Function\(|\bstyle:"
     assert re.findall(forbidden, (STATIC / file).read_text()) == []
 

@@ -58,7 +58,7 @@ def test_events_are_listed_by_type(acme: ApiClient) -> None:
     assert numbers(acme.poll("/events?event_type=a&status=delivered")) == []
 
 
-def test_events_are_listed_since_one_time_until_before_another(acme: ApiClient, clock: Clock) -> None:
+def test_events_are_listed_from_since_until_before_until(acme: ApiClient, clock: Clock) -> None:
     timestamps = []
     for number in range(3):
         timestamps.append(acme.send({"n": number})["timestamp"])

@@ -121,7 +121,7 @@ def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Cloc
 
 def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient, clock: Clock) -> None:
     lasting, ending = create(manager), create(manager, expires_at=iso_time_in(clock, 1000))
-    # As by a client that lost the first response, and the key in it.
+    # Like a client that lost the first response with the key.
     for _ in range(2):
         assert rotate(manager, lasting, overlap_seconds=60).get_json()["expires_at"] is None
         expires_at = rotate(manager, ending, overlap_seconds=60).get_json()["expires_at"]

@@ -15,7 +15,7 @@ def settings(settings: Settings) -> Settings:
     return Settings(store=settings.store, lease_seconds=7, max_deliveries=2, max_event_bytes=1000)
 
 
-def test_leased_event_has_a_receipt_wherever_it_is_shown(acme: ApiClient) -> None:
+def test_leased_event_has_a_receipt_in_every_response(acme: ApiClient) -> None:
     sent = acme.send({"n": 1}, event_type="t")
     [event] = acme.lease()
     assert acme.get("/events").get_json() == [event]
@@ -145,7 +145,7 @@ def test_unknown_receipt_is_lost_and_not_an_error(acme: ApiClient, globex: ApiCl
     assert acme.settle(verb, [own])["lost"] == []
 
 
-def test_500_receipts_fit_whatever_the_limit_for_events_is(acme: ApiClient) -> None:
+def test_500_receipts_fit_with_any_limit_for_events(acme: ApiClient) -> None:
     acme.fill(500)
     leased = receipts(acme.lease("&limit=500"))
     assert len(acme.settle("ack", leased)["acknowledged"]) == 500

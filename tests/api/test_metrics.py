@@ -156,7 +156,7 @@ def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, met
     assert shown.value("inbox_store_call_duration_seconds_count", **put) == 2
     assert 0 < shown.value("inbox_store_call_duration_seconds_sum", **put) < 60
     assert shown.total("inbox_store_errors_total") == 0
-    # There from the start, so that a rise can be seen.
+    # The series exists from the start, or `rate` would miss the first error.
     assert "inbox_store_errors" in {family.name for family in shown.families if family.samples}
 
 
@@ -186,7 +186,7 @@ def test_batch_sizes_are_measured(acme: ApiClient, metrics: Any) -> None:
         thread.join(30)
     shown = metrics()
     name = "inbox_store_batch_size"
-    # And that the key was used.
+    # The sum includes writes that record the use of the key.
     written = shown.value(f"{name}_sum", engine="sqlite") - before.value(f"{name}_sum", engine="sqlite")
     assert written == 20 + shown.value(
         "inbox_store_call_duration_seconds_count", engine="sqlite", operation="keys.record_use"

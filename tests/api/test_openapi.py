@@ -1,4 +1,4 @@
-"""/openapi.json describes requests and responses as they are."""
+"""Requests and responses match /openapi.json."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ Check = Callable[[TestResponse, str, int], set[str]]
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    # So that responses have the headers of a rate limit.
+    # Responses have the rate limit headers only if there is a limit.
     return replace(settings, rate_limit=20)
 
 

@@ -1,4 +1,4 @@
-"""/openapi.json has an example of everything, and each example is valid."""
+"""Every operation, parameter, body and response in /openapi.json has an example, and each example is valid."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -195,7 +195,7 @@ def test_every_example_of_a_request_is_accepted(spec: Spec, all_powerful: ApiCli
     for method, path, operation in operations(spec):
         places = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
         for request in requests_of(operation):
-            # So that a poll with `wait` returns at once.
+            # With an event, a poll with `wait` returns at once.
             all_powerful.send({})
             headers = all_powerful.headers | request.pop("headers", {})
             response = all_powerful.client.open(path.format(**places), method=method, headers=headers, **request)

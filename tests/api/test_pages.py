@@ -1,4 +1,4 @@
-"""What a browser gets."""
+"""The HTML pages."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Errors as people and programs see them."""
+"""Problem documents, their pages, and the log."""
 
 import re
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_every_response_has_a_request_id(client: FlaskClient, acme: ApiClient) -
     assert len(set(given)) == len(given)
     assert all(re.fullmatch("[0-9a-f]{32}", each) for each in given)
     assert {response.headers["X-Content-Type-Options"] for response in responses} == {"nosniff"}
-    # A page may be kept and asked for; nothing else is.
+    # Pages may be cached if they are revalidated. Other responses may not.
     assert [response.headers.getlist("Cache-Control") for response in responses] == [["no-cache"]] + [["no-store"]] * 4
 
 

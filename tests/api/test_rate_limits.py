@@ -1,4 +1,4 @@
-"""How much a tenant may do, and how often an address may fail."""
+"""The rate limit of a tenant, and the limit of failed authentications of an address."""
 
 from dataclasses import replace
 
@@ -116,5 +116,5 @@ def test_trusted_proxy_names_the_address(settings: Settings, store: Store, secon
     app = create_app(replace(settings, trusted_proxies=1), store, Shared(TokenBuckets(seconds)))
     client = app.test_client()
     assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6
-    # The client itself sent the part before it.
+    # Only the last entry is trusted; the client may have sent the others.
     assert [fail_from(client, f"192.0.2.{number}, 192.0.2.99") for number in range(6)] == [401] * 5 + [429]

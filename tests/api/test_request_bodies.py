@@ -31,15 +31,15 @@ BROKEN = {
     "only the magic number": b"\x1f\x8b",
     "unknown method": PACKED[:2] + b"\x07" + PACKED[3:],
     "header alone": PACKED[:10],
-    "cut in the data": PACKED[:20],
-    "cut before the checksum": PACKED[:-8],
-    "cut by one byte": PACKED[:-1],
+    "truncated in the data": PACKED[:20],
+    "truncated before the checksum": PACKED[:-8],
+    "truncated by one byte": PACKED[:-1],
     "wrong checksum": PACKED[:-8] + b"\x00\x00\x00\x00" + PACKED[-4:],
     "wrong length": PACKED[:-4] + b"\x00\x00\x00\x00",
     "flipped bits": PACKED[:15] + bytes([PACKED[15] ^ 0xFF]) + PACKED[16:],
     "garbage behind it": PACKED + b"x",
     "zeros behind it": PACKED + b"\x00" * 512,
-    "a lot behind it": PACKED + b"x" * 200_000,
+    "large trailing garbage": PACKED + b"x" * 200_000,
     "two streams": PACKED + PACKED,
     "an empty second stream": PACKED + gzip.compress(b""),
     "split into two streams": gzip.compress(BODY[:5]) + gzip.compress(BODY[5:]),
@@ -253,7 +253,7 @@ def test_budget_is_released_at_the_end_of_every_request(
 def test_largest_bodies_always_fit_alone(settings: Settings, max_event_bytes: int) -> None:
     with_limit = Settings(store=settings.store, max_event_bytes=max_event_bytes)
     budget = body_budget(with_limit)
-    # The second is the limit of bodies without events.
+    # 262,144 is the limit of bodies without events.
     for largest in (MAX_BATCH_SIZE_IN_EVENTS * max_event_bytes, 262_144):
         budget.reserve(largest)
         budget.release(largest)

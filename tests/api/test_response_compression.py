@@ -150,7 +150,7 @@ def test_unchanged_file_is_not_sent_again(
             again = client.get(path, headers=then_accepts | condition, buffered=True)
             assert (again.status_code, again.data) == (304, b"")
             assert "Content-Encoding" not in again.headers
-            # As in a response without the condition.
+            # The headers equal those of a response without the condition.
             whole = client.get(path, headers=then_accepts, buffered=True)
             assert [again.headers[name] for name in ("ETag", "Vary")] == [
                 whole.headers[name] for name in ("ETag", "Vary")

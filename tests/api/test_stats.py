@@ -44,7 +44,7 @@ def test_empty_inbox_has_zero_counts(acme: ApiClient) -> None:
     assert all(only_counts(entry) == counts() for entries in series for entry in entries)
 
 
-def test_events_are_counted_by_what_happened_to_them(acme: ApiClient, clock: Clock) -> None:
+def test_events_are_counted_by_action(acme: ApiClient, clock: Clock) -> None:
     first = acme.send({"n": 1}, event_type="order.created")
     for _ in range(2):
         acme.send({"n": 2})
