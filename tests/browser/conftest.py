@@ -32,7 +32,7 @@ def api(tenant: Tenant) -> ApiClient:
 
 @pytest.fixture
 def new_tab(chromium: Browser) -> Iterator[Callable[[str], ConsoleTab]]:
-    """Opens isolated tabs. What their pages did wrong is reported at the end of the test."""
+    """Opens isolated tabs. At the end of the test, fails if a page had errors or policy violations."""
     tabs: list[ConsoleTab] = []
 
     def create(url: str) -> ConsoleTab:

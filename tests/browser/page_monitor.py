@@ -33,7 +33,7 @@ class PageMonitor:
         context.on("page", lambda page: page.on("dialog", self._on_dialog))
 
     def expect_error(self, method: str, path: str, status: int) -> None:
-        """The test fails unless this error response occurs at least once."""
+        """Expects this error response at least once; otherwise the test fails."""
         self.expected_error_responses.add(f"{method} {path} {status}")
 
     def verify(self) -> None:

@@ -58,7 +58,7 @@ def test_views_and_dialogs(sized: ConsoleTab, tenant: Tenant, api: ApiClient) ->
     api.send({}, "order.leased")
     api.poll("?mode=lease&limit=1")
     api.send({})
-    tenant.create_key("inbox:read", name="a name that goes on for longer than anybody would have thought it could")
+    tenant.create_key("inbox:read", name="a name that goes on for longer than any column of the table is wide today")
     sized.sign_in(tenant.create_key())
     for view in VIEWS:
         sized.go(view)
@@ -115,7 +115,7 @@ def test_narrow_phone(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     scan(tab)
     tab.page.keyboard.press("Escape")
 
-    # The result of sending is not hidden behind the navigation.
+    # The navigation must not cover the result of sending.
     tab.go("Send")
     tab.button("Send event").click()
     notice = tab.status("Event stored").locator(".notice")

@@ -9,7 +9,7 @@ from tests.browser.console_tab import ConsoleTab
 from tests.browser.responses import REQUEST_ID, failing
 from tests.browser.tenant import ApiClient, Tenant
 
-# JavaScript cannot represent it.
+# JavaScript cannot represent this number.
 EXACT = "12345678901234567890.000"
 
 

@@ -32,7 +32,7 @@ def test_event_is_opened_and_closed_with_the_keyboard(tab: ConsoleTab, tenant: T
     expect(drawer).to_contain_text("1001")
     for _ in range(12):
         keyboard.press("Tab")
-        # The body has the focus while it is on the browser's own controls.
+        # document.activeElement is the body while the focus is on the browser's own controls.
         assert drawer.evaluate("it => it.contains(document.activeElement) || document.body === document.activeElement")
     keyboard.press("Escape")
     expect(drawer).to_be_hidden()

@@ -49,7 +49,7 @@ def test_reload_with_a_rejected_key_signs_out(console: ConsoleTab, status: int) 
     assert console.stored_values() == []
 
 
-def test_back_and_esc_close_no_dialog_that_would_lose_a_key(console: ConsoleTab, api: ApiClient) -> None:
+def test_back_and_esc_do_not_close_a_dialog_with_a_new_key(console: ConsoleTab, api: ApiClient) -> None:
     rotation = f"/keys/{api.key_named('another program')['key_id']}/rotate"
     console.go("Connect")
     console.go("Keys")

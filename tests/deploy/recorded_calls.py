@@ -1,7 +1,6 @@
 """Compares the product's calls to DynamoDB during a test run with `calls.json`.
 
-test_rights.py compares that file with the IAM policies. So a policy has every right that any test run uses, and no
-right that a whole run does not use.
+test_rights.py compares that file with the IAM policies. So a policy has exactly the rights that a whole test run uses.
 """
 
 import json

@@ -34,7 +34,7 @@ def finished(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]
 
 
 def failure(run: subprocess.CompletedProcess[str]) -> str:
-    """Returns the text of the last line, after checking that it is the only failed check."""
+    """Returns the text of the last line. Asserts that it is the only failed check."""
     assert run.returncode == 1, run.stdout + run.stderr
     assert run.stderr == ""
     *before, last = run.stdout.splitlines()

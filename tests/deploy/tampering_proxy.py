@@ -1,4 +1,4 @@
-"""A proxy that changes responses of a service, to imitate deployments that are wrong in one way."""
+"""A proxy that changes responses of a service, to imitate misconfigured deployments."""
 
 import re
 import threading

@@ -17,7 +17,7 @@ def test_user_owns_the_volume_and_root_the_rest() -> None:
     assert int(group) > 0
 
 
-def test_exposed_port_is_the_one_it_listens_on() -> None:
+def test_exposed_port_equals_inbox_port() -> None:
     assert RUN.only("EXPOSE").rest == variables(RUN.only("ENV"), {"PATH": ""})["INBOX_PORT"]
 
 

@@ -1,4 +1,4 @@
-"""Deploys the templates on an AWS emulator, and asks its services for what they promise."""
+"""Deploys the templates on an AWS emulator, and checks the created resources."""
 
 import json
 from collections.abc import Iterator

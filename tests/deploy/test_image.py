@@ -20,8 +20,8 @@ def test_built_image_runs_and_stops() -> None:
     # Not in tmp_path, which pytest keeps for three runs: this takes a few hundred megabytes.
     with tempfile.TemporaryDirectory() as folder:
         built = ImageBuild(CHECKOUT, Path(folder))
-        only_what_runs_is_in_it(built)
-        every_module_is_compiled(built)
+        check_contents(built)
+        check_every_module_is_compiled(built)
         check_health_fails_without_a_service(built)
         with container_of(built, built.stage.only("CMD").command) as running:
             wait_until_healthy(running, built)
@@ -32,14 +32,14 @@ def test_built_image_runs_and_stops() -> None:
 
 
 def container_of(built: ImageBuild, command: list[str]) -> Container:
-    """Starts it as `docker run --read-only --tmpfs /tmp` does."""
+    """Starts the image like `docker run --read-only --tmpfs /tmp`."""
     user, _, _ = built.stage.only("USER").rest.partition(":")
     # The home of a user without an entry in /etc/passwd.
     environment = built.image.environment | {"HOME": "/"}
     return Container(built.image.layer, command, environment, user, built.stage.only("VOLUME").words)
 
 
-def only_what_runs_is_in_it(built: ImageBuild) -> None:
+def check_contents(built: ImageBuild) -> None:
     standard_library = f"{Path(json.__file__).parents[1].resolve()}/"
     written = {
         path
@@ -51,7 +51,7 @@ def only_what_runs_is_in_it(built: ImageBuild) -> None:
     assert written - base == {"/data"}
 
 
-def every_module_is_compiled(built: ImageBuild) -> None:
+def check_every_module_is_compiled(built: ImageBuild) -> None:
     packages = next(built.image.layer.path("/opt/inbox/lib").glob("python3.*/site-packages"))
     version = packages.parent.name.removeprefix("python").replace(".", "")
     assert sys.implementation.cache_tag == f"cpython-{version}"

@@ -63,7 +63,7 @@ def test_rate_limited_tenant_passes(running_service: Service, key: str) -> None:
     assert refused
 
 
-def test_it_gives_up_after_five_429_responses(running_service: Service, key: str) -> None:
+def test_check_fails_after_five_429_responses(running_service: Service, key: str) -> None:
     asked: list[str] = []
 
     def refuse(exchange: Exchange) -> None:

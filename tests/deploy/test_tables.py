@@ -56,7 +56,7 @@ def test_service_runs_on_tables_of_the_template(dynamodb_local_url: str, service
         )
         client.update_time_to_live(TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"])
 
-    # `inbox init` accepts them and adds nothing.
+    # `inbox init` accepts these tables and creates none.
     made = service.run("init")
     assert made.returncode == 0, made.stderr
     assert sorted(DEFINITIONS) == sorted(

@@ -1,4 +1,4 @@
-"""What holds for the templates in every environment."""
+"""Properties of the templates in every environment."""
 
 import json
 import re
