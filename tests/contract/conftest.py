@@ -1,4 +1,4 @@
-"""Every engine behind the same suite. A new one costs a harness and a line in ENGINES."""
+"""Runs the suite against every engine. A new engine needs a harness and a line in ENGINES."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,14 +29,14 @@ def _is_run_on(engine: str, file: str) -> bool:
         case "lagging-index":
             return file not in _WITHOUT_INDEX
         case "moto":
-            # moto runs a PartiQL statement whose condition is false, so the store claims by single updates there. That
-            # is the only code that no other engine runs; in all else moto behaves as DynamoDB Local does.
+            # moto executes a PartiQL statement even if its condition is false, so the store claims with single updates
+            # there. Only this code needs moto; all other code runs on DynamoDB Local.
             return file in ("test_events", "test_leases")
     return True
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs every test that uses a store on every engine, unless the test itself says on which."""
+    """Runs every test that uses a store on every engine, unless the test parametrizes the engine itself."""
     is_chosen = any("harness" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
     if "harness" in metafunc.fixturenames and not is_chosen:
         file = metafunc.module.__name__.rpartition(".")[2]
@@ -49,8 +49,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets claims wait on a slow machine. tests/dynamodb/test_poll_order.py tests the limit."""
+def long_claim_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raises the time limit of claims for slow machines. tests/dynamodb/test_poll_order.py tests the limit."""
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
 
 

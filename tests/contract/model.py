@@ -165,7 +165,7 @@ class Model:
         return len(self.copies) < before
 
     def _each(self, receipts: Sequence[Receipt], done: set[Status], act: Callable[[Copy], None]) -> list[bool]:
-        """Acts on events leased under the receipts. Also True if the same was done before, and nothing since."""
+        """Applies `act` to events leased with these receipts. Also True if the last change was the same action."""
         outcomes = []
         for receipt in receipts:
             copy = self.get(receipt.inbox, receipt.event_id)

@@ -55,7 +55,7 @@ def test_repeated_attempt_adds_no_events(acme: Consumer, claim: Claim) -> None:
 
 
 @pytest.mark.parametrize(("after", "known"), [(ATTEMPT_MS - 1, True), (ATTEMPT_MS, False)])
-def test_attempt_expires_after_its_first_use(acme: Consumer, after: int, known: bool) -> None:
+def test_attempt_expires_five_minutes_after_its_first_use(acme: Consumer, after: int, known: bool) -> None:
     events = acme.send_some(2)
     acme.consume(1, attempt="a")
     acme.consume(1, NOW + 5, attempt="a")

@@ -83,7 +83,7 @@ def test_deaths_and_replays_are_counted(acme: Consumer) -> None:
     for lease in range(MAX_DELIVERIES):
         acme.lease(at=NOW + lease * MINUTE, until=NOW + (lease + 1) * MINUTE)
     after = NOW + MAX_DELIVERIES * MINUTE
-    # One before the store has written the death, the other afterwards.
+    # One replay before the store has marked the event dead, and one after.
     acme.replay(events[0].event_id, after)
     acme.consume(at=after)
     acme.replay_all(at=after)
@@ -140,7 +140,7 @@ def test_undelivered_counts_claimable_events(acme: Consumer) -> None:
     acme.send(new_event(), expires_at_s=NOW // 1000 + 10)
     acme.send(*numbered(5), at=NOW + 1, expires_at_s=TOMORROW)
     assert acme.undelivered() == UndeliveredSummary(6, NOW)
-    # One of them has expired.
+    # One of the events has expired.
     then = NOW + 10_000
     assert acme.undelivered(then) == UndeliveredSummary(5, NOW + 1)
 

@@ -94,7 +94,7 @@ def test_put_works_with_the_maximum_number_of_inboxes(acme: Consumer) -> None:
         assert ids(consumer.consume().events) == ids(events)
 
 
-def test_close_hides_the_inbox_and_returns_whether_it_existed(acme: Consumer) -> None:
+def test_close_hides_the_inbox_and_returns_true_if_it_existed(acme: Consumer) -> None:
     inboxes = acme.harness.store.inboxes
     assert inboxes.close("acme", "shipping") is False
     inboxes.save("acme", SHIPPING)

@@ -1,4 +1,4 @@
-"""Leases: how they are given, when they expire, and what lost ones lead to."""
+"""Leases: claiming, expiry, lost leases and dead letters."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Acknowledging and releasing, and which receipts are valid."""
+"""Acknowledging and releasing events, and the validity of receipts."""
 
 from dataclasses import replace
 

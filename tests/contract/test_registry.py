@@ -20,7 +20,7 @@ def test_concurrent_find_or_create_creates_one_tenant(harness: Harness) -> None:
 
     def race(race: int) -> None:
         def create(number: int) -> tuple[str, bool]:
-            # Some ask for a tenant ID, some for none; in one race all ask for the same.
+            # Some calls pass a tenant ID, others none. In one race all pass the same.
             email = f"ops{race}@acme.example"
             requested = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
             requested = {"tenant_id": f"acme-{race}"} if race == 2 else requested

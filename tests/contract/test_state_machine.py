@@ -1,4 +1,4 @@
-"""Random operations on a tenant's inboxes: every engine must answer as the model does."""
+"""Random operations on a tenant's inboxes: every engine must return the same as the model."""
 
 from dataclasses import replace
 from itertools import count, cycle, product
@@ -204,7 +204,7 @@ class InboxStateMachine(RuleBasedStateMachine):
         for inbox in (DEFAULT_INBOX, NAMED.name):
             for span in Span:
                 counted = self.process.counters.list_counts(self.tenant_id, inbox, span, 0)
-                # A store may write a death late, or never if the event was erased first.
+                # A store may count a dead event late, or never if the event was erased first.
                 for name in set(Counts._fields) - {"dead"}:
                     total = sum(getattr(each.counts, name) for each in counted)
                     assert (name, total) == (name, self.model.counts[inbox, name])

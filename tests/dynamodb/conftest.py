@@ -1,4 +1,4 @@
-"""A DynamoDB store on DynamoDB Local or moto, and short ways to use it."""
+"""A DynamoDB store on DynamoDB Local or moto, and helpers for short calls."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     return name
 
 
-# On moto the store claims each event by an update of its own: see tests/engines/moto_server.py.
+# On moto the store claims each event with a separate update: see tests/engines/moto_server.py.
 both_ways_to_claim = pytest.mark.parametrize("engine", ["moto", "dynamodb_local"], indirect=True)
 
 
@@ -51,7 +51,7 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
 @pytest.fixture
 def store(request: pytest.FixtureRequest, harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
     """A store without any cached state, as in a new process."""
-    # A wire changes its connection for good, and creating another takes longer than most tests.
+    # A wire changes its connection permanently, and creating another one takes longer than most tests.
     is_wired = "wire" in request.fixturenames
     store = DynamoDBStore(Connection(harness.prefix, 16) if is_wired else harness.connection, MAX_DELIVERIES)
     yield store
@@ -143,7 +143,7 @@ both_claims = pytest.mark.parametrize("claim_in", [claim, repeatable_claim], ids
 
 
 def warm_up(store: DynamoDBStore, tenant: str) -> str:
-    """Lets the store find out if the engine's statements are conditional. Returns the ID of a delivered event."""
+    """Makes the store probe if the engine's statements are conditional. Returns the ID of a delivered event."""
     (event_id,) = put_events(store, tenant, 1)
     assert claim(store, tenant) == [event_id]
     store.events._shards._cache.clear()

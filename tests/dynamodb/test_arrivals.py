@@ -1,4 +1,4 @@
-"""How often a watch queries the index, for how many inboxes at a time, and what a failed query does."""
+"""The watch for new events: intervals of its queries, number of inboxes per check, and failed queries."""
 
 import threading
 from collections import Counter
@@ -46,7 +46,7 @@ def index() -> FakeIndex:
 
 @pytest.fixture
 def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
-    """A watch that waits for every query, on a slow machine too."""
+    """A watch that waits for every query, even on a slow machine."""
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
     watch = DynamoDBArrivals(cast(ClaimableEvents, index), index.monotonic)
     yield watch
@@ -56,7 +56,7 @@ def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoD
 def check_for(
     watch: DynamoDBArrivals, index: FakeIndex, waiting: frozenset[InboxKey], tenths: int
 ) -> list[set[InboxKey]]:
-    """Checks every tenth of a second, and returns what was reported."""
+    """Checks every tenth of a second, and returns the reported inboxes."""
     found = []
     for _ in range(tenths):
         found.append(watch.check(waiting, NOW))

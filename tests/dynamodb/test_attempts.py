@@ -1,4 +1,4 @@
-"""Polls with an attempt ID, when responses are lost, processes end, or the client repeats them too early."""
+"""Polls with an attempt ID: lost responses, killed processes, and clients that repeat a poll while it runs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ def test_another_process_resumes_an_interrupted_poll(
     with pytest.raises(StoreUnavailable):
         attempt(store, tenant, lease_until_ms)
 
-    # Another poll claims events that the first one did not get to.
+    # Another poll claims events that the interrupted one has not claimed.
     others = claim(other_store, tenant, 10)
     resumed = attempt(other_store, tenant, lease_until_ms)
     assert resumed == attempt(store, tenant, lease_until_ms)

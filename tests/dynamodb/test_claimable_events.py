@@ -1,4 +1,4 @@
-"""Expired leases, delays and events, and an index that lists too much."""
+"""Expired leases, delays and events, and an index with outdated entries."""
 
 from typing import Any
 
@@ -116,7 +116,7 @@ def test_event_behind_many_expired_ones_is_found(
     page = store.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PageSize(1, ANY_SIZE), AFTER_SOON)
     assert (ids(page.events), page.more) == (live, False)
     assert wire.calls["Query"] == 7
-    # The next poll begins behind the expired ones.
+    # The next poll starts after the expired events.
     wire.reset()
     assert claim(store, tenant, 1, now_ms=AFTER_SOON) == live
     assert wire.calls["Query"] == 2

@@ -1,4 +1,4 @@
-"""The items of counters: the number of event types, what is read of them, and when they expire."""
+"""The items of counters: the limit of event types, the items that are read, and expiry."""
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_large_number_of_undelivered_events_comes_from_the_counters(
     put_events(store, tenant, 9)
     claim(store, tenant, 2)
     store.events.erase(tenant, put_events(store, tenant, 1)[0], NOW)
-    # The counts are not written yet. There are at least as many as were read.
+    # The counts are not written yet, so the figure is the number of entries that were read, a lower bound.
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 6
     store.counters.flush()
     assert store.counters.undelivered(tenant, DEFAULT_INBOX, NOW).count == 7

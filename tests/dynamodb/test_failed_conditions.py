@@ -1,6 +1,6 @@
-"""A write is carried out, its response is lost, and botocore's retry fails the condition.
+"""A write is executed, its response is lost, and the condition of botocore's retry fails.
 
-The store has to recognize its own write even if the response to the retry does not carry the item.
+The store must recognize its own write even if the response to the retry does not contain the item.
 """
 
 from collections.abc import Callable
@@ -193,7 +193,7 @@ def test_repeatable_poll_recognizes_its_own_attempt(
     begin = store.events._attempts._begin
 
     def claim_first(*arguments: Any) -> Any:
-        """Another process claims what the poll has chosen, so it chooses again and replaces its attempt."""
+        """Another process claims the events that the poll has chosen, so the poll chooses again."""
         monkeypatch.setattr(store.events._attempts, "_begin", begin)
         assert claim(other_store, tenant, 1) == events[:1]
         return begin(*arguments)

@@ -1,4 +1,4 @@
-"""Faults on the way to DynamoDB: no accepted event is lost, and none is delivered twice."""
+"""Faults between the store and DynamoDB: no accepted event is lost or delivered twice."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ BATCH_FAULTS = (Fault.HALF, Fault.NONE)
 
 
 def cases() -> Iterator[tuple[str, str, Fault, int]]:
-    """Every operation, on the engine on which the store uses it."""
+    """Yields every operation with the engine on which the store uses it."""
     on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCH_OPERATIONS), "moto": ("UpdateItem",)}
     for engine, operations in on_both.items():
         for operation in operations:

@@ -107,7 +107,7 @@ def test_events_delivered_by_the_source_are_not_delivered_again(
 ) -> None:
     events = put_events(source, tenant, 6)
     copied(move)
-    # Two are polled from the source, and one from the target.
+    # Two events are polled from the source, and one from the target.
     claim(source, tenant, 2)
     copied(move)
     assert claim(store, tenant, 1) == [events[2]]
@@ -221,7 +221,7 @@ def test_leases_and_receipts_stay_valid(
     leased = poll(source, tenant, 2, lease_until_ms=LEASE_UNTIL)
     receipts = receipts_of(leased)
     copied(move)
-    # One is acknowledged at the source before the second copy, the other at the target after it.
+    # One event is acknowledged at the source before the second copy, the other at the target after it.
     source.events.acknowledge(tenant, receipts[:1], NOW + 1)
     assert copied(move).written == 1
 

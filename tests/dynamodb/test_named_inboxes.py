@@ -1,4 +1,4 @@
-"""Named inboxes and a disabled `default`: an accepted event has all of its copies, wherever a process ends."""
+"""Named inboxes and a disabled `default`: an accepted event has all of its copies, even if a process is killed."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def test_accepted_event_has_all_of_its_copies(
 
 
 @pytest.mark.usefixtures("no_pauses", "inboxes")
-# Unprocessed again and again, or timed out once: a write that is not found may still arrive.
+# Unprocessed repeatedly, or timed out once: a timed-out write may still be executed later.
 @pytest.mark.parametrize(("fault", "times"), [(Fault.NONE, 20), (Fault.TIMEOUT_BEFORE, 1)])
 def test_event_without_its_copies_is_not_accepted(
     store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault, times: int

@@ -1,4 +1,4 @@
-"""Counts in memory: when they are written, what a failed write does, and what counting costs."""
+"""Counts in memory: the time of writing, failed writes, and the cost of counting."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -62,7 +62,7 @@ def pending_sums(store: DynamoDBStore) -> int:
     ("events_sent", "age", "is_written"),
     [(99, 5, False), (100, 4.9, False), (100, 5, True), (1, 59, False), (1, 60, True)],
 )
-def test_counts_are_written_once_they_are_worth_their_price_or_old(
+def test_counts_are_written_when_they_are_cheap_or_old(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     tenant: str,
@@ -116,7 +116,7 @@ def test_price_of_few_counts_is_not_computed(store: DynamoDBStore, tenant: str, 
 def test_copy_that_several_processes_write_is_counted_once(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    """A repeat of an event with a key finishes what the first try left undone."""
+    """Sending an event with a key again writes the copies that the first request left missing."""
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     event = keyed_event()
     wire.fail("UpdateItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
@@ -248,7 +248,7 @@ def test_pending_counts_are_bounded(
 
 
 def test_counts_that_cannot_be_written_delay_no_other_tenant(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    """For example, an item that is full: what should be added to it is dropped."""
+    """Counts for an item that cannot be written, such as a full one, are dropped."""
     store._connection.call(
         "put_item",
         TableName=store._connection.table(TENANTS),
@@ -263,7 +263,7 @@ def test_counts_that_cannot_be_written_delay_no_other_tenant(store: DynamoDBStor
     assert pending_sums(store) == 0
     assert all(total_counts(store, each).received == 1 for each in neighbours)
 
-    # Throttled counts remain pending, and delay no others.
+    # Throttled counts stay pending and do not delay others.
     for each in (tenant, *neighbours):
         put_events(store, each, 1)
     wire.fail("UpdateItem", Fault.THROTTLED, 1)

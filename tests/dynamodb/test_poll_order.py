@@ -1,4 +1,4 @@
-"""Polls at the same time: events are delivered in order, and no poll waits without end."""
+"""Concurrent polls: events are delivered in order, and every poll ends in time."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def test_lease_is_not_shorter_if_the_poll_had_to_wait(store: DynamoDBStore, tena
     assert all(lease is not None and lease.expires_at_ms > LEASE_UNTIL for lease in leases)
 
 
-def test_poll_that_needs_several_turns_lets_others_go_between() -> None:
+def test_poll_with_several_turns_lets_other_polls_run_between_them() -> None:
     queues, order = PollQueues(), list[str]()
     many, few = queues.turn(("acme", DEFAULT_INBOX)), queues.turn(("acme", DEFAULT_INBOX))
 

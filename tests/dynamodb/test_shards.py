@@ -1,4 +1,4 @@
-"""A tenant spread over several partitions: every event is found, in order, after each change of their number."""
+"""Tenants with shards: every event is found, in order, after each change of the number of shards."""
 
 import uuid
 
@@ -210,7 +210,7 @@ def test_events_of_both_releases_are_counted_and_deleted(
 def test_process_of_an_earlier_release_writes_where_this_release_reads(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
-    """It reads `count` alone: with 1 it writes to the first partition."""
+    """An earlier release reads only `count`. With 1 it writes to the first partition."""
     store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
 

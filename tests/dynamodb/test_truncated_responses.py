@@ -1,4 +1,4 @@
-"""A response of DynamoDB that ends too early is an error, wherever it was cut."""
+"""Truncated responses of DynamoDB are errors."""
 
 import socketserver
 import threading
@@ -69,7 +69,7 @@ def test_truncated_response_is_an_error(engine: CuttingServer, connection: Conne
 def test_response_truncated_in_its_checksum_is_an_error(
     engine: CuttingServer, connection: Connection, end: bytes
 ) -> None:
-    """botocore only checks it if it may retry."""
+    """botocore verifies the checksum only in calls that it may retry."""
     engine.sends = WHOLE[: WHOLE.index(b"x-amz-crc32")] + end
     with pytest.raises(StoreUnavailable):
         connection.call("query", TableName="Events")

@@ -1,4 +1,4 @@
-"""Claims whose response is lost: their events are delivered once all the same."""
+"""Claims whose response is lost: their events are still delivered once."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -71,7 +71,9 @@ def test_error_after_the_first_events_does_not_discard_them(store: DynamoDBStore
     assert claim(store, tenant) == events[25:]
 
 
-def test_slow_claim_returns_what_it_has(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_claim_returns_the_events_claimed_so_far(
+    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     events = put_events(store, tenant, 60)
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 0)
 
@@ -85,7 +87,7 @@ def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> li
     """Events that a claim has marked delivered without getting a response."""
     warm_up(store, tenant)
     events = put_events(store, tenant, 3)
-    # Once before the commit and once after it, so that two claims of each event are unconfirmed.
+    # One fault before the commit and one after it, so that two claims of each event are unconfirmed.
     for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
         lose_claim(engine, store, wire, tenant, fault, 3)
     return events

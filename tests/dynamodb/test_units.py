@@ -1,4 +1,4 @@
-"""The units that docs/explanation/cost.md is computed from are the units that an event costs."""
+"""bench/units.json, from which docs/explanation/cost.md is computed, matches the store."""
 
 import json
 from contextlib import closing
@@ -15,5 +15,5 @@ def test_every_operation_costs_the_units_in_the_cost_sheet(harness: DynamoDBHarn
 
     written = json.loads(UNITS.read_text())
     others = {step: units for step, units in now["steps"].items() if units != written["steps"].get(step)}
-    assert others == {}, "more units cost more money; if that is intended, run `make cost`"
+    assert others == {}, "the units of an event have changed; if that is intended, run `make cost`"
     assert now == written

@@ -1,4 +1,4 @@
-"""A program that knows the service by a generated client only: sends the payload it is given, prints what came."""
+"""A program that uses a generated client only: sends a payload from its arguments and prints the polled events."""
 
 import json
 import os

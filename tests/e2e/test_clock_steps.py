@@ -1,4 +1,4 @@
-"""The machine's wall clock is set while a service runs."""
+"""Steps of the machine's wall clock while a service runs."""
 
 import os
 import time
@@ -45,7 +45,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def call(service: Service, key: str, method: str, path: str, **body: Any) -> Any:
-    # Without a session: every request may reach another worker process.
+    # A new connection per request, so that requests reach every worker process.
     response = requests.request(method, service.url + path, json=body or None, headers=bearer(key), timeout=30)
     assert response.ok, response.text
     return response.json()

@@ -54,7 +54,7 @@ def test_database_is_private_to_its_owner(running_service: Service) -> None:
     }
 
 
-def test_events_are_sent_and_polled_whatever_is_in_netrc(running_service: Service, tmp_path: Path) -> None:
+def test_credentials_in_netrc_are_ignored(running_service: Service, tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login other password other\n")
     (tmp_path / ".netrc").chmod(0o600)
     environment = {"HOME": str(tmp_path), "INBOX_API_KEY": running_service.create_key("netrc")}

@@ -16,7 +16,7 @@ def drain(client: Client, path: str, all_sent: threading.Event) -> list[str]:
     """Leases and acknowledges until all events are sent and acknowledged. Returns the IDs."""
     acknowledged_ids: list[str] = []
     while True:
-        # Read before the poll: an event sent meanwhile is then left for the next one.
+        # Read before the poll, because an event sent during the poll needs another round.
         last_round = all_sent.is_set()
         events = client.get(f"{path}?mode=lease&limit=7")
         if events:
@@ -57,7 +57,7 @@ def test_events_of_a_killed_consumer_return_when_the_lease_expires(service: Serv
     service.variables["INBOX_LEASE_SECONDS"] = "1"
     client = Client(service, service.create_key("acme"))
     service.start()
-    # More than fits into a pipe, so that it blocks while it prints, with all events leased.
+    # Larger than a pipe's buffer, so that the command blocks while it prints, with all events leased.
     sent = [client.send({"n": number, "filler": "x" * 200_000}) for number in range(3)]
     with polling(client, "--follow") as consumer:
         while len(client.get("/events?status=leased")) < len(sent):

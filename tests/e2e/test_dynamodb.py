@@ -26,7 +26,7 @@ def engine() -> str:
 
 @pytest.fixture
 def on_dynamodb(request: pytest.FixtureRequest, engine: str, new_service: Callable[[], Service]) -> Service:
-    """Not started yet, and without tables."""
+    """A service that is not started yet and has no tables."""
     service = new_service()
     service.keep_in_dynamodb(request.getfixturevalue(f"{engine}_url"))
     return service
@@ -63,7 +63,7 @@ def test_counts_are_written_before_open_connections_end_a_stop(on_dynamodb: Serv
     with closing(DynamoDBStore(Connection(prefix, 1), MAX_DELIVERIES)) as store:
         assert total_counts(store, "acme").received == 0
         with ExitStack() as held:
-            # Enough that each worker gets one.
+            # Enough connections for each worker to get one.
             for _ in range(8):
                 connection = held.enter_context(socket.create_connection(("127.0.0.1", on_dynamodb.port)))
                 connection.sendall(b"POST /events HTTP/1.1\r\n")

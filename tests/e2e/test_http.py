@@ -32,7 +32,7 @@ def test_chunked_body_is_accepted_up_to_the_limit(tenant: Client) -> None:
 
     assert post(iter([b'{"payload": ', b'{"a": 1}}'])).status_code == 201
     assert post(iter([b'{"payload": {"a": "', *[b"x" * 1000] * 300, b'"}}'])).status_code == 413
-    # Its first 256 KiB are JSON.
+    # The first 256 KiB of this body are valid JSON.
     assert post(iter([b'{"a": 1}', *[b" " * 1000] * 300, b"x"])).status_code == 413
     # The service responds before it has read the body.
     assert post(b'{"a": "' + b"x" * 5_000_000 + b'"}').status_code == 413

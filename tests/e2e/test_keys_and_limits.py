@@ -19,7 +19,7 @@ ALL_BUT_ADMIN = ("--scope", "events:write", "--scope", "inbox:read", "--scope", 
 
 @pytest.fixture(params=["sqlite", "dynamodb_local"])
 def stored(request: pytest.FixtureRequest, service: Service) -> Service:
-    """Has a store, and is not started."""
+    """A service with a store that is not started."""
     if request.param != "sqlite":
         service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
     service.invoke("init")
@@ -41,7 +41,7 @@ def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
     admin = stored.create_key("system", "--scope", "admin")
     stored.start()
     responses = list[str]()
-    # These responses show a key, and are not in the list.
+    # These responses contain a key, so they are not in the list.
     made = requests.post(f"{stored.url}/keys", headers=bearer(manager), timeout=30).json()
     rotated = requests.post(f"{stored.url}/keys/{made['key_id']}/rotate", headers=bearer(manager), timeout=30).json()
     first = requests.post(f"{stored.url}/admin/tenants/acme/keys", headers=bearer(admin), json={}, timeout=30).json()
@@ -95,7 +95,7 @@ def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
     assert '"route":"/me"' in found["log"]
     for key in keys:
         for where, text in found.items():
-            # Nor most of it: only the last letters are the hint.
+            # No part of a key may appear, except its last letters as the hint.
             assert key[4:-6] not in text, where
 
 

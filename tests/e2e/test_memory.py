@@ -31,7 +31,7 @@ class Worker:
         self._process = Path(f"/proc/{pid}")
         self._url = f"{service.url}/events/batch"
         self._headers = bearer(key) | {"Content-Type": "application/json"}
-        # Loads what is only loaded once.
+        # The first request also loads code, which must not count.
         self.send(batch_of(b'{"a":1}', 500))
         self._before = self._kilobytes("VmRSS")
 

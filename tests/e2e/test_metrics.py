@@ -53,7 +53,7 @@ def send_through_each(service: Service, key: str, *counts: int) -> None:
 
 
 def kill_worker(service: Service, worker: int) -> None:
-    """Returns when another worker replaces it."""
+    """Kills the worker, and returns when another one has replaced it."""
     before = set(service.workers)
     os.kill(worker, signal.SIGKILL)
     until(lambda: worker not in service.workers and len(service.workers) == len(before))

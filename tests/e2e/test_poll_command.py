@@ -1,4 +1,4 @@
-"""inbox poll and the question of inbox replay: pipes, terminals and signals."""
+"""`inbox poll` and the confirmation of `inbox replay`: pipes, terminals and signals."""
 
 import json
 import os
@@ -83,7 +83,7 @@ def test_slow_reader_keeps_its_lease(tenant: Client, monkeypatch: pytest.MonkeyP
             first_end = tenant.get("/events?status=leased")[0]["lease_expires_at"]
             until(lambda: tenant.get("/events?status=leased")[0]["lease_expires_at"] > first_end)
             assert json.loads(reader.readline())["payload"] == {"n": 1}
-            # It is acknowledged while the next one waits for the reader.
+            # The first event is acknowledged while the next one waits for the reader.
             until(lambda: tenant.numbers("delivered") == [1])
             assert tenant.numbers("leased") == [2, 3]
             reader.close()
@@ -122,7 +122,7 @@ def run_on_a_terminal(tenant: Client, typed: str, *arguments: str) -> subprocess
         os.close(stdin)
 
 
-def test_replaying_everything_asks_first(tenant: Client) -> None:
+def test_replay_all_asks_for_confirmation(tenant: Client) -> None:
     tenant.send({"n": 1})
     tenant.get("/inbox")
     for typed in ("n\n", "\n"):

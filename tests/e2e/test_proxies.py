@@ -102,7 +102,7 @@ def test_event_sent_through_a_proxy_is_polled_once(client: Client) -> None:
 
 
 def test_batch_sent_through_a_proxy_is_polled(client: Client) -> None:
-    # More than proxies keep in memory.
+    # Larger than the buffers of the proxies.
     payloads = [{"n": number, "text": "x" * 1000} for number in range(100)]
     answer = client.post("/events/batch", json=[{"payload": each} for each in payloads])
     assert answer.status_code == 201, answer.text
@@ -148,7 +148,7 @@ def test_requests_of_a_client_share_a_connection_to_the_service(client: Client, 
 
 
 def clients_of(service: Service) -> set[str]:
-    """Returns where connections to the service come from, those closed in the last minute included."""
+    """Returns the client addresses of connections to the service, including those closed in the last minute."""
     ends = [line.split()[1:3] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     port = f":{service.port:04X}"
     return {remote if local.endswith(port) else local for local, remote in ends if port in (local[-5:], remote[-5:])}

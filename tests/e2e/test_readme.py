@@ -1,4 +1,4 @@
-"""README.md, docs/quickstart.md and the guides in docs/how-to, followed as they are written."""
+"""Runs every command of README.md, docs/quickstart.md and the guides in docs/how-to."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ HOW_TO = ROOT / "docs" / "how-to"
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Service]:
-    """A fresh clone whose requirements are installed. Everything has its default but the port."""
+    """A fresh clone with installed requirements. All settings but the port have their defaults."""
     (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     service = Service(tmp_path)
@@ -32,7 +32,7 @@ def newcomer(tmp_path: Path) -> Iterator[Service]:
 
 
 def make_run(newcomer: Service) -> str:
-    """Returns what the start printed."""
+    """Runs `make run`, and returns the output of the start."""
     newcomer.log.unlink(missing_ok=True)
     # `-o`: never installs into the environment that the tests run in.
     newcomer.start_process(["make", "--no-print-directory", "-o", ".venv/.run", "run"], newcomer.folder)
