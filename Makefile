@@ -46,7 +46,7 @@ check: $(VENV)/.dev ## check lint, format, types, import rules, templates, Docke
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive inbox authorizer deploy deploy/smoke deploy/stack wsgi.py
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
-		-r requirements.txt -r requirements-dev.txt -r bench/requirements.txt 2>&1 | $(BIN)/python deploy/audit.py
+		-r requirements.txt -r requirements-dev.txt -r bench/requirements.txt 2>&1 | $(BIN)/python deploy/dependency_audit.py
 
 # The reference is gunicorn's threaded worker with its C parser, which has no wheel for Linux and needs a C compiler.
 bench: engines ## measure ratios against references in the same run, and compare them with goals

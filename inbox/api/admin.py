@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.keys import create_granted_key, key_response
 from inbox.api.problem_types import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS, WRONG_STEP

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, request
 from marshmallow import Schema
 
-from inbox.api.auth import authorize
+from inbox.api.authorization import authorize
 from inbox.api.problem_types import Problem
 from inbox.api.request_bodies import check_ignored_body
 from inbox.api.request_parsing import body_reader, header_reader, query_reader

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.examples import example_of, named
 from inbox.api.problem_types import IDEMPOTENCY_CONFLICT

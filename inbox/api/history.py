@@ -5,7 +5,7 @@ from uuid import UUID
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import EVENT_LEASED, NOT_FOUND
 from inbox.api.responses import empty_response, event_document, json_response, next_page

@@ -9,7 +9,7 @@ from typing import Any
 from flask import Blueprint, Flask, Response, request
 
 from inbox.api.access_log import note_wait
-from inbox.api.auth import check_again, check_scopes, current_access, principal
+from inbox.api.authorization import check_again, check_scopes, current_access, principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.examples import DELIVERED_AT, LEASE_EXPIRES_AT, RECEIPT, example_of, named
 from inbox.api.problem_types import BAD_REQUEST, NOT_FOUND, PREFETCH_REFUSED

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_FOUND, PRECONDITION_FAILED, TOO_MANY_INBOXES
 from inbox.api.responses import empty_response, inbox_document, json_response

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import missing_scope, principal
+from inbox.api.authorization import missing_scope, principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS
 from inbox.api.responses import empty_response, json_response

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import ANY_KEY, PUBLIC, Endpoint, Success
 from inbox.api.problem_types import BAD_REQUEST, UNAVAILABLE
 from inbox.api.responses import json_response

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from inbox.api.auth import principal
+from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.problem_types import NOT_FOUND
 from inbox.api.responses import json_response

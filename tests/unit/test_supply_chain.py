@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.audit import judge
+from deploy.dependency_audit import judge
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ["requirements.txt", "requirements-dev.txt", "bench/requirements.txt"]
