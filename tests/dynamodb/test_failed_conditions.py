@@ -11,7 +11,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, Receipt, Status
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.event_states import EventUpdate, UpdateResult
+from inbox.store.dynamodb.event_updates import EventUpdate, UpdateResult
 from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of

@@ -13,7 +13,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, claims
 from inbox.store.dynamodb.claims import PollQueues
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import EventUpdates
+from inbox.store.dynamodb.event_updates import EventUpdates
 from tests.contract.samples import ids
 from tests.dynamodb.conftest import (
     LATER,

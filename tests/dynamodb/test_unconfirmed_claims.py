@@ -9,7 +9,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.event_states import EventUpdate
+from inbox.store.dynamodb.event_updates import EventUpdate
 from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import ids

@@ -14,7 +14,8 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.claims import Claim, ClaimableEvents, take_page
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
-from inbox.store.dynamodb.event_states import KnownEvent, effective_state, raise_first_error
+from inbox.store.dynamodb.event_states import KnownEvent, effective_state
+from inbox.store.dynamodb.event_updates import raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
 from inbox.store.dynamodb.shards import Shards

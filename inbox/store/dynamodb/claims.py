@@ -21,11 +21,11 @@ from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import (
+from inbox.store.dynamodb.event_states import KnownEvent
+from inbox.store.dynamodb.event_updates import (
     MAX_STATEMENTS,
     EventUpdate,
     EventUpdates,
-    KnownEvent,
     UpdateResult,
     raise_first_error,
 )

@@ -27,7 +27,7 @@ from inbox.store.dynamodb.connection import (
     no_response,
     translate_error,
 )
-from inbox.store.dynamodb.event_states import UNCHANGED, unchanged_values
+from inbox.store.dynamodb.event_updates import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
 from inbox.store.dynamodb.layout import EVENTS, Item, number
 

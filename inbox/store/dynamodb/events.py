@@ -7,7 +7,8 @@ from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.attempts import Attempts
 from inbox.store.dynamodb.claims import ClaimableEvents, Claims, fill_page
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
-from inbox.store.dynamodb.event_states import EventUpdates, KnownEvent, effective_state
+from inbox.store.dynamodb.event_states import KnownEvent, effective_state
+from inbox.store.dynamodb.event_updates import EventUpdates
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.history import History
 from inbox.store.dynamodb.import_events import EventImport

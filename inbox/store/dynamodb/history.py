@@ -10,14 +10,8 @@ from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, 
 from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
-from inbox.store.dynamodb.event_states import (
-    MAX_STATEMENTS,
-    EventUpdate,
-    EventUpdates,
-    KnownEvent,
-    effective_state,
-    raise_first_error,
-)
+from inbox.store.dynamodb.event_states import KnownEvent, effective_state
+from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, EventUpdates, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards

@@ -8,15 +8,8 @@ from inbox.domain.inboxes import is_inbox_name
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import (
-    EffectiveState,
-    EventState,
-    EventUpdate,
-    EventUpdates,
-    KnownEvent,
-    effective_state,
-    raise_first_error,
-)
+from inbox.store.dynamodb.event_states import EffectiveState, EventState, KnownEvent, effective_state
+from inbox.store.dynamodb.event_updates import EventUpdate, EventUpdates, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.pending_counts import EventCounter

@@ -28,7 +28,7 @@ from inbox.store.dynamodb.connection import (
     may_have_succeeded,
     translate_error,
 )
-from inbox.store.dynamodb.event_states import EventUpdate
+from inbox.store.dynamodb.event_updates import EventUpdate
 from inbox.store.dynamodb.layout import TENANTS, UNDELIVERED_COUNT, Item, number
 
 _MIN_AGE_SECONDS = 5
