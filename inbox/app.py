@@ -22,7 +22,7 @@ from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
-from inbox.services.long_polling import Arrivals, ThreadWaits
+from inbox.services.long_polling import Arrivals, BlockingPolls
 from inbox.services.publish import PublishService
 from inbox.services.readiness import ReadinessCheck
 from inbox.services.retention import Retention
@@ -34,8 +34,8 @@ from inbox.store.shared_integer import SharedInteger
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1
-# The number of largest batches parsed at the same time. Parsing takes up to eight times their size in memory.
-_MAX_LARGEST_BATCHES = 4
+# How many batches of the maximum size can be parsed at once. Parsing takes up to eight times their size in memory.
+_PARALLEL_LARGEST_BATCHES = 4
 _MIN_BODY_BUDGET_BYTES = 64 * 1024 * 1024
 
 
@@ -45,6 +45,7 @@ class Shared:
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     recently_valid_keys: TokenBuckets = field(default_factory=TokenBuckets)
+    """The bucket of a key is empty for a day after the key was valid: see KeyCache."""
     metrics_folder: Path | None = None
     clock: Clock = field(default_factory=Clock)
     needed_disk_bytes: SharedInteger = field(default_factory=SharedInteger)
@@ -77,7 +78,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify
             ),
             consume=ConsumeService(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
-            waits=ThreadWaits(metrics.waiting_poll),
+            blocking_polls=BlockingPolls(metrics.waiting_poll),
             arrivals=arrivals,
             history=HistoryService(store.events, store.inboxes, store.now_ms, arrivals.notify),
             inboxes=InboxService(store.inboxes, store.tenants, store.now_ms, on_deletion=arrivals.notify),
@@ -99,14 +100,14 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
 def body_budget(settings: Settings) -> ByteBudget:
     """Returns a budget with room for several of the largest bodies."""
     largest = MAX_BATCH_SIZE_IN_EVENTS * settings.max_event_bytes
-    return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _MAX_LARGEST_BATCHES * largest))
+    return ByteBudget(max(_MIN_BODY_BUDGET_BYTES, _PARALLEL_LARGEST_BATCHES * largest))
 
 
 def start_background(store: Store) -> None:
     """Purges expired rows and flushes counts in threads, until the process exits."""
-    for background in (
+    for task in (
         BackgroundTask("purge", Retention(store.events, store.now_ms).purge_until, _PURGE_SECONDS),
         BackgroundTask("flush", lambda _stopping: store.counters.flush(at_once=False), _FLUSH_SECONDS),
     ):
-        background.start()
-        atexit.register(background.stop)
+        task.start()
+        atexit.register(task.stop)

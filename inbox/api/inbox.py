@@ -165,7 +165,7 @@ def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int,
         check_again(*scopes)
         return claim()
 
-    return services().waits.claim_or_wait(seconds, check_and_claim, _has_disconnected)
+    return services().blocking_polls.claim_or_wait(seconds, check_and_claim, _has_disconnected)
 
 
 def _has_disconnected() -> bool:

@@ -11,7 +11,7 @@ from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
-from inbox.services.long_polling import Arrivals, ThreadWaits
+from inbox.services.long_polling import Arrivals, BlockingPolls
 from inbox.services.publish import PublishService
 from inbox.services.stats import StatsService
 from inbox.services.tenants import TenantService
@@ -27,7 +27,7 @@ class Services:
     authenticator: Authenticator
     publish: PublishService
     consume: ConsumeService
-    waits: ThreadWaits
+    blocking_polls: BlockingPolls
     arrivals: Arrivals
     history: HistoryService
     inboxes: InboxService

@@ -1,7 +1,7 @@
 """Long polling: a poll that finds no events waits for one.
 
 This service's own server (`inbox/server`) sets LONG_POLLS in the environ, and polls wait there without a thread. Under
-any other WSGI server each waiting poll blocks a thread, which polls the store every 0.2 seconds.
+any other WSGI server each waiting poll blocks a thread, which asks the store every 0.2 seconds.
 """
 
 import time
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from inbox.domain.events import InboxKey, Page
 from inbox.store.interface import ArrivalWatch
 
+# Keys of the WSGI environ.
 LONG_POLLS = "inbox.long_polls"
+"""The registry of waiting polls."""
 LONG_POLL = "inbox.long_poll"
-"""Keys of the WSGI environ: the registry of waiting polls, and the poll of this request."""
+"""The poll of this request."""
 
 _PAUSE_SECONDS = 0.2
 
@@ -36,8 +38,8 @@ class Arrivals:
         self.listener((tenant_id, inbox))
 
 
-class ThreadWaits:
-    """`waiting` returns a context manager that is entered while a poll waits."""
+class BlockingPolls:
+    """Holds a poll in its thread. `waiting` returns a context manager that is entered while it waits."""
 
     def __init__(self, waiting: Callable[[], AbstractContextManager[object]] = nullcontext) -> None:
         self._waiting = waiting

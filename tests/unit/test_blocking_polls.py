@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox.domain.events import Event, Page, Status
-from inbox.services.long_polling import ThreadWaits
+from inbox.services.long_polling import BlockingPolls
 
 NOTHING = Page([], more=False)
 SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
@@ -19,9 +19,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_claimed_after_the_client_has_gone() -> None:
     is_gone = iter([False, True])
     pages: Iterator[Page] = iter([NOTHING, NOTHING])
-    assert ThreadWaits().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NOTHING
+    assert BlockingPolls().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NOTHING
     assert next(pages, None) is None
 
 
 def test_available_events_are_returned_without_checking_the_client() -> None:
-    assert ThreadWaits().claim_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING
+    assert BlockingPolls().claim_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING
