@@ -8,7 +8,14 @@ from flask import Blueprint, Response
 from inbox.api.authorization import principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.keys import create_granted_key, key_response
-from inbox.api.problem_types import ALREADY_EXISTS, EMAIL_TAKEN, NOT_ALLOWED, NOT_FOUND, TOO_MANY_KEYS, WRONG_STEP
+from inbox.api.problem_types import (
+    ALREADY_EXISTS,
+    EMAIL_TAKEN,
+    INVALID_STATUS_TRANSITION,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    TOO_MANY_KEYS,
+)
 from inbox.api.responses import empty_response, json_response, next_page
 from inbox.api.schemas import tenants as schemas
 from inbox.api.schemas.keys import CreatedKey, KeyBody
@@ -71,7 +78,9 @@ def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
 
 
 @blueprint.put("/admin/tenants/<tenant_id>/status")
-@_AdminEndpoint(body=schemas.StatusBody(), returns=_TENANT, problems=(NOT_FOUND, WRONG_STEP, NOT_ALLOWED))
+@_AdminEndpoint(
+    body=schemas.StatusBody(), returns=_TENANT, problems=(NOT_FOUND, INVALID_STATUS_TRANSITION, NOT_ALLOWED)
+)
 def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant's status
 

@@ -138,7 +138,7 @@ EMAIL_TAKEN = Problem(
     "Use another address, or change the other tenant's address first.",
     str(errors.EmailTaken()),
 )
-WRONG_STEP = Problem(
+INVALID_STATUS_TRANSITION = Problem(
     "wrong-step",
     409,
     "Invalid status transition",

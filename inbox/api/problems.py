@@ -31,7 +31,7 @@ _BY_ERROR: Mapping[type[InboxError], Problem] = {
     errors.TenantExists: problems.ALREADY_EXISTS,
     errors.EmailTaken: problems.EMAIL_TAKEN,
     errors.NotAllowed: problems.NOT_ALLOWED,
-    errors.InvalidStatusTransition: problems.WRONG_STEP,
+    errors.InvalidStatusTransition: problems.INVALID_STATUS_TRANSITION,
     errors.TooManyKeys: problems.TOO_MANY_KEYS,
     errors.Unauthenticated: problems.UNAUTHORIZED,
     errors.TooManyFailures: problems.TOO_MANY_FAILURES,
