@@ -21,7 +21,7 @@ _SERVICE_LINK = re.compile(
     r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
 )
 
-# The default URL of a service that listens on every address.
+# How commands on the same machine reach a service that listens on every address.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nosec B104
 
 
@@ -63,7 +63,7 @@ def _matching(pattern: str, description: str) -> Callable[[str], str]:
 
 def _not_empty(text: str) -> str:
     if not text.strip():
-        raise ValueError("not empty")
+        raise ValueError("a text that is not empty")
     return text.strip()
 
 
@@ -133,14 +133,17 @@ def variable_of(name: str) -> str:
 
 
 def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Settings:
-    """Raises SettingsError, with a message of one line, at the first invalid variable."""
+    """Raises SettingsError, with a message of one line, at the first invalid variable.
+
+    On a terminal, the default format of the log is text.
+    """
     known = {variable_of(each.name): each for each in fields(Settings)}
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in known and not _SERVICE_LINK.fullmatch(variable):
             nearest = difflib.get_close_matches(variable, known, n=1, cutoff=0.8)
             hint = f"; did you mean {nearest[0]}?" if nearest else ""
             raise SettingsError(f"{variable} is not a setting{hint}")
-    values: dict[str, Any] = {} if not on_terminal else {"log_format": "text"}
+    values: dict[str, Any] = {"log_format": "text"} if on_terminal else {}
     for variable, each in known.items():
         if variable in environment:
             try:

@@ -1,4 +1,7 @@
-"""Authentication: resolves keys to principals and enforces rate limits."""
+"""Authentication: resolves keys to principals, and counts their requests and failures.
+
+A tenant that exceeds its rate limit is refused in inbox/api/authorization.py.
+"""
 
 import ipaddress
 import re

@@ -11,15 +11,24 @@ import click
 from inbox import __version__
 from inbox.errors import InboxError
 
-_COMMANDS = (
-    *("serve", "quickstart", "init", "config", "backup", "restore", "copy", "tenants", "keys"),
-    *("send", "poll", "replay", "inboxes", "purge", "backlog", "recount"),
-)
-# The others are each in the module of their name.
+# Each command in the order of `inbox --help`, with its module.
 _MODULES = {
+    "serve": "serve",
     "quickstart": "serve",
-    **dict.fromkeys(("init", "config", "backup", "restore", "copy", "purge", "backlog", "recount"), "store"),
-    **dict.fromkeys(("send", "replay"), "events"),
+    "init": "store",
+    "config": "store",
+    "backup": "store",
+    "restore": "store",
+    "copy": "store",
+    "tenants": "tenants",
+    "keys": "keys",
+    "send": "events",
+    "poll": "poll",
+    "replay": "events",
+    "inboxes": "inboxes",
+    "purge": "store",
+    "backlog": "store",
+    "recount": "store",
 }
 
 
@@ -27,12 +36,12 @@ class _Commands(click.Group):
     """Imports a command's module when the command is used: `inbox keys create` does not wait for a web framework."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(_MODULES)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in _MODULES:
             return None
-        command: click.Command = getattr(import_module(f"inbox.cli.{_MODULES.get(name, name)}"), name)
+        command: click.Command = getattr(import_module(f"inbox.cli.{_MODULES[name]}"), name)
         return command
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
@@ -76,6 +85,7 @@ def main() -> None:
         # The parent process closed it. Messages are dropped, and the command runs.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     try:
+        # Fails on bytes that are not UTF-8, which Python has replaced by lone surrogates.
         " ".join(sys.argv).encode()
     except UnicodeEncodeError:
         _exit(2, "An argument is not UTF-8.")
