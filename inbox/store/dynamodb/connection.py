@@ -155,7 +155,7 @@ class Connection:
             if not request:
                 return responses
             back_off(attempt)
-        raise no_response(unprocessed)
+        raise no_result(unprocessed)
 
     def query(self, **query: Any) -> dict[str, Any]:
         """Returns one page, without index entries that point to another tenant's events."""
@@ -238,12 +238,12 @@ def translate_error(error: Exception) -> Exception:
     # A code that is a number is the status of a response that did not come from DynamoDB.
     is_transient = isinstance(error, BotoCoreError) or code in _TRANSIENT or code.isdigit()
     if is_transient or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-        return no_response(code)
+        return no_result(code)
     return error
 
 
-def no_response(code: str) -> StoreUnavailable:
-    return StoreUnavailable(f"DynamoDB did not respond ({code}).")
+def no_result(code: str) -> StoreUnavailable:
+    return StoreUnavailable(f"DynamoDB returned no result ({code}).")
 
 
 def too_many_items() -> StoreUnavailable:

@@ -9,7 +9,7 @@ from inbox.domain.events import Status
 from inbox.domain.stats import Counts
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.connection import AWS_ERRORS, ConditionFailed, Connection, back_off, groups_of, no_response
+from inbox.store.dynamodb.connection import AWS_ERRORS, ConditionFailed, Connection, back_off, groups_of, no_result
 from inbox.store.dynamodb.event_states import STATE_ATTRIBUTES, EventState, KnownEvent
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, text
 
@@ -174,7 +174,7 @@ def _to_result(response: dict[str, Any]) -> UpdateResult:
     error = response.get("Error")
     if error is None:
         # A response without the item counts as lost: repeating the statement returns it.
-        return UpdateResult(response["Item"]) if "Item" in response else UpdateResult(error=no_response("NoItem"))
+        return UpdateResult(response["Item"]) if "Item" in response else UpdateResult(error=no_result("NoItem"))
     if error["Code"] == "ConditionalCheckFailed":
         return UpdateResult(current=error.get("Item"))
-    return UpdateResult(error=no_response(error["Code"]))
+    return UpdateResult(error=no_result(error["Code"]))

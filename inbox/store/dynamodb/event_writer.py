@@ -24,7 +24,7 @@ from inbox.store.dynamodb.connection import (
     groups_of,
     is_throttled,
     may_have_succeeded,
-    no_response,
+    no_result,
     translate_error,
 )
 from inbox.store.dynamodb.event_updates import UNCHANGED, unchanged_values
@@ -139,7 +139,7 @@ class EventWriter:
             if not remaining:
                 break
             back_off(attempt)
-        return errors(set(remaining), no_response("UnprocessedItems"))
+        return errors(set(remaining), no_result("UnprocessedItems"))
 
     def _find_missing(self, items: dict[str, Item]) -> set[str]:
         """Returns items that are not stored. They may still arrive, so they must not be written again."""

@@ -22,8 +22,8 @@ from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
 _MAX_CACHED_TENANTS = 10_000
-_REFRESH_AFTER = 0.8
-"""Fraction of the cache time after which one thread reads the inboxes again."""
+# Then one thread reads the inboxes again, while the others still use what is cached.
+_REFRESH_AFTER_FRACTION = 0.8
 
 _NEW = "attribute_not_exists(PK)"
 _EXISTS = "attribute_exists(PK)"
@@ -40,7 +40,7 @@ _SAME_AND_CLOSING = f"{_CLOSING} AND {_SAME_INBOX}"
 
 @dataclass(frozen=True, slots=True)
 class TenantInboxes:
-    """If `default` is enabled, and the open named inboxes sorted by name."""
+    """`named` are the open ones, sorted by name."""
 
     default_enabled: bool
     named: list[Inbox]
@@ -56,7 +56,7 @@ class _CacheEntry:
 class InboxCache:
     """Inboxes by tenant, cached for `cache_seconds`.
 
-    A change returns after that time, so that every later put, in any process, sees it.
+    A method that changes inboxes waits that long before it returns. Later puts, in any process, then see the change.
     """
 
     def __init__(self, connection: Connection, cache_seconds: float) -> None:
@@ -73,8 +73,7 @@ class InboxCache:
         with self._mutex:
             entry = self._cache.get(tenant_id)
             if entry is not None:
-                # One thread refreshes the entry while the others still use it, or all would read at the same moment.
-                if entry.is_refreshing or now < entry.read_at + _REFRESH_AFTER * self.cache_seconds:
+                if entry.is_refreshing or now < entry.read_at + _REFRESH_AFTER_FRACTION * self.cache_seconds:
                     return entry.inboxes
                 entry.is_refreshing = True
         refreshed = _CacheEntry(now, self.read(tenant_id))
@@ -91,7 +90,7 @@ class InboxCache:
         )
         items = list(found)
         named = [_to_inbox(item) for item in items if layout.is_inbox(item) and "closing" not in item]
-        return TenantInboxes(all(item.get(DEFAULT_ENABLED) != {"BOOL": False} for item in items), named)
+        return TenantInboxes(not any(item.get(DEFAULT_ENABLED) == {"BOOL": False} for item in items), named)
 
     def wait_until_expired(self) -> None:
         """Waits until no process uses what it cached before."""

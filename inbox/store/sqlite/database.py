@@ -50,7 +50,7 @@ class Database:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Keeps payloads from other users of the machine. SQLite gives the companions the same mode.
             self._path.touch(mode=0o600)
-            # Again: a restore may just have moved the file, so that this is a new one.
+            # A restore may have moved the file after the first check. `touch` has then created a new one.
             refuse_leftovers(self._path)
             with closing(self._open()) as connection:
                 if not upgrade:
@@ -63,11 +63,11 @@ class Database:
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         return self.scan(sql, parameters, list)
 
-    def scan(self, sql: str, parameters: Parameters, consume: Callable[[Iterable[Row]], T]) -> T:
-        """Returns the result of `consume`. Only the rows that it iterates over are read."""
+    def scan(self, sql: str, parameters: Parameters, use_rows: Callable[[Iterable[Row]], T]) -> T:
+        """Returns the result of `use_rows`. Only the rows that it iterates over are read."""
         try:
             with self._reader() as connection, closing(connection.execute(sql, parameters)) as rows:
-                return consume(rows)
+                return use_rows(rows)
         except TEMPORARY as error:
             raise unavailable(error) from error
 
@@ -78,16 +78,16 @@ class Database:
         """Deletes up to `limit` rows, in several transactions if the disk is too full for the log of a single one."""
         deleted, max_rows = 0, limit
         while True:
-            step = min(max_rows, limit - deleted)
+            rows = min(max_rows, limit - deleted)
             try:
-                last = self.write(partial(delete_rows, step))
+                deleted_now = self.write(partial(delete_rows, rows))
             except StoreFull:
-                if step == 1:
+                if rows == 1:
                     raise
-                max_rows = max(1, step // 10)
+                max_rows = max(1, rows // 10)
                 continue
-            deleted += last
-            if last < step or deleted == limit:
+            deleted += deleted_now
+            if deleted_now < rows or deleted == limit:
                 return deleted
 
     def check(self) -> None:
@@ -142,6 +142,7 @@ class Database:
             self.discard(connection)
             raise
         finally:
+            # Not if it was discarded above, or by `close`.
             if connection in self._connections:
                 self._idle_readers.append(connection)
 
@@ -175,7 +176,7 @@ def _probe(connection: apsw.Connection) -> int:
 
 
 class _WaitForLock:
-    """Retries every 0.3 ms for a few seconds.
+    """Retries every 0.3 ms for five seconds.
 
     SQLite's own handler backs off to 100 ms, which halves the throughput of two busy writers.
     """
