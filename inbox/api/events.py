@@ -57,7 +57,7 @@ def send_event(headers: dict[str, str], query: dict[str, Any], body: Submission)
     submission = _with_key(_with_type(body, query.get("event_type")), headers.get("idempotency_key"))
     stored = services().publish.send(principal().tenant_id, submission)
     location = {"Location": f"/events/{stored.event_id}"}
-    if stored.replayed:
+    if stored.repeated:
         return json_response(stored_document(stored), 200, location | _REPLAYED)
     return json_response(stored_document(stored), 201, location)
 
@@ -81,7 +81,7 @@ def send_batch(headers: dict[str, str], query: dict[str, Any], body: Iterator[Su
     submissions = map(partial(_with_type, event_type=query["event_type"]), body) if "event_type" in query else body
     stored = services().publish.send_batch(principal().tenant_id, submissions, headers.get("idempotency_key"))
     documents = [stored_document(each) for each in stored]
-    if all(each.replayed for each in stored):
+    if all(each.repeated for each in stored):
         return json_response(documents, 200, _REPLAYED)
     return json_response(documents, 201)
 

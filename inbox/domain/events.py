@@ -98,7 +98,7 @@ class Selection:
 
 
 class PutResult(NamedTuple):
-    """A new event that was stored, or found under its idempotency key if `replayed` is True.
+    """A new event that was stored, or found under its idempotency key if `repeated` is True.
 
     `status` is the event's first status in `default`: delivered if `default` was disabled. For a repeated event it is
     undelivered once that event has been replayed.
@@ -107,7 +107,7 @@ class PutResult(NamedTuple):
     event_id: str
     event_type: str | None
     timestamp_ms: int
-    replayed: bool
+    repeated: bool
     status: Status = Status.UNDELIVERED
 
 

@@ -70,7 +70,7 @@ class EventCounts:
         }
 
     def _put(self, stored: list[PutResult]) -> None:
-        repeated = sum(each.replayed for each in stored)
+        repeated = sum(each.repeated for each in stored)
         if repeated:
             self._repeated.inc(repeated)
         if repeated < len(stored):

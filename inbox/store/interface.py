@@ -50,8 +50,8 @@ class EventStore(Protocol):
         machines order their events as far as their clocks agree.
 
         If an event has a fingerprint and its ID exists already, it is not stored again: with the same fingerprint its
-        result is the first event, `replayed`. Raises IdempotencyConflict if a fingerprint differs, and EventTooLarge if
-        the engine cannot store an event. Then nothing is stored.
+        result is the first event, with `repeated` set. Raises IdempotencyConflict if a fingerprint differs, and
+        EventTooLarge if the engine cannot store an event. Then nothing is stored.
 
         From `expires_at_s` on no method returns the event, even if it is deleted later.
         """

@@ -131,7 +131,7 @@ def test_repeated_event_is_copied_once(acme: Consumer, batch: int) -> None:
     acme.put(events)
     shipping.consume(100)
 
-    assert all(stored.replayed for stored in acme.put(events, at=NOW + 5))
+    assert all(stored.repeated for stored in acme.put(events, at=NOW + 5))
     assert shipping.consume(100).events == []
     assert len(shipping.history()) == batch
     assert typed.history() == []

@@ -21,7 +21,7 @@ def test_put_returns_one_result_per_event_in_order(harness: Harness) -> None:
     stored = harness.store.events.put("acme", events, NOW, LATER)
 
     assert [each.event_id for each in stored] == ids(events)
-    assert [(each.event_type, each.timestamp_ms, each.replayed) for each in stored] == [
+    assert [(each.event_type, each.timestamp_ms, each.repeated) for each in stored] == [
         ("order.created", NOW, False)
     ] * 3
 

@@ -96,5 +96,5 @@ def test_key_of_a_purged_event_is_free(acme: Consumer) -> None:
     acme.put([keyed_event(event_id)], expires_at_s=SOON)
     acme.harness.store.events.purge(AFTER, 9)
 
-    assert acme.put([keyed_event(event_id, b"second")], AFTER, LATER)[0].replayed is False
+    assert acme.put([keyed_event(event_id, b"second")], AFTER, LATER)[0].repeated is False
     assert ids(acme.consume(at=AFTER).events) == [event_id]

@@ -71,7 +71,7 @@ def test_1000_events_of_32_producers_take_up_to_80_write_calls(store: DynamoDBSt
     def produce(share: list[NewEvent]) -> None:
         start.wait(30)
         for event in share:
-            assert not store.events.put(tenant, [event], NOW, LATER)[0].replayed
+            assert not store.events.put(tenant, [event], NOW, LATER)[0].repeated
 
     events = [new_event() for _ in range(1000)]
     with ThreadPoolExecutor(32) as pool:

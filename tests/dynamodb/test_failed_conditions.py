@@ -157,8 +157,8 @@ def test_event_with_an_idempotency_key_is_stored_once(store: DynamoDBStore, wire
     event = keyed_event()
     wire.fail("PutItem", Fault.CUT_AFTER, 1)
 
-    assert [result.replayed for result in store.events.put(tenant, [event], NOW, LATER)] == [False]
-    assert [result.replayed for result in store.events.put(tenant, [event], NOW, LATER)] == [True]
+    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER)] == [False]
+    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER)] == [True]
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, [event._replace(fingerprint=b"another")], NOW, LATER)
     assert claim(store, tenant) == [event.event_id]

@@ -99,7 +99,7 @@ def test_one_failed_attempt_is_retried(
     wire.fail(operation, fault, ONE_ATTEMPT)
     event = keyed_event()
 
-    assert store.events.put(tenant, [event], NOW, LATER)[0].replayed is False
+    assert store.events.put(tenant, [event], NOW, LATER)[0].repeated is False
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
     assert claim(store, tenant) == [event.event_id]
     assert wire.fired == 1

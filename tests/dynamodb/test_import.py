@@ -251,7 +251,7 @@ def test_idempotency_keys_are_copied(source: SQLiteStore, store: DynamoDBStore, 
     source.events.put(tenant, [event], NOW, LATER)
     copied(move)
 
-    assert store.events.put(tenant, [event], NOW, LATER)[0].replayed
+    assert store.events.put(tenant, [event], NOW, LATER)[0].repeated
 
 
 def test_events_that_are_too_large_are_reported_and_the_rest_copied(

@@ -35,7 +35,7 @@ def test_repeated_event_with_a_key_gets_its_missing_copies(
     assert claim(other_store, tenant) == [event.event_id]
 
     for expected in ([event.event_id], []):
-        assert other_store.events.put(tenant, [event], NOW, LATER)[0].replayed
+        assert other_store.events.put(tenant, [event], NOW, LATER)[0].repeated
         assert [claim(other_store, tenant, inbox=name) for name in inboxes] == [expected, expected]
 
 
@@ -166,6 +166,6 @@ def test_missing_copy_is_undelivered_although_default_is_disabled(
         store.events.put(tenant, [event], NOW, LATER)
 
     (repeated,) = other_store.events.put(tenant, [event], NOW, LATER)
-    assert (repeated.replayed, repeated.status) == (True, Status.DELIVERED)
+    assert (repeated.repeated, repeated.status) == (True, Status.DELIVERED)
     assert claim(other_store, tenant) == []
     assert claim(other_store, tenant, inbox="crm") == [event.event_id]

@@ -82,7 +82,7 @@ def test_idempotency_key_is_found_after_a_change_of_shards(
 
     assert partitions(harness, store, tenant, events) == {tenant}
     for event in events:
-        assert store.events.put(tenant, [event], SOON + NOTICE_MS, LATER)[0].replayed
+        assert store.events.put(tenant, [event], SOON + NOTICE_MS, LATER)[0].repeated
     with pytest.raises(IdempotencyConflict):
         store.events.put(tenant, [NewEvent(events[0].event_id, None, b"{}", b"another")], SOON + NOTICE_MS, LATER)
     assert len(claim(store, tenant, now_ms=SOON)) == 10

@@ -168,6 +168,6 @@ def _to_result(item: Item, stored: Item) -> PutResult:
         event_id=_id(item),
         event_type=layout.event_type_of(item),
         timestamp_ms=int(stored["timestamp"]["N"]),
-        replayed=stored is not item,
+        repeated=stored is not item,
         status=Status.DELIVERED if is_stored_only(stored) else Status.UNDELIVERED,
     )
