@@ -51,7 +51,8 @@ class NotFound(InboxError):
 
 
 class TenantExists(InboxError):
-    """The tenant ID is taken."""
+    def __init__(self, tenant_id: str) -> None:
+        super().__init__(f"The tenant {tenant_id} already exists.")
 
 
 class EmailTaken(InboxError):
@@ -94,7 +95,8 @@ class EventLeased(InboxError):
 
 
 class TooManyInboxes(InboxError):
-    """The tenant has as many inboxes as it may have."""
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A tenant can have up to {limit} inboxes.")
 
 
 class InboxExists(InboxError):
@@ -103,7 +105,8 @@ class InboxExists(InboxError):
 
 
 class InboxClosing(InboxError):
-    """An inbox with that name is still being deleted."""
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The inbox {name} is still being deleted.")
 
 
 class BackupFailed(InboxError):

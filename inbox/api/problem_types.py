@@ -1,8 +1,8 @@
 """Every problem of the API (RFC 9457): status, title, and the text of its page under /problems.
 
-A response's `detail` is the message of the error, written where it is raised: in inbox/errors.py, inbox/services or
-inbox/api. The details of a 500 or 503 are for the log, so the response repeats the `meaning`. inbox/api/problems.py
-says which error becomes which problem.
+A response's `detail` is the message of the error: in inbox/errors.py, or where the error is raised. The details of a
+500 or 503 are for the log, so the response repeats the `meaning`, as do Flask's own errors. inbox/api/problems.py says
+which error becomes which problem.
 """
 
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ TOO_MANY_INBOXES = Problem(
     "Inbox limit reached",
     "Every named inbox stores a copy of each matching event, so the number of inboxes per tenant is limited.",
     "Remove an inbox that is no longer polled, or let several consumers share one with mode=lease.",
-    "A tenant can have up to 50 inboxes.",
+    str(errors.TooManyInboxes(50)),
 )
 TOO_MANY_KEYS = Problem(
     "too-many-keys",
@@ -128,7 +128,7 @@ ALREADY_EXISTS = Problem(
     "Tenant ID already exists",
     "Another tenant, possibly a deleted one, has this ID. Nothing was changed.",
     "Choose another ID, or omit it to get a generated one.",
-    "Tenant acme already exists.",
+    str(errors.TenantExists("acme")),
 )
 EMAIL_TAKEN = Problem(
     "email-taken",

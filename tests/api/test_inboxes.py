@@ -187,7 +187,7 @@ def test_inbox_that_is_still_being_deleted_is_a_503(
     acme_manager: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closing(*_: object, **__: object) -> None:
-        raise InboxClosing("It is still being removed.")
+        raise InboxClosing("crm")
 
     monkeypatch.setattr(type(store.inboxes), "save", closing)
     response = acme_manager.put("/inboxes/crm")

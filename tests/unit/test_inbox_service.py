@@ -21,7 +21,7 @@ class Inboxes:
 
     def save(self, _tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:  # noqa: ARG002
         if self.closing:
-            raise InboxClosing("It is still being deleted.")
+            raise InboxClosing("crm")
         new = self.inbox is None
         self.inbox = inbox
         return new

@@ -111,10 +111,10 @@ class DynamoDBInboxes:
         if not is_new and not (replace and self._replace_event_types(tenant_id, inbox)):
             item = self._connection.get(TENANTS, layout.inbox_key(tenant_id, inbox.name))
             if item is None:
-                raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
+                raise TooManyInboxes(MAX_INBOXES)
             if not replace and "closing" not in item:
                 raise InboxExists(inbox.name)
-            raise InboxClosing(f"The inbox {inbox.name} is still being deleted.")
+            raise InboxClosing(inbox.name)
         self._cache.wait_until_expired()
         return is_new
 

@@ -155,7 +155,7 @@ class DynamoDBTenants:
 
     def _refuse_if_taken(self, tenant: Tenant) -> None:
         if self.get(tenant.tenant_id) is not None:
-            raise TenantExists(f"The tenant {tenant.tenant_id} already exists.")
+            raise TenantExists(tenant.tenant_id)
         self._refuse_if_email_taken(tenant)
 
     def _refuse_if_email_taken(self, tenant: Tenant) -> None:

@@ -59,14 +59,14 @@ class SQLiteInboxes:
         def transaction(connection: apsw.Connection) -> bool:
             closing = connection.execute(_IS_CLOSING, (tenant_id, inbox.name)).fetchone()
             if closing == (True,):
-                raise InboxClosing(f"The inbox {inbox.name} is still being deleted.")
+                raise InboxClosing(inbox.name)
             if closing is not None:
                 if not replace:
                     raise InboxExists(inbox.name)
                 connection.execute(_UPDATE, (event_types, tenant_id, inbox.name))
                 return False
             if len(open_inboxes(connection, tenant_id)) >= MAX_INBOXES:
-                raise TooManyInboxes(f"A tenant can have up to {MAX_INBOXES} inboxes.")
+                raise TooManyInboxes(MAX_INBOXES)
             connection.execute(_INSERT, (event_types, tenant_id, inbox.name, inbox.created_at_ms))
             return True
 

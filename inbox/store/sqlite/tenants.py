@@ -53,7 +53,7 @@ class SQLiteTenants:
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         def transaction(connection: apsw.Connection) -> None:
             if _stored(connection, tenant.tenant_id) is not None:
-                raise TenantExists(f"The tenant {tenant.tenant_id} already exists.")
+                raise TenantExists(tenant.tenant_id)
             if _is_email_taken(connection, tenant):
                 raise EmailTaken
             connection.execute(_INSERT, _values(tenant))
