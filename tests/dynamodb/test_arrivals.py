@@ -10,7 +10,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, InboxKey
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, arrivals
-from inbox.store.dynamodb.arrivals import DynamoDBArrivals
+from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
 from inbox.store.dynamodb.claims import ClaimableEvents
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
@@ -45,16 +45,16 @@ def index() -> FakeIndex:
 
 
 @pytest.fixture
-def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
+def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivalWatch]:
     """A watch that waits for every query, even on a slow machine."""
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
-    watch = DynamoDBArrivals(cast(ClaimableEvents, index), index.monotonic)
+    watch = DynamoDBArrivalWatch(cast(ClaimableEvents, index), index.monotonic)
     yield watch
     watch.close()
 
 
 def check_for(
-    watch: DynamoDBArrivals, index: FakeIndex, waiting: frozenset[InboxKey], tenths: int
+    watch: DynamoDBArrivalWatch, index: FakeIndex, waiting: frozenset[InboxKey], tenths: int
 ) -> list[set[InboxKey]]:
     """Checks every tenth of a second, and returns the reported inboxes."""
     found = []
@@ -68,13 +68,13 @@ def unavailable(_key: InboxKey) -> bool:
     raise StoreUnavailable("throttled")
 
 
-def test_idle_inbox_is_queried_less_and_less_often(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_idle_inbox_is_queried_less_and_less_often(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     check_for(watch, index, ONLY_ACME, 100)
 
     assert [tenths for tenths, _ in index.queries] == [2, 6, 14, 30, 50, 70, 90]
 
 
-def test_inbox_with_an_event_is_queried_every_fifth_of_a_second(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_inbox_with_an_event_is_queried_every_fifth_of_a_second(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     check_for(watch, index, ONLY_ACME, 40)
     index.has_event = lambda _key: True
     index.queries.clear()
@@ -83,7 +83,7 @@ def test_inbox_with_an_event_is_queried_every_fifth_of_a_second(watch: DynamoDBA
     assert [tenths for tenths, _ in index.queries] == [50, 52, 54]
 
 
-def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     check_for(watch, index, ONLY_ACME, 51)
     watch.check_soon([ACME[0], GLOBEX[0]])
     index.queries.clear()
@@ -92,7 +92,7 @@ def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivals, index: FakeI
     assert [tenths for tenths, _ in index.queries] == [53, 57]
 
 
-def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     check_for(watch, index, ONLY_ACME, 60)
     check_for(watch, index, frozenset(), 1)
     index.queries.clear()
@@ -102,7 +102,7 @@ def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivals, index: 
 
 
 def test_check_queries_a_few_inboxes_in_turn(
-    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
+    watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
     waiting = frozenset((f"tenant-{number}", DEFAULT_INBOX) for number in range(7))
@@ -113,7 +113,7 @@ def test_check_queries_a_few_inboxes_in_turn(
 
 
 def test_inboxes_with_events_do_not_delay_others(
-    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
+    watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
     index.has_event = lambda _key: True
@@ -124,7 +124,7 @@ def test_inboxes_with_events_do_not_delay_others(
     assert all(queries[key] >= 7 for key in waiting), queries
 
 
-def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     index.has_event = lambda key: unavailable(key) if key == ACME else True
 
     assert check_for(watch, index, BOTH, 3) == [{GLOBEX}]
@@ -132,7 +132,7 @@ def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivals, index: Fak
     assert {ACME, GLOBEX} == set().union(*check_for(watch, index, BOTH, 4))
 
 
-def test_check_fails_if_every_query_fails(watch: DynamoDBArrivals, index: FakeIndex) -> None:
+def test_check_fails_if_every_query_fails(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     watch.check(BOTH, NOW)
     index.has_event = unavailable
     index.tenths = 2
@@ -144,7 +144,7 @@ def test_check_fails_if_every_query_fails(watch: DynamoDBArrivals, index: FakeIn
 
 
 def test_slow_query_is_reported_by_a_later_check(
-    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
+    watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
     resume = threading.Event()
@@ -159,7 +159,7 @@ def test_slow_query_is_reported_by_a_later_check(
 
 
 def test_result_for_an_inbox_that_no_longer_waits_is_dropped(
-    watch: DynamoDBArrivals, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
+    watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
     resume = threading.Event()
@@ -173,7 +173,7 @@ def test_result_for_an_inbox_that_no_longer_waits_is_dropped(
 
 
 @pytest.fixture
-def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivals]:
+def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBArrivalWatch]:
     """A watch that queries at each check, and waits for the results."""
     monkeypatch.setattr(arrivals, "_MIN_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 60.0)
@@ -183,7 +183,7 @@ def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def test_check_of_an_inbox_costs_two_queries(
-    store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
+    store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivalWatch, tenant: str
 ) -> None:
     claim(store, tenant)
     wire.reset()
@@ -200,7 +200,7 @@ def test_check_of_an_inbox_costs_two_queries(
 
 @pytest.mark.usefixtures("no_pauses")
 def test_throttled_query_is_repeated_by_the_next_check(
-    store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivals, tenant: str
+    store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivalWatch, tenant: str
 ) -> None:
     put_events(store, tenant, 1)
     wire.fail("Query", Fault.THROTTLED, 100)
@@ -211,7 +211,9 @@ def test_throttled_query_is_repeated_by_the_next_check(
     assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
 
 
-def test_event_in_any_shard_is_reported(store: DynamoDBStore, watch_of_store: DynamoDBArrivals, tenant: str) -> None:
+def test_event_in_any_shard_is_reported(
+    store: DynamoDBStore, watch_of_store: DynamoDBArrivalWatch, tenant: str
+) -> None:
     store.tenants.create(named(tenant), [audit_entry()])
     store.tenants.shard(tenant, 4, NOW)
     key, other_key = (tenant, DEFAULT_INBOX), (f"{tenant}-2", DEFAULT_INBOX)

@@ -9,7 +9,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, NewEvent, PageSize, Receipt, random_event_id
 from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
-from inbox.store.sqlite.arrivals import SQLiteArrivals
+from inbox.store.sqlite.arrivals import SQLiteArrivalWatch
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.unit.databases import LATER_S, NOW_MS, ask, plan_of
 
@@ -21,7 +21,7 @@ REOPENED = "SELECT count(*) FROM reopened_inboxes"
 
 
 @pytest.fixture
-def watch(store: SQLiteStore) -> Iterator[SQLiteArrivals]:
+def watch(store: SQLiteStore) -> Iterator[SQLiteArrivalWatch]:
     watch = store.watch_arrivals()
     yield watch
     watch.close()
@@ -38,7 +38,7 @@ def lease(store: SQLiteStore, until_ms: int) -> list[Receipt]:
     return [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in page.events if event.lease]
 
 
-def traced(watch: SQLiteArrivals) -> list[str]:
+def traced(watch: SQLiteArrivalWatch) -> list[str]:
     """Returns a list of the statements that the watch executes from now on."""
     statements: list[str] = []
 
@@ -51,7 +51,7 @@ def traced(watch: SQLiteArrivals) -> list[str]:
     return statements
 
 
-def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     lease(store, NOW_MS + 60_000)
     watch.check(ONLY_ACME, NOW_MS)
@@ -63,7 +63,7 @@ def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLit
     assert statements == [arrivals._DATA_VERSION] * 3
 
 
-def test_check_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_check_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     watch.check(BOTH, NOW_MS)
     statements = traced(watch)
     put(store)
@@ -73,7 +73,7 @@ def test_check_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteAr
 
 
 def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
-    store: SQLiteStore, watch: SQLiteArrivals
+    store: SQLiteStore, watch: SQLiteArrivalWatch
 ) -> None:
     watch.check(ONLY_ACME, NOW_MS)
     statements = traced(watch)
@@ -84,7 +84,7 @@ def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
     assert statements.count(arrivals._EXAMINE) == 2
 
 
-def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store, tenant_id="globex")
     watch.check(ONLY_ACME, NOW_MS)
     statements = traced(watch)
@@ -93,7 +93,7 @@ def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivals) 
     assert statements == [arrivals._DATA_VERSION, arrivals._EXAMINE]
 
 
-def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     watch.check(ONLY_ACME, NOW_MS)
 
@@ -101,7 +101,7 @@ def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch:
     assert watch.check(ONLY_ACME, NOW_MS) == set()
 
 
-def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     lease(store, NOW_MS + 500)
     watch.check(BOTH, NOW_MS)
@@ -134,7 +134,7 @@ def test_new_events_are_read_by_their_numbers(store: SQLiteStore) -> None:
 
 
 def test_more_new_events_than_a_check_reads_are_reported_by_the_next_checks(
-    store: SQLiteStore, watch: SQLiteArrivals, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, watch: SQLiteArrivalWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_NEW_EVENTS", 10)
     watch.check(BOTH, NOW_MS)
@@ -144,7 +144,7 @@ def test_more_new_events_than_a_check_reads_are_reported_by_the_next_checks(
     assert [watch.check(BOTH, NOW_MS) for _ in range(4)] == [{ACME}, {ACME}, {ACME, GLOBEX}, set()]
 
 
-def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     (event_id,) = put(store)
     watch.check(ONLY_ACME, NOW_MS)
     store.events.erase("acme", event_id, NOW_MS)
@@ -154,7 +154,7 @@ def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLite
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
 
 
-def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store, 2)
     lease(store, NOW_MS + 500)
     watch.check(ONLY_ACME, NOW_MS)
@@ -163,14 +163,16 @@ def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, wat
     assert watch.check(ONLY_ACME, NOW_MS + 510) == {ACME}
 
 
-def test_time_that_is_set_back_does_not_stop_examinations(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_time_that_is_set_back_does_not_stop_examinations(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     watch.check(ONLY_ACME, NOW_MS)
 
     assert watch.check(ONLY_ACME, NOW_MS - 7_200_000) == {ACME}
 
 
-def test_missing_file_is_unavailable_until_it_is_back(path: Path, store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_missing_file_is_unavailable_until_it_is_back(
+    path: Path, store: SQLiteStore, watch: SQLiteArrivalWatch
+) -> None:
     watch.check(ONLY_ACME, NOW_MS)
     aside = path.with_name("aside.db")
     path.rename(aside)
@@ -183,7 +185,7 @@ def test_missing_file_is_unavailable_until_it_is_back(path: Path, store: SQLiteS
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
 
 
-def test_database_that_replaces_the_store_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivals) -> None:
+def test_database_that_replaces_the_store_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivalWatch) -> None:
     watch.check(BOTH, NOW_MS)
     other_path = tmp_path / "other.db"
     other = SQLiteStore(other_path, MAX_DELIVERIES)
@@ -196,7 +198,7 @@ def test_database_that_replaces_the_store_is_watched(path: Path, tmp_path: Path,
     assert watch.check(BOTH, NOW_MS) == {GLOBEX}
 
 
-def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteArrivals) -> None:
+def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     watch.check(ONLY_ACME, NOW_MS)
     put(store)
     assert watch._connection is not None

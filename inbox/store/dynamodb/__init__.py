@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from inbox.clock import Clock
 from inbox.store.dynamodb import writes
-from inbox.store.dynamodb.arrivals import DynamoDBArrivals
+from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
 from inbox.store.dynamodb.connection import ConditionFailed, Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
 from inbox.store.dynamodb.events import DynamoDBEvents
@@ -48,8 +48,8 @@ class DynamoDBStore:
             table = self._connection.table(EVENTS)
             self._connection.write(writes.delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
 
-    def watch_arrivals(self) -> DynamoDBArrivals:
-        return DynamoDBArrivals(self.events.claimable)
+    def watch_arrivals(self) -> DynamoDBArrivalWatch:
+        return DynamoDBArrivalWatch(self.events.claimable)
 
     def close(self) -> None:
         self.counters.flush()

@@ -23,7 +23,7 @@ class _Schedule:
     pause_seconds: float
 
 
-class DynamoDBArrivals:
+class DynamoDBArrivalWatch:
     interval_seconds = 0.1
 
     def __init__(self, claimable: ClaimableEvents, monotonic: Callable[[], float] = time.monotonic) -> None:

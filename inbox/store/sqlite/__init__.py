@@ -4,7 +4,7 @@ from pathlib import Path
 
 from inbox.clock import Clock
 from inbox.store.shared_integer import SharedInteger
-from inbox.store.sqlite.arrivals import SQLiteArrivals
+from inbox.store.sqlite.arrivals import SQLiteArrivalWatch
 from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
@@ -48,5 +48,5 @@ class SQLiteStore:
     def init(self) -> None:
         """Does nothing: the constructor has done it."""
 
-    def watch_arrivals(self) -> SQLiteArrivals:
-        return SQLiteArrivals(self._database)
+    def watch_arrivals(self) -> SQLiteArrivalWatch:
+        return SQLiteArrivalWatch(self._database)

@@ -61,7 +61,7 @@ class _Numbers(NamedTuple):
     reopened: int
 
 
-class SQLiteArrivals:
+class SQLiteArrivalWatch:
     interval_seconds = 0.025
 
     def __init__(self, database: Database) -> None:
