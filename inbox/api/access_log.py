@@ -38,9 +38,6 @@ class AccessLog:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         started_at = environ.setdefault(STARTED_AT, time.perf_counter())
         # The server may run a request more than once.
-        poll = environ.get(LONG_POLL)
-        if poll is not None:
-            poll.found_nothing = False
         if _REQUEST_ID not in environ:
             environ[_REQUEST_ID] = _accept_id(environ.get("HTTP_X_REQUEST_ID", "")) or new_request_id()
         request_id = environ[_REQUEST_ID]

@@ -157,7 +157,7 @@ def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int,
     long_polls = request.environ.get(LONG_POLLS)
     if long_polls is not None:
         # The server runs the whole request again when an event may have arrived.
-        page: Page = long_polls.claim_or_wait(request.environ, inbox_key, seconds, claim, current_access(*scopes))
+        page: Page = long_polls.claim_for_long_poll(request.environ, inbox_key, seconds, claim, current_access(*scopes))
         return page
 
     def check_and_claim() -> Page:

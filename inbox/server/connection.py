@@ -307,6 +307,9 @@ class Connection(asyncio.Protocol):
             # The client disconnected while its request was queued: a poll would consume events that no client gets.
             if self._is_gone:
                 raise ConnectionResetError
+            if self._poll is not None:
+                # From its last run. The app may refuse the poll this time.
+                self._poll.found_nothing = False
             return call_app(self._context.app, environ)
 
         self._queued_at = time.monotonic()

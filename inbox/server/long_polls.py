@@ -47,7 +47,7 @@ class LongPoll:
 
 
 class LongPolls:
-    """Used in the event loop. Only `claim_or_wait` and `on_arrival` may be called by other threads."""
+    """Used in the event loop. Only `claim_for_long_poll` and `on_arrival` may be called by other threads."""
 
     def __init__(self, arrivals: Arrivals, is_allowed: Callable[[Access], bool]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -67,7 +67,7 @@ class LongPolls:
 
     # Called by the app's threads
 
-    def claim_or_wait(
+    def claim_for_long_poll(
         self, environ: WSGIEnvironment, inbox_key: InboxKey, seconds: float, claim: Callable[[], Page], access: Access
     ) -> Page:
         """Returns the events that `claim` returns. Without any, the server holds the response back."""

@@ -103,7 +103,7 @@ class Request:
 
     def run(self, seconds: float) -> None:
         self.runs += 1
-        self.service.polls.claim_or_wait(self.environ, self.inbox, seconds, lambda: self.finds, ACCESS)
+        self.service.polls.claim_for_long_poll(self.environ, self.inbox, seconds, lambda: self.finds, ACCESS)
         self.poll.log_response = self.log
 
     def log(self) -> None:
@@ -233,7 +233,7 @@ async def test_poll_that_fails_wakes_no_other_poll() -> None:
         def run(seconds: float) -> None:
             failing.poll.found_nothing = False
             with suppress(StoreUnavailable):
-                service.polls.claim_or_wait(failing.environ, INBOX, seconds, fail, ACCESS)
+                service.polls.claim_for_long_poll(failing.environ, INBOX, seconds, fail, ACCESS)
 
         failing.run = run  # type: ignore[method-assign]
         service.polls.on_arrival(INBOX)
