@@ -50,8 +50,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def long_claim_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raises the time limit of claims for slow machines. tests/dynamodb/test_poll_order.py tests the limit."""
+    """Raises the time limits of claims for slow machines. tests/dynamodb tests the limits."""
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
+    monkeypatch.setattr("inbox.store.dynamodb.poll_queue.MAX_WAIT_SECONDS", 120)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb import DynamoDBStore, claims
-from inbox.store.dynamodb.claims import PollQueues
+from inbox.store.dynamodb import DynamoDBStore, poll_queue
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_updates import EventUpdates
+from inbox.store.dynamodb.poll_queue import PollQueues
 from tests.contract.samples import ids
 from tests.dynamodb.conftest import (
     LATER,
@@ -75,7 +75,7 @@ def test_poll_that_waits_too_long_fails_and_claims_nothing(
 ) -> None:
     events = put_events(store, tenant, 4)
     of_another_tenant = put_events(store, tenant + "-2", 1)
-    monkeypatch.setattr(claims, "MAX_SECONDS", 0.01)
+    monkeypatch.setattr(poll_queue, "MAX_WAIT_SECONDS", 0.01)
     with paused(store, lambda: claim(store, tenant, 2)) as first:
         with pytest.raises(StoreUnavailable, match="Other polls"):
             claim_in(store, tenant, 4)

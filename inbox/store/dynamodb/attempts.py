@@ -18,6 +18,7 @@ from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
+from inbox.store.dynamodb.poll_queue import PollQueues
 from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
@@ -42,11 +43,19 @@ class _Attempt:
 
 
 class Attempts:
-    def __init__(self, connection: Connection, shards: Shards, claimable: ClaimableEvents, max_deliveries: int) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        shards: Shards,
+        claimable: ClaimableEvents,
+        queues: PollQueues,
+        max_deliveries: int,
+    ) -> None:
         self._connection = connection
         self._table = connection.table(TENANTS)
         self._shards = shards
         self._claimable = claimable
+        self._queues = queues
         self._max_deliveries = max_deliveries
 
     def claim(
@@ -54,7 +63,7 @@ class Attempts:
     ) -> Page:
         key = layout.attempt_key(tenant_id, inbox, attempt_id)
         attempt = self._find_repeated(key, now_ms)
-        turn = self._claimable.queues.turn((tenant_id, inbox))
+        turn = self._queues.turn((tenant_id, inbox))
         new: _Attempt | None = None
         chosen: list[KnownEvent] = []
         for _ in range(_MAX_TRIES):

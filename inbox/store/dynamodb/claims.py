@@ -7,18 +7,15 @@ import hashlib
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from weakref import WeakValueDictionary
 
 import structlog
 from cachetools import TTLCache
 
 from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
-from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import KnownEvent
@@ -32,6 +29,7 @@ from inbox.store.dynamodb.event_updates import (
 from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text
 from inbox.store.dynamodb.pending_counts import EventCounter
+from inbox.store.dynamodb.poll_queue import PollQueues, PollTurn
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
 from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, UnconfirmedClaims
@@ -76,58 +74,6 @@ class RecentClaims:
             self._events.update(dict.fromkeys(events, True))
 
 
-class _PollQueue:
-    """First come, first served. A lock would prefer a poll that asks again at once, such as one for many events."""
-
-    def __init__(self) -> None:
-        self.turns: deque[PollTurn] = deque()
-        self.changed = threading.Condition()
-
-
-class PollTurn:
-    """Context manager in which a poll is the only one of its inbox. It can be entered repeatedly.
-
-    Raises StoreUnavailable if the poll has to wait for more than MAX_SECONDS in total.
-    """
-
-    def __init__(self, queue: _PollQueue) -> None:
-        self._queue = queue
-        self._deadline = time.monotonic() + MAX_SECONDS
-        self.waited_ms = 0
-
-    def __enter__(self) -> None:
-        began = time.monotonic()
-        with self._queue.changed:
-            self._queue.turns.append(self)
-            timeout = max(0.0, self._deadline - began)
-            if not self._queue.changed.wait_for(lambda: self._queue.turns[0] is self, timeout):
-                self._queue.turns.remove(self)
-                raise StoreUnavailable("Other polls of the inbox take too long.")
-        self.waited_ms += int((time.monotonic() - began) * 1000)
-
-    def __exit__(self, *_: object) -> None:
-        with self._queue.changed:
-            self._queue.turns.popleft()
-            self._queue.changed.notify_all()
-
-
-class PollQueues:
-    """Makes the polls of an inbox in this process claim events one after the other.
-
-    What a poll is about to claim may still go to another process. The next poll must neither skip it, or its consumer
-    could get it after later events, nor claim it too: every failed condition costs a write unit.
-    """
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        # A queue exists while a poll holds a turn of it.
-        self._queues: WeakValueDictionary[InboxKey, _PollQueue] = WeakValueDictionary()
-
-    def turn(self, inbox_key: InboxKey) -> PollTurn:
-        with self._mutex:
-            return PollTurn(self._queues.setdefault(inbox_key, _PollQueue()))
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A poll that claims events: delivered at once, or leased until `lease_until_ms`."""
@@ -169,7 +115,6 @@ class ClaimableEvents:
         self._updates = updates
         self._max_deliveries = max_deliveries
         self.recent = RecentClaims()
-        self.queues = PollQueues()
 
     def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
         """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
@@ -223,17 +168,23 @@ class ClaimableEvents:
 
 class Claims:
     def __init__(
-        self, connection: Connection, claimable: ClaimableEvents, counter: EventCounter, max_deliveries: int
+        self,
+        connection: Connection,
+        claimable: ClaimableEvents,
+        queues: PollQueues,
+        counter: EventCounter,
+        max_deliveries: int,
     ) -> None:
         self._connection = connection
         self._claimable = claimable
+        self._queues = queues
         self._counter = counter
         self._max_deliveries = max_deliveries
         self._unconfirmed = UnconfirmedClaims()
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
-        turn = self._claimable.queues.turn(claim.inbox_key)
+        turn = self._queues.turn(claim.inbox_key)
         known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
         # From here on no error may discard the recovered events: they are marked delivered.
         recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []

@@ -17,6 +17,7 @@ from inbox.store.dynamodb.items import is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.leases import Leases
 from inbox.store.dynamodb.pending_counts import EventCounter
+from inbox.store.dynamodb.poll_queue import PollQueues
 from inbox.store.dynamodb.put_events import PutEvents
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex
@@ -34,9 +35,9 @@ class DynamoDBEvents:
         self._updates = updates = EventUpdates(connection, counter.count_update)
         index = StatusIndex(connection)
         self.claimable = ClaimableEvents(shards, index, updates, max_deliveries)
-        self._claims = Claims(connection, self.claimable, counter, max_deliveries)
-        self._attempts = Attempts(connection, shards, self.claimable, max_deliveries)
-
+        queues = PollQueues()
+        self._claims = Claims(connection, self.claimable, queues, counter, max_deliveries)
+        self._attempts = Attempts(connection, shards, self.claimable, queues, max_deliveries)
         self._put_events = PutEvents(connection, shards, inboxes, counter)
         self.put = self._put_events.put
         self.set_batch_listener = self._put_events.set_batch_listener
