@@ -111,7 +111,7 @@ def test_deleting_an_inbox_leaves_a_new_one_with_its_name_alone(
     shipping = Inbox("shipping", None, NOW)
     store.inboxes.save(tenant, shipping)
     store.inboxes.close(tenant, "shipping")
-    delete = store.inboxes._writer.delete
+    delete = store.inboxes._writer.delete_many
 
     def create_another(keys: list[Any]) -> None:
         delete(keys)
@@ -119,7 +119,7 @@ def test_deleting_an_inbox_leaves_a_new_one_with_its_name_alone(
         assert other_store.inboxes.delete_copies(tenant, "shipping", 9) == 0
         assert other_store.inboxes.save(tenant, shipping)
 
-    monkeypatch.setattr(store.inboxes._writer, "delete", create_another)
+    monkeypatch.setattr(store.inboxes._writer, "delete_many", create_another)
     assert store.inboxes.delete_copies(tenant, "shipping", 9) == 0
     assert store.inboxes.all(tenant) == [shipping]
 

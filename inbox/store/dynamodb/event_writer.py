@@ -71,7 +71,7 @@ class EventWriter:
         """Replaces the item unless it has changed since it was read as `known_item`."""
         values = unchanged_values(known_item["gsi1sk"]["S"], int(known_item["deliveries"]["N"]))
         with suppress(ConditionFailed):
-            self._put(UNCHANGED, item, ExpressionAttributeValues=values)
+            self._put(item, UNCHANGED, values)
 
     def clear_pending_copies(self, item: Item) -> bool:
         """Records that all copies are written. Returns False if the event was erased."""
@@ -81,41 +81,41 @@ class EventWriter:
             return False
         return True
 
-    def erase(self, keys: Sequence[Item]) -> list[Item]:
+    def delete_returning(self, keys: Sequence[Item]) -> list[Item]:
         """Deletes a few items and returns those that existed. Of concurrent calls only one returns an item."""
-        return [item for item in self._connection.map_parallel(self._erase, keys) if item is not None]
+        return [item for item in self._connection.map_parallel(self._delete_one, keys) if item is not None]
 
-    def _erase(self, key: Item) -> Item | None:
+    def _delete_one(self, key: Item) -> Item | None:
         try:
-            erased = self._connection.write(writes.delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
+            response = self._connection.write(writes.delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
         except ConditionFailed:
             return None
-        item: Item = erased["Attributes"]
+        item: Item = response["Attributes"]
         return item
 
-    def delete(self, keys: Sequence[Item]) -> None:
+    def delete_many(self, keys: Sequence[Item]) -> None:
         """Deletes many items."""
         for group in groups_of(MAX_BATCH_WRITE, keys):
             request = {self._table: [{"DeleteRequest": {"Key": key}} for key in group]}
             self._connection.call_batch("batch_write_item", request, "UnprocessedItems")
 
-    def write_new(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+    def put_new(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         """Writes items with newly generated IDs. Returns an error for each that failed."""
-        return [error for group in groups_of(MAX_BATCH_WRITE, items) for error in self._write_group(group)]
+        return [error for group in groups_of(MAX_BATCH_WRITE, items) for error in self._put_group(group)]
 
-    def write_all_new(self, items: Sequence[Item]) -> None:
-        """Like `write_new`, but raises the first error and does not begin further batches."""
+    def put_all_new(self, items: Sequence[Item]) -> None:
+        """Like `put_new`, but raises the first error and does not begin further batches."""
         for group in groups_of(MAX_BATCH_WRITE, items):
-            for error in self._write_group(group):
+            for error in self._put_group(group):
                 if error is not None:
                     raise error
 
-    def _write_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
-        errors = [self._insert_new(items[0])] if len(items) == 1 else self._write_batch(items)
+    def _put_group(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+        errors = [self._put_new_item(items[0])] if len(items) == 1 else self._put_batch(items)
         self._on_new([item for item, error in zip(items, errors, strict=True) if error is None])
         return errors
 
-    def _write_batch(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
+    def _put_batch(self, items: Sequence[Item]) -> list[StoreUnavailable | None]:
         def errors(failed: set[str], error: StoreUnavailable) -> list[StoreUnavailable | None]:
             return [error if item["sk"]["S"] in failed else None for item in items]
 
@@ -152,11 +152,11 @@ class EventWriter:
             return set(items)
         return items.keys() - layout.by_sort_key(response["Responses"].get(self._table, [])).keys()
 
-    def _insert_new(self, item: Item) -> StoreUnavailable | None:
+    def _put_new_item(self, item: Item) -> StoreUnavailable | None:
         try:
             # The ID is new, so the condition can only fail on our own write, repeated after a lost response.
             with suppress(ConditionFailed):
-                self._put(_NEW, item)
+                self._put(item, _NEW)
         except StoreUnavailable as error:
             return error
         return None
@@ -170,17 +170,11 @@ class EventWriter:
 
     def _put_unless_stored(self, item: Item, now_ms: int) -> None:
         values = {":now": number(now_ms // 1000)}
-        self._put(_NEW_OR_EXPIRED, item, ExpressionAttributeValues=values, ExpressionAttributeNames={"#ttl": "ttl"})
+        self._put(item, _NEW_OR_EXPIRED, values, ExpressionAttributeNames={"#ttl": "ttl"})
 
-    def _put(self, condition: str, item: Item, **expression: Any) -> None:
-        self._connection.call(
-            "put_item",
-            TableName=self._table,
-            Item=item,
-            ConditionExpression=condition,
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **expression,
-        )
+    def _put(self, item: Item, condition: str, values: Item | None = None, **parameters: Any) -> None:
+        put = writes.put(self._table, item, condition, values)
+        self._connection.write(put, ReturnValuesOnConditionCheckFailure="ALL_OLD", **parameters)
 
 
 PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE

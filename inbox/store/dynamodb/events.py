@@ -89,7 +89,7 @@ class DynamoDBEvents:
                 ConsistentRead=True,
             )
         ]
-        self._counter.count_deleted(self._writer.erase([layout.key_of(item) for item in found]))
+        self._counter.count_deleted(self._writer.delete_returning([layout.key_of(item) for item in found]))
         return any(not is_expired(item, now_ms) for item in found)
 
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters

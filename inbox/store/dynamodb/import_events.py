@@ -45,7 +45,7 @@ class EventImport:
             else:
                 new.append(item)
         self._connection.map_parallel(lambda write: write(), conditional_writes)
-        self._writer.write_all_new(new)
+        self._writer.put_all_new(new)
         return ImportResult(len(new) + len(conditional_writes), too_large)
 
     def _find_existing(self, shards: TenantShards, records: Sequence[ExportedEvent]) -> dict[str, Item]:

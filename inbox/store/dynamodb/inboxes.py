@@ -166,7 +166,7 @@ class DynamoDBInboxes:
 
     def _delete_listed_copies(self, tenant_id: str, name: str, limit: int) -> int:
         keys = list(islice(self._copies(tenant_id, name), limit))
-        self._writer.delete(keys)
+        self._writer.delete_many(keys)
         return len(keys)
 
     def _copies(self, tenant_id: str, name: str) -> Iterator[Item]:

@@ -53,7 +53,7 @@ class PutEvents:
         self._order = EventOrder()
         self._counter = counter
         self._writer = EventWriter(connection, counter.count_received)
-        self._batcher = WriteBatcher(self._writer.write_new)
+        self._batcher = WriteBatcher(self._writer.put_new)
 
     def set_batch_listener(self, on_batch: Callable[[int], object]) -> None:
         self._batcher.on_batch = on_batch
@@ -111,7 +111,7 @@ class PutEvents:
         existing = self._connection.map_parallel(partial(self._writer.insert, now_ms=now_ms), keyed)
         stored.update(layout.by_sort_key(item for item in existing if item is not None))
         new = [_with_copies(item, inboxes) for item in group if "fingerprint" not in item]
-        self._writer.write_all_new(list(chain(*new)))
+        self._writer.put_all_new(list(chain(*new)))
 
     def _write_pending_copies(self, items: Iterable[Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
         """Also writes the copies of an earlier event if the process that stored it ended before it could."""
@@ -129,7 +129,7 @@ class PutEvents:
         still_exist = self._connection.map_parallel(self._writer.clear_pending_copies, pending)
         # If the event was erased meanwhile, its copies are erased too.
         orphans = chain(*(of_event for of_event, exists in zip(copies, still_exist, strict=True) if not exists))
-        self._counter.count_deleted(self._writer.erase([layout.key_of(copy) for copy in orphans]))
+        self._counter.count_deleted(self._writer.delete_returning([layout.key_of(copy) for copy in orphans]))
 
     def _find_existing(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
         keys = [layout.key_of(item) for item in items if "fingerprint" in item]
