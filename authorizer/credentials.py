@@ -11,7 +11,7 @@ _SCHEME_AND_VALUE = re.compile(r"[ \t]*([A-Za-z]+)[ \t]+(.*)", re.DOTALL)
 _INVALID_KEY = f"{apikey.PREFIX}?"
 
 
-def find_key(authorization: str | None, x_api_key: str | None) -> str | None:
+def find_key_in_headers(authorization: str | None, x_api_key: str | None) -> str | None:
     """Returns the only key in these headers.
 
     Returns None if there is no key, or several: a proxy and this service might pick different ones. Credentials without
@@ -22,9 +22,9 @@ def find_key(authorization: str | None, x_api_key: str | None) -> str | None:
     return candidate if apikey.looks_like_key(candidate) else None
 
 
-def find_key_in(value: str | None) -> str | None:
+def find_key_in_header(value: str | None) -> str | None:
     """Returns the key in a header that may be Authorization or X-API-Key."""
-    return find_key(value, None) or find_key(None, value)
+    return find_key_in_headers(value, None) or find_key_in_headers(None, value)
 
 
 def _texts(authorization: str | None, x_api_key: str | None) -> Iterator[str]:

@@ -22,7 +22,7 @@ def tenant_key(tenant_id: str) -> dict[str, Any]:
     return {"PK": {"S": f"TENANT#{tenant_id}"}, "SK": {"S": METADATA}}
 
 
-def find_key(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
+def read_key_record(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
     """Returns the key with its tenant, or None if it is unknown or revoked. `get` is a consistent read of an item."""
     key = get(TENANT_API_KEYS, api_key_key(key_hash))
     if key is None or key["status"]["S"] != "active":
@@ -40,12 +40,12 @@ def _key_record(key: Item, tenant: Item) -> KeyRecord:
             tenant_active=tenant["active"]["S"] == ACTIVE and tenant["status"]["S"] != "SUSPENDED",
             key_id=key["key_id"]["S"],
             scopes=frozenset(scope["S"] for scope in key["scopes"]["L"]),
-            rate_limit=number_in(tenant, "rate_limit"),
+            rate_limit=optional_number(tenant, "rate_limit"),
         ),
-        expires_at_ms=number_in(key, "expires_at"),
-        last_used_at_ms=number_in(key, "last_used_at"),
+        expires_at_ms=optional_number(key, "expires_at"),
+        last_used_at_ms=optional_number(key, "last_used_at"),
     )
 
 
-def number_in(item: Item, attribute: str) -> int | None:
+def optional_number(item: Item, attribute: str) -> int | None:
     return int(item[attribute]["N"]) if attribute in item else None

@@ -15,7 +15,7 @@ import boto3
 from botocore.config import Config
 
 from authorizer import apikey, credentials, sealing
-from authorizer.items import Item, find_key
+from authorizer.items import Item, read_key_record
 from authorizer.resolver import KeyRecord, Principal, resolve
 
 Resolved = tuple[Principal, dict[str, Any]]
@@ -39,7 +39,7 @@ class _Environment:
     client: Any
 
     def find(self, key_hash: str) -> KeyRecord | None:
-        return find_key(self._get, key_hash)
+        return read_key_record(self._get, key_hash)
 
     def _get(self, table: str, key: Item) -> Item | None:
         response = self.client.get_item(TableName=self.table_prefix + table, Key=key, ConsistentRead=True)
@@ -56,7 +56,7 @@ def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noq
             return _policy_response(_whole_stage(arn), _resolve(_key_in(event, headers)))
         case {"type": "TOKEN", "methodArn": str(arn)}:
             token = event.get("authorizationToken")
-            return _policy_response(_whole_stage(arn), _resolve(credentials.find_key_in(token)))
+            return _policy_response(_whole_stage(arn), _resolve(credentials.find_key_in_header(token)))
     raise ValueError("Not an event of an API Gateway authorizer.")
 
 
@@ -95,7 +95,7 @@ def _key_in(event: Mapping[str, Any], headers: Mapping[str, str | list[str]] | N
         values.setdefault(name.lower(), []).extend([value] if isinstance(value, str) else value)
     # Joined as in the service's own server and HTTP APIs: a repeated header then contains no valid key.
     authorization, x_api_key = (",".join(values.get(name, ())) for name in ("authorization", "x-api-key"))
-    key = credentials.find_key(authorization, x_api_key)
+    key = credentials.find_key_in_headers(authorization, x_api_key)
     return key if key is None or _is_identity(key, event.get("identitySource")) else None
 
 
@@ -104,7 +104,7 @@ def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
     if not sources:
         return True
     values = sources.split(",") if isinstance(sources, str) else sources
-    return any(credentials.find_key_in(value) == key for value in values)
+    return any(credentials.find_key_in_header(value) == key for value in values)
 
 
 def _resolve(key: str | None) -> Resolved | None:

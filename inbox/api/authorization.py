@@ -66,7 +66,7 @@ def _identify(environ: WSGIEnvironment, *, bypass_cache: bool = False) -> Princi
 
 def _credentials(environ: WSGIEnvironment) -> tuple[str | None, str, str | None]:
     """Returns the key, the client's address and the seal, straight from WSGI: header objects would cost more."""
-    key = credentials.find_key(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
+    key = credentials.find_key_in_headers(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
     return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
 
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from authorizer.items import find_key, number_in
+from authorizer.items import optional_number, read_key_record
 from authorizer.resolver import KeyRecord
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.errors import NotFound, StoreUnavailable
@@ -44,7 +44,7 @@ class DynamoDBKeys:
         return None if item is None else _to_key(item)
 
     def get_by_hash(self, key_hash: str) -> KeyRecord | None:
-        return find_key(self._connection.get, key_hash)
+        return read_key_record(self._connection.get, key_hash)
 
     def all(self, tenant_id: str) -> list[ApiKey]:
         pointers = self._connection.all_items(
@@ -114,7 +114,7 @@ class DynamoDBKeys:
         ]
 
     def _expiry_update(self, item: Item, expires_at_ms: int) -> dict[str, Any]:
-        known_ms = number_in(item, "expires_at")
+        known_ms = optional_number(item, "expires_at")
         condition, values = _STILL_WITHOUT_EXPIRY, {}
         if known_ms is not None:
             expires_at_ms = min(known_ms, expires_at_ms)
@@ -149,8 +149,8 @@ def _to_key(item: Item) -> ApiKey:
         scopes=frozenset(Scope(scope["S"]) for scope in item["scopes"]["L"]),
         status=KeyStatus(item["status"]["S"]),
         created_at_ms=int(item["created_at"]["N"]),
-        expires_at_ms=number_in(item, "expires_at"),
-        lifetime_ms=number_in(item, "lifetime"),
+        expires_at_ms=optional_number(item, "expires_at"),
+        lifetime_ms=optional_number(item, "lifetime"),
         hint=text_in(item, "hint"),
-        last_used_at_ms=number_in(item, "last_used_at"),
+        last_used_at_ms=optional_number(item, "last_used_at"),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from authorizer.items import number_in
+from authorizer.items import optional_number
 from inbox.domain.tenants import (
     AuditAction,
     AuditEntry,
@@ -231,7 +231,7 @@ def _to_tenant(item: Item) -> Tenant:
         organization_name=text_in(item, "organization_name"),
         email=text_in(item, "email_as_given") or text_in(item, "email"),
         destination_email=text_in(item, "destination_email"),
-        rate_limit=number_in(item, "rate_limit"),
+        rate_limit=optional_number(item, "rate_limit"),
         status=TenantStatus(item["status"]["S"]),
         status_before_suspension=None if status_before is None else TenantStatus(status_before),
         active=item["active"]["S"] == layout.active_key(True),
