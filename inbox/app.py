@@ -29,8 +29,8 @@ from inbox.services.retention import Retention
 from inbox.services.stats import StatsService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings
+from inbox.shared_integer import SharedInteger
 from inbox.store.interface import Store
-from inbox.store.shared_integer import SharedInteger
 
 _PURGE_SECONDS = 60
 _FLUSH_SECONDS = 1

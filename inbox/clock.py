@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from inbox.store.shared_integer import SharedInteger
+from inbox.shared_integer import SharedInteger
 
 _MAX_SLEWED_NS = 3600 * 10**9
 _SLEW_DIVISOR = 100

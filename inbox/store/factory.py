@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from inbox.clock import Clock
 from inbox.errors import NotAllowed, StoreUnavailable
 from inbox.settings import Settings
+from inbox.shared_integer import SharedInteger
 from inbox.store.interface import SourceStore, Store, TargetStore
-from inbox.store.shared_integer import SharedInteger
 
 if TYPE_CHECKING:
     from inbox.store.dynamodb import DynamoDBStore

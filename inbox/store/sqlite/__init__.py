@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from inbox.clock import Clock
-from inbox.store.shared_integer import SharedInteger
+from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.arrivals import SQLiteArrivalWatch
 from inbox.store.sqlite.counters import SQLiteCounters
 from inbox.store.sqlite.database import Database

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from inbox.errors import StoreFull, StoreUnavailable
-from inbox.store.shared_integer import SharedInteger
+from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.disk_space import DiskSpace
 from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
 from inbox.store.sqlite.files import real_path, refuse_empty, refuse_leftovers

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from inbox.errors import StoreFull
-from inbox.store.shared_integer import SharedInteger
+from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.files import WAL, beside
 
 _CHUNK_BYTES = 262_144
