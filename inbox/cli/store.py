@@ -12,7 +12,7 @@ from inbox.cli.output import print_rows, progress
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
 from inbox.services import stats
-from inbox.services.backlog import Waiting, find_backlog
+from inbox.services.backlog import InboxBacklog, find_backlog
 from inbox.services.retention import Retention
 from inbox.services.store_copy import StoreCopy
 from inbox.settings import SQLITE
@@ -136,7 +136,7 @@ def backlog(*, as_json: bool) -> None:
     Sorted by the age of the oldest event.
     """
     with closing(factory.open_existing_store(read_environment())) as store:
-        longest_first = sorted(find_backlog(store, store.now_ms), key=lambda waiting: waiting.timestamp_ms)
+        longest_first = sorted(find_backlog(store, store.now_ms), key=lambda inbox: inbox.timestamp_ms)
     if as_json:
         click.echo(exact_json.dump(_metric(longest_first)))
     else:
@@ -144,7 +144,7 @@ def backlog(*, as_json: bool) -> None:
         print_rows(rows, _BACKLOG_COLUMNS, as_json=False)
 
 
-def _metric(longest_first: list[Waiting]) -> dict[str, str | int | None]:
+def _metric(longest_first: list[InboxBacklog]) -> dict[str, str | int | None]:
     oldest = longest_first[0] if longest_first else None
     return {
         "event": "backlog",

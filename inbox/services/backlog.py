@@ -10,7 +10,7 @@ _OLDEST_ONE = PageSize(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class InboxBacklog:
     """An inbox and its oldest claimable event."""
 
     tenant_id: str
@@ -19,7 +19,7 @@ class Waiting:
     age_seconds: int
 
 
-def find_backlog(store: Store, now_ms: Callable[[], int]) -> Iterator[Waiting]:
+def find_backlog(store: Store, now_ms: Callable[[], int]) -> Iterator[InboxBacklog]:
     """Yields every inbox with claimable events, except of suspended and deleted tenants."""
     for tenant_id in (tenant.tenant_id for tenant in store.tenants.all() if tenant.has_access):
         default = [DEFAULT_INBOX] if store.inboxes.is_default_enabled(tenant_id) else []
@@ -28,4 +28,4 @@ def find_backlog(store: Store, now_ms: Callable[[], int]) -> Iterator[Waiting]:
             for event in store.events.peek(tenant_id, inbox, Order.OLDEST, _OLDEST_ONE, looked_at_ms).events:
                 # Clocks of machines differ, so an event may be from the future.
                 age_seconds = max(looked_at_ms - event.timestamp_ms, 0) // 1000
-                yield Waiting(tenant_id, inbox, event.timestamp_ms, age_seconds)
+                yield InboxBacklog(tenant_id, inbox, event.timestamp_ms, age_seconds)

@@ -5,7 +5,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, random_event_id
 from inbox.domain.inboxes import Inbox
 from inbox.domain.tenants import TenantStatus
-from inbox.services.backlog import Waiting, find_backlog
+from inbox.services.backlog import InboxBacklog, find_backlog
 from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import tenant as named
@@ -26,7 +26,7 @@ def put(store: SQLiteStore, tenant_id: str, age_seconds: float, event_type: str 
     store.events.put(tenant_id, [event], now_ms, now_ms // 1000 + RETENTION_SECONDS)
 
 
-def waiting(store: SQLiteStore) -> list[Waiting]:
+def inbox_backlogs(store: SQLiteStore) -> list[InboxBacklog]:
     return list(find_backlog(store, lambda: NOW_MS))
 
 
@@ -38,10 +38,10 @@ def test_age_is_that_of_the_oldest_claimable_event(store: SQLiteStore) -> None:
     put(store, "beta", 60)
     put(store, "acme", 40, "crm.new")
     put(store, "acme", 30)
-    assert waiting(store) == [
-        Waiting("acme", DEFAULT_INBOX, NOW_MS - 90_700, 90),
-        Waiting("acme", "crm", NOW_MS - 40_000, 40),
-        Waiting("beta", DEFAULT_INBOX, NOW_MS - 60_000, 60),
+    assert inbox_backlogs(store) == [
+        InboxBacklog("acme", DEFAULT_INBOX, NOW_MS - 90_700, 90),
+        InboxBacklog("acme", "crm", NOW_MS - 40_000, 40),
+        InboxBacklog("beta", DEFAULT_INBOX, NOW_MS - 60_000, 60),
     ]
 
 
@@ -53,9 +53,12 @@ def test_disabled_default_is_left_out(store: SQLiteStore) -> None:
     store.inboxes.set_default_enabled("acme", False)
     put(store, "acme", 40)
     store.events.claim("acme", "crm", PageSize(1, 1), NOW_MS)
-    assert [(each.tenant_id, each.inbox) for each in waiting(store)] == [("acme", "crm"), ("beta", DEFAULT_INBOX)]
+    assert [(each.tenant_id, each.inbox) for each in inbox_backlogs(store)] == [
+        ("acme", "crm"),
+        ("beta", DEFAULT_INBOX),
+    ]
     store.inboxes.set_default_enabled("acme", True)
-    assert waiting(store)[0] == Waiting("acme", DEFAULT_INBOX, NOW_MS - 90_000, 90)
+    assert inbox_backlogs(store)[0] == InboxBacklog("acme", DEFAULT_INBOX, NOW_MS - 90_000, 90)
 
 
 def test_leased_delivered_and_expired_events_are_left_out(store: SQLiteStore) -> None:
@@ -65,13 +68,13 @@ def test_leased_delivered_and_expired_events_are_left_out(store: SQLiteStore) ->
     store.events.claim("acme", DEFAULT_INBOX, EVERYTHING, NOW_MS)
     put(store, "acme", 40)
     store.events.claim("acme", DEFAULT_INBOX, EVERYTHING, NOW_MS, NOW_MS + 60_000)
-    assert waiting(store) == []
+    assert inbox_backlogs(store) == []
 
 
 def test_event_from_the_future_has_age_zero(store: SQLiteStore) -> None:
     create(store, "acme")
     put(store, "acme", -3)
-    assert [each.age_seconds for each in waiting(store)] == [0]
+    assert [each.age_seconds for each in inbox_backlogs(store)] == [0]
 
 
 def test_suspended_and_deleted_tenants_are_left_out(store: SQLiteStore) -> None:
@@ -81,7 +84,7 @@ def test_suspended_and_deleted_tenants_are_left_out(store: SQLiteStore) -> None:
     registry = TenantService(store.tenants, lambda: NOW_MS)
     registry.set_status("suspended", "test", TenantStatus.SUSPENDED)
     registry.delete("deleted", "test")
-    assert waiting(store) == []
+    assert inbox_backlogs(store) == []
 
 
 def test_vanished_tenant_is_ignored(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,4 +92,4 @@ def test_vanished_tenant_is_ignored(store: SQLiteStore, monkeypatch: pytest.Monk
     put(store, "acme", 5)
     tenants = [named("vanished"), *store.tenants.all()]
     monkeypatch.setattr(type(store.tenants), "all", lambda _self: tenants)
-    assert [each.tenant_id for each in waiting(store)] == ["acme"]
+    assert [each.tenant_id for each in inbox_backlogs(store)] == ["acme"]
