@@ -7,11 +7,11 @@ from inbox.api import (
     events,
     flask_app,
     history,
-    inbox,
     inboxes,
     keys,
     openapi,
     pages,
+    polling,
     problems,
     request_bodies,
     service_info,
@@ -28,9 +28,9 @@ def install(app: Flask, services: Services, on_response: OnResponse) -> None:
     app.url_map.merge_slashes = False
     attach(app, services)
     app.wsgi_app = AccessLog(app.wsgi_app, on_response)  # type: ignore[method-assign]
-    for resource in (events, inbox, history, inboxes, stats, keys, admin, service_info, pages):
+    for resource in (events, polling, history, inboxes, stats, keys, admin, service_info, pages):
         app.register_blueprint(resource.blueprint)
-    inbox.disable_head(app)
+    polling.disable_head(app)
     openapi.install(app)
     app.before_request(flask_app.check_path)
     app.after_request(compress_response)
