@@ -17,7 +17,8 @@ from inbox.api.access_log import REQUEST_ID
 from inbox.api.endpoint import PUBLIC, Endpoint, Success
 from inbox.api.problems import CONTENT_TYPE
 from inbox.api.responses import json_response
-from inbox.api.schemas.events import RAW_EVENT, ProblemDocument
+from inbox.api.schemas.events import RAW_EVENT
+from inbox.api.schemas.problems import ProblemDocument
 from inbox.domain.inboxes import INBOX_NAME
 from inbox.domain.keys import KEY_ID
 from inbox.domain.tenants import TENANT_ID

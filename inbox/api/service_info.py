@@ -6,7 +6,7 @@ from inbox.api.authorization import principal
 from inbox.api.endpoint import ANY_KEY, PUBLIC, Endpoint, Success
 from inbox.api.problem_types import BAD_REQUEST, UNAVAILABLE
 from inbox.api.responses import json_response
-from inbox.api.schemas.events import Caller, Health
+from inbox.api.schemas.service_info import Caller, Health
 from inbox.api.services import services
 
 blueprint = Blueprint("service", __name__)

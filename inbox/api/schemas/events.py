@@ -1,16 +1,15 @@
-"""Schemas of sent events, and of documents that several endpoints return."""
+"""Schemas of events: as they are sent, and as they are returned."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import Schema, post_load, pre_load
-from marshmallow.fields import UUID, DateTime, Dict, Integer, List, Nested, String
+from marshmallow.fields import UUID, DateTime, Dict, Integer, String
 
-from inbox.api.examples import EVENT_ID, EVENT_TYPE, KEY_ID, PAYLOAD, STORED_AT, STORED_MS, doc, example
+from inbox.api.examples import EVENT_ID, EVENT_TYPE, PAYLOAD, STORED_AT, STORED_MS, doc, example
 from inbox.api.schemas.fields import Choice, EventType, Flag, HeaderText, JSONObject, RequestSchema, Text, length
 from inbox.domain.events import Status
-from inbox.domain.keys import DEFAULT_SCOPES, Scope
 from inbox.services.publish import Submission
 
 MAX_BATCH = 500
@@ -124,30 +123,3 @@ class PolledEvent(StoredEvent):
     delivered_at = DateTime(metadata=doc("Only if a poll has delivered the event."))
     receipt = String(metadata=doc("Only while the event is leased. Acknowledges, releases or extends the lease."))
     lease_expires_at = DateTime(metadata=doc("Only while the event is leased."))
-
-
-class Caller(Schema):
-    tenant_id = String(required=True, metadata=example("acme"))
-    tenant_name = String(required=True, metadata=example("Acme Corp."))
-    key_id = String(required=True, metadata=example(KEY_ID))
-    scopes = List(Choice(Scope), required=True, metadata=example(sorted(DEFAULT_SCOPES)))
-
-
-class Health(Schema):
-    status = String(required=True, metadata=example("ok"))
-
-
-class ProblemFault(Schema):
-    pointer = String(required=True, metadata=example("/3/payload"))
-    detail = String(required=True)
-
-
-class ProblemDocument(Schema):
-    """RFC 9457."""
-
-    type = String(required=True, metadata=doc("The path of a page about the problem.", "/problems/not-json"))
-    title = String(required=True)
-    status = Integer(required=True)
-    detail = String(required=True)
-    request_id = String(required=True)
-    errors = List(Nested(ProblemFault))
