@@ -29,6 +29,7 @@ class TenantStatus(StrEnum):
     SUSPENDED = "SUSPENDED"
 
 
+# A suspended tenant returns to its previous status; see `status_after_resume`.
 _TRANSITIONS = {
     TenantStatus.UNVALIDATED: (TenantStatus.VALIDATED, TenantStatus.SUSPENDED),
     TenantStatus.VALIDATED: (TenantStatus.REGISTERED, TenantStatus.SUSPENDED),

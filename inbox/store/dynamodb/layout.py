@@ -1,4 +1,4 @@
-"""Names of tables, indexes and attributes, and the format of every key. No other file builds or parses a key."""
+"""Names of tables and indexes, and the format of every key. No other file builds or parses a key."""
 
 import re
 import uuid

@@ -1,4 +1,4 @@
-"""Settles leased events: acknowledge, release, extend."""
+"""Settles leased events: acknowledge, release, extend. Claims take events whose lease has expired."""
 
 import uuid
 from collections.abc import Callable, Sequence

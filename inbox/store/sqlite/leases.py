@@ -10,7 +10,7 @@ from inbox.store.sqlite.count_updates import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.group_commit import T, Transaction
 from inbox.store.sqlite.inboxes import note_reopened
-from inbox.store.sqlite.rows import DELAYED, seconds, stored_event
+from inbox.store.sqlite.rows import DELAYED, LOST_LEASES, seconds, stored_event
 
 _OF_CLAIM = """
     tenant_id = :tenant_id AND event_id = :event_id AND inbox = :inbox AND claim_id = :claim_id
@@ -147,7 +147,7 @@ class Leases:
 
     def current_event(self, row: Row, now_ms: int) -> Event:
         """Returns the event with the status it has at `now_ms`, even if that has not been written yet."""
-        event, lost_leases = stored_event(row), row[8]
+        event, lost_leases = stored_event(row), row[LOST_LEASES]
         if event.lease is None or event.lease.expires_at_ms > now_ms:
             return event
         is_dead = lost_leases + 1 >= self._max_deliveries

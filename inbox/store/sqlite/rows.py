@@ -10,21 +10,22 @@ DELAYED = "held"
 
 _STATUSES = {DELAYED: Status.UNDELIVERED} | {str(status): status for status in Status}
 
-# `fit_page` needs the payload's size in second position.
 COLUMNS = """
     seq, octet_length(payload), inbox, event_id, event_type, timestamp_ms, status, deliveries, lost_leases,
     delivered_at_ms, claim_id, until_ms, CAST(payload AS BLOB)"""
+_PAYLOAD_BYTES, LOST_LEASES = 1, 8
+"""Positions in COLUMNS."""
 
 
 def fit_page(rows: Iterable[Row], size: PageSize) -> tuple[list[Row], bool]:
-    """Returns the rows that fit on a page, at least one, and True if there are more."""
+    """Returns the rows that fit on a page, at least one, and True if there are more. Rows begin like COLUMNS."""
     page: list[Row] = []
     payload_bytes = 0
     for row in rows:
         if len(page) >= size.events or payload_bytes >= size.payload_bytes:
             return page, True
         page.append(row)
-        payload_bytes += row[1]
+        payload_bytes += row[_PAYLOAD_BYTES]
     return page, False
 
 
