@@ -58,7 +58,9 @@ def _call(app: WSGIApplication, environ: WSGIEnvironment) -> Response:
 
 
 def _head(status: str, headers: list[tuple[str, str]], body: bytes | None = None) -> bytes:
-    head = "".join([f"HTTP/1.1 {status}\r\n", *[f"{name}: {value}\r\n" for name, value in headers]])
+    # Flask dates files; the server dates every response.
+    lines = [f"{name}: {value}\r\n" for name, value in headers if name != "Date"]
+    head = "".join([f"HTTP/1.1 {status}\r\n", *lines])
     if body is not None and all(name.lower() != "content-length" for name, _ in headers):
         head += f"Content-Length: {len(body)}\r\n"
     return head.encode("latin-1")

@@ -1,4 +1,4 @@
-"""The app's failures."""
+"""Heads and bodies of the app's responses."""
 
 from typing import TYPE_CHECKING
 
@@ -19,3 +19,12 @@ def test_failure_is_a_500_with_a_body_unless_the_method_is_head(method: str, has
     response = call_app(failing_app, {"REQUEST_METHOD": method})
     assert response.head.startswith(b"HTTP/1.1 500 ")
     assert bool(response.body) == has_body
+
+
+def test_date_of_a_file_is_left_to_the_server() -> None:
+    def app_with_file(_environ: "WSGIEnvironment", start_response: "StartResponse") -> list[bytes]:
+        start_response("200 OK", [("Date", "Sat, 15 Nov 1997 00:00:00 GMT"), ("ETag", '"1"')])
+        return [b"file"]
+
+    response = call_app(app_with_file, {"REQUEST_METHOD": "GET"})
+    assert response == (b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 4\r\n', b"file")
