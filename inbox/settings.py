@@ -68,7 +68,7 @@ def _not_empty(text: str) -> str:
 
 
 def _setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"parse": parse, "secret": secret})
+    return field(default=default, repr=not secret, metadata={"parse": parse, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +141,13 @@ def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Setti
     for variable in sorted(environment):
         if variable.startswith(PREFIX) and variable not in known and not _SERVICE_LINK.fullmatch(variable):
             nearest = difflib.get_close_matches(variable, known, n=1, cutoff=0.8)
-            hint = f"; did you mean {nearest[0]}?" if nearest else ""
-            raise SettingsError(f"{variable} is not a setting{hint}")
+            hint = f" Did you mean {nearest[0]}?" if nearest else ""
+            raise SettingsError(f"{variable} is not a setting.{hint}")
     values: dict[str, Any] = {"log_format": "text"} if on_terminal else {}
     for variable, each in known.items():
         if variable in environment:
             try:
                 values[each.name] = each.metadata["parse"](environment[variable])
             except ValueError as error:
-                raise SettingsError(f"{variable} is not valid: it must be {error}") from None
+                raise SettingsError(f"{variable} is not valid: it must be {error}.") from None
     return Settings(**values)

@@ -40,8 +40,8 @@ def _try_to_listen(settings: Settings) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((settings.host, settings.port))
     except OSError as error:
-        hint = ". Set INBOX_PORT to use another port" if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
-        raise SettingsError(f"Cannot listen on {settings.address} ({error.strerror}){hint}") from None
+        hint = " Set INBOX_PORT to use another port." if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
+        raise SettingsError(f"Cannot listen on {settings.address} ({error.strerror}).{hint}") from None
 
 
 def _raise_file_limit() -> None:

@@ -19,7 +19,7 @@ SCOPES = ["events:read", "events:write", "inbox:read", "tenant:manage"]
 def test_quickstart_prints_commands_that_work_and_its_key_only_once(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
-    reason = f"Cannot listen on 127.0.0.1:{service.port} (Address already in use). Set INBOX_PORT to use another port"
+    reason = f"Cannot listen on 127.0.0.1:{service.port} (Address already in use). Set INBOX_PORT to use another port."
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
 
     for is_first in (True, False):

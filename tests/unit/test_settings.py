@@ -71,16 +71,17 @@ def test_invalid_value_is_refused_in_one_line(name: str, value: str) -> None:
     with pytest.raises(SettingsError) as refused:
         read(**{name: value})
     assert str(refused.value).startswith(f"{name} is not valid: ")
+    assert str(refused.value).endswith(".")
     assert "\n" not in str(refused.value)
 
 
 def test_unknown_name_is_refused_with_a_suggestion() -> None:
-    with pytest.raises(SettingsError, match="INBOX_PROT is not a setting; did you mean INBOX_PORT"):
+    with pytest.raises(SettingsError, match=r"^INBOX_PROT is not a setting\. Did you mean INBOX_PORT\?$"):
         read(INBOX_PROT="1")
 
 
 def test_unknown_name_without_similar_names_is_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^INBOX_FOO is not a setting$"):
+    with pytest.raises(SettingsError, match=r"^INBOX_FOO is not a setting\.$"):
         read(INBOX_FOO="1")
 
 
@@ -119,7 +120,7 @@ def test_variables_of_a_kubernetes_service_are_ignored(name: str) -> None:
     ],
 )
 def test_name_similar_to_a_kubernetes_variable_is_refused(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"^{name} is not a setting"):
+    with pytest.raises(SettingsError, match=rf"^{name} is not a setting\."):
         read(**{name: "10.0.0.1"})
 
 
@@ -129,7 +130,7 @@ def test_port_set_by_kubernetes_is_refused_with_a_hint() -> None:
     assert str(refused.value) == (
         "INBOX_PORT is not valid: it must be a whole number from 1 to 65535. Kubernetes sets INBOX_PORT to an "
         "address if a service is named inbox: set enableServiceLinks: false in the pod's spec, rename the service, "
-        "or set INBOX_PORT for the container"
+        "or set INBOX_PORT for the container."
     )
 
 
