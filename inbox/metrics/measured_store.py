@@ -1,9 +1,8 @@
 """A store that reports each call by its name, such as `events.claim`."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from time import perf_counter
-from types import SimpleNamespace
 from typing import Any
 
 from inbox.errors import InboxError, StoreUnavailable
@@ -20,42 +19,43 @@ class MeasuredStore:
     """Does not measure `now_ms`, which is called all the time and reads from memory."""
 
     def __init__(self, store: Store, observer_of: ObserverOf) -> None:
-        observer_of = cache(observer_of)
-        self.events: EventStore = _measured_part(store.events, "events", EventStore, observer_of)
-        self.inboxes: InboxStore = _measured_part(store.inboxes, "inboxes", InboxStore, observer_of)
-        self.counters: CounterStore = _measured_part(store.counters, "counters", CounterStore, observer_of)
-        self.keys: KeyStore = _measured_part(store.keys, "keys", KeyStore, observer_of)
-        self.tenants: TenantStore = _measured_part(store.tenants, "tenants", TenantStore, observer_of)
+        measured: Callable[[object, str], Any] = partial(_MeasuredPart, observer_of)
+        self.events: EventStore = measured(store.events, "events.")
+        self.inboxes: InboxStore = measured(store.inboxes, "inboxes.")
+        self.counters: CounterStore = measured(store.counters, "counters.")
+        self.keys: KeyStore = measured(store.keys, "keys.")
+        self.tenants: TenantStore = measured(store.tenants, "tenants.")
         self.now_ms = store.now_ms
         self.init = store.init
-        self.check: Callable[[], None] = _measured(store, "check", "check", observer_of)
+        self.check: Callable[[], None] = measured(store, "").check
         self.close = store.close
         self.set_batch_listener = store.set_batch_listener
         self.watch_arrivals = store.watch_arrivals
 
 
-def _measured_part(part: object, name: str, protocol: type, observer_of: ObserverOf) -> Any:
-    """Returns an object that has the methods of the protocol and no others."""
-    operations = operations_of(protocol)
-    return SimpleNamespace(**{each: _measured(part, each, f"{name}.{each}", observer_of) for each in operations})
+class _MeasuredPart:
+    """Has the methods of `part`, and measures their calls."""
 
+    def __init__(self, observer_of: ObserverOf, part: object, prefix: str) -> None:
+        self._observer_of = observer_of
+        self._part = part
+        self._prefix = prefix
 
-def operations_of(protocol: type) -> list[str]:
-    return [name for name in vars(protocol) if not name.startswith("_")]
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        """Python calls this at the first use of a method only: `setattr` makes it an attribute."""
+        observe = self._observer_of(self._prefix + method)
 
+        def call(*args: Any, **kwargs: Any) -> Any:
+            started = perf_counter()
+            try:
+                result = getattr(self._part, method)(*args, **kwargs)
+            except Exception as error:
+                # Errors such as NotFound are results, not failures of the store.
+                failed = isinstance(error, StoreUnavailable) or not isinstance(error, InboxError)
+                observe(perf_counter() - started, None, failed)
+                raise
+            observe(perf_counter() - started, result, False)
+            return result
 
-def _measured(part: object, operation: str, name: str, observer_of: ObserverOf) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        observe = observer_of(name)
-        started = perf_counter()
-        try:
-            result = getattr(part, operation)(*args, **kwargs)
-        except Exception as error:
-            # Errors such as NotFound are results, not failures of the store.
-            failed = isinstance(error, StoreUnavailable) or not isinstance(error, InboxError)
-            observe(perf_counter() - started, None, failed)
-            raise
-        observe(perf_counter() - started, result, False)
-        return result
-
-    return call
+        setattr(self, method, call)
+        return call

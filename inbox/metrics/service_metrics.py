@@ -27,13 +27,14 @@ from prometheus_client.registry import Collector
 from prometheus_client.values import MultiProcessValue, MutexValue
 
 from inbox import __version__
-from inbox.domain.events import Page, PutResult, ReplayResult
+from inbox.domain.events import Page, PutResult
 from inbox.metrics.folder import has_room
 from inbox.metrics.measured_store import Observer
+from inbox.store.interface import EventStore
 
 _UNMATCHED = "unmatched"
 _OTHER = "other"
-_METHODS = {name: name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG_POLL_SECONDS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20, 25)
 _BATCH_SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
@@ -48,52 +49,44 @@ Observe = Callable[[float], None]
 CountResult = Callable[[Any], None]
 
 
-class EventCounts:
-    """`by_operation` has the functions that count the results of operations. Most results are not counted."""
+def _event_counters(counter: Callable[..., Counter]) -> dict[str, CountResult]:
+    """Returns the functions that count the results of operations, by operation. Most results are not counted."""
+    received = counter("inbox_events_received", "Events stored")
+    repeated = counter("inbox_events_repeated", "Events that were stored already under their idempotency key")
+    handed_out = counter("inbox_events_handed_out", "Events returned by polls", ["status"])
+    delivered, leased = handed_out.labels("delivered"), handed_out.labels("leased")
+    settled = counter("inbox_events_settled", "Leased events that were settled", ["action"])
+    lost = counter("inbox_receipts_lost", "Expired or unknown receipts")
+    replayed = counter("inbox_events_replayed", "Events that a replay made undelivered or found undelivered")
 
-    def __init__(self, counter: Callable[..., Counter]) -> None:
-        self._received = counter("inbox_events_received", "Events stored")
-        self._repeated = counter("inbox_events_repeated", "Events that were stored already under their idempotency key")
-        handed_out = counter("inbox_events_handed_out", "Events returned by polls", ["status"])
-        self._delivered, self._leased = handed_out.labels("delivered"), handed_out.labels("leased")
-        settled = counter("inbox_events_settled", "Leased events that were settled", ["action"])
-        self._lost = counter("inbox_receipts_lost", "Expired or unknown receipts")
-        self._replayed = counter("inbox_events_replayed", "Events that a replay made undelivered or found undelivered")
-        self.by_operation: dict[str, CountResult] = {
-            "events.put": self._put,
-            "events.claim": self._claimed,
-            "events.acknowledge": self._settle(settled.labels("acknowledged")),
-            "events.release": self._settle(settled.labels("released")),
-            "events.extend": self._settle(settled.labels("extended")),
-            "events.replay": lambda _event: self._replayed.inc(),
-            "events.replay_all": self._replay_all,
-        }
+    def count_put(results: list[PutResult]) -> None:
+        repeats = sum(each.repeated for each in results)
+        if repeats:
+            repeated.inc(repeats)
+        if repeats < len(results):
+            received.inc(len(results) - repeats)
 
-    def _put(self, stored: list[PutResult]) -> None:
-        repeated = sum(each.repeated for each in stored)
-        if repeated:
-            self._repeated.inc(repeated)
-        if repeated < len(stored):
-            self._received.inc(len(stored) - repeated)
+    def count_claim(page: Page) -> None:
+        leases = sum(event.lease is not None for event in page.events)
+        if leases:
+            leased.inc(leases)
+        if leases < len(page.events):
+            delivered.inc(len(page.events) - leases)
 
-    def _claimed(self, page: Page) -> None:
-        if not page.events:
-            return
-        leased = sum(event.lease is not None for event in page.events)
-        if leased:
-            self._leased.inc(leased)
-        if leased < len(page.events):
-            self._delivered.inc(len(page.events) - leased)
+    def count_settled(action: Counter, held: list[bool]) -> None:
+        action.inc(sum(held))
+        lost.inc(len(held) - sum(held))
 
-    def _settle(self, settled: Counter) -> CountResult:
-        def count(held: list[bool]) -> None:
-            settled.inc(sum(held))
-            self._lost.inc(len(held) - sum(held))
-
-        return count
-
-    def _replay_all(self, replayed: ReplayResult) -> None:
-        self._replayed.inc(replayed.count)
+    count_by_method: dict[Callable[..., object], CountResult] = {
+        EventStore.put: count_put,
+        EventStore.claim: count_claim,
+        EventStore.acknowledge: partial(count_settled, settled.labels("acknowledged")),
+        EventStore.release: partial(count_settled, settled.labels("released")),
+        EventStore.extend: partial(count_settled, settled.labels("extended")),
+        EventStore.replay: lambda _event: replayed.inc(),
+        EventStore.replay_all: lambda result: replayed.inc(result.count),
+    }
+    return {f"events.{method.__name__}": count for method, count in count_by_method.items()}
 
 
 class Metrics:
@@ -140,14 +133,14 @@ class Metrics:
         self.observe_batch: Observe = batches.labels(engine).observe
         self.add_waiting_polls: Callable[[int], None] = waiting.inc
         self.waiting_poll: Callable[[], AbstractContextManager[object]] = waiting.track_inprogress
-        self._count_result_of = EventCounts(counter).by_operation
+        self._count_result_of = _event_counters(counter)
         # Cached: looking up the labels costs more than counting.
         self._of_response = cache(self._find_response_series)
         self._of_source = cache(lambda source: self._key_lookups.labels(source).inc)
 
     def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
         """`route` is a URL rule, never a path; None if no rule matched."""
-        count, observe = self._of_response(route, _METHODS.get(method, _OTHER), status, may_wait)
+        count, observe = self._of_response(route, method if method in _METHODS else _OTHER, status, may_wait)
         count()
         observe(seconds)
 
