@@ -7,6 +7,7 @@ import ipaddress
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -43,6 +44,7 @@ class Access(NamedTuple):
     scopes: tuple[Scope, ...]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Authenticator:
     """`secret` is shared with the Lambda authorizer; without it no seal is accepted.
 
@@ -50,28 +52,16 @@ class Authenticator:
     tenants without their own limit, `failures_per_minute` to each address. 0 is unlimited.
     """
 
-    def __init__(
-        self,
-        keys: KeyStore,
-        cache: KeyCache,
-        buckets: TokenBuckets,
-        secret: str,
-        now_ms: Callable[[], int],
-        on_lookup: Callable[[Source], object],
-        *,
-        requests_per_second: int,
-        failures_per_minute: int,
-    ) -> None:
-        self._keys = keys
-        self._cache = cache
-        self._buckets = buckets
-        self._secret = secret
-        self._now_ms = now_ms
-        self._on_lookup = on_lookup
-        self._requests_per_second = requests_per_second
-        self._failures_per_minute = failures_per_minute
-        self._recorded_uses: LRUCache[str, int] = LRUCache(_MAX_RECORDED_USES)
-        self._mutex = threading.Lock()
+    keys: KeyStore
+    cache: KeyCache
+    buckets: TokenBuckets
+    secret: str
+    now_ms: Callable[[], int]
+    on_lookup: Callable[[Source], object]
+    requests_per_second: int
+    failures_per_minute: int
+    _recorded_uses: LRUCache[str, int] = field(init=False, default_factory=lambda: LRUCache(_MAX_RECORDED_USES))
+    _mutex: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def identify(
         self, key: str | None, address: str, seal: str | None = None, *, bypass_cache: bool = False
@@ -80,16 +70,16 @@ class Authenticator:
 
         Raises Unauthenticated if the key is not valid, and TooManyFailures if that was so too often for the address.
         """
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         key_hash = apikey.hash_of(key or "")
-        record = None if bypass_cache else self._cache.get(key_hash)
+        record = None if bypass_cache else self.cache.get(key_hash)
         if record is not None:
-            self._on_lookup(Source.CACHE)
+            self.on_lookup(Source.CACHE)
         elif key is not None:
             sealed = None if bypass_cache else self._from_seal(seal, key_hash, now_ms)
             record = sealed or self._from_store(key, key_hash, address, bypass_cache=bypass_cache)
         if record is None or record.has_expired(now_ms):
-            self._limit_failures(self._buckets.take, "failures", address)
+            self._limit_failures(self.buckets.take, "failures", address)
             raise Unauthenticated
         self._record_use(key_hash, record, now_ms)
         return record.principal
@@ -99,10 +89,10 @@ class Authenticator:
 
         Reads the store and updates the cache. Counts no failure.
         """
-        read_at = self._cache.timer()
-        record = self._keys.get_by_hash(access.key_hash)
-        self._cache.keep(access.key_hash, record, read_at)
-        if record is None or record.has_expired(self._now_ms()):
+        read_at = self.cache.timer()
+        record = self.keys.get_by_hash(access.key_hash)
+        self.cache.keep(access.key_hash, record, read_at)
+        if record is None or record.has_expired(self.now_ms()):
             return False
         principal = record.principal
         return principal.tenant_active and not principal.scopes.isdisjoint(access.scopes)
@@ -110,44 +100,44 @@ class Authenticator:
     def count_request(self, principal: Principal) -> BucketState | None:
         """Counts a request against the tenant's rate limit. Returns None if the tenant is unlimited."""
         own = principal.rate_limit
-        limit = self._requests_per_second if own is None else own
+        limit = self.requests_per_second if own is None else own
         if limit == 0:
             return None
-        return self._buckets.take(f"tenant {principal.tenant_id}", limit, limit)
+        return self.buckets.take(f"tenant {principal.tenant_id}", limit, limit)
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
         """Returns the record that the authorizer has sealed, unless it is older than the cache may be."""
-        opened = sealing.open_seal(seal, key_hash, self._secret) if seal else None
+        opened = sealing.open_seal(seal, key_hash, self.secret) if seal else None
         if opened is None:
             return None
         age_seconds = (now_ms - opened.sealed_at_ms) / 1000
-        if not 0 <= age_seconds < self._cache.seconds:
+        if not 0 <= age_seconds < self.cache.seconds:
             return None
-        self._cache.keep(key_hash, opened.record, self._cache.timer() - age_seconds)
-        self._on_lookup(Source.SEAL)
+        self.cache.keep(key_hash, opened.record, self.cache.timer() - age_seconds)
+        self.on_lookup(Source.SEAL)
         return opened.record
 
     def _from_store(self, key: str, key_hash: str, address: str, *, bypass_cache: bool) -> KeyRecord | None:
         # An invented key stops here: it costs neither memory nor a read.
         if not apikey.is_well_formed(key):
             return None
-        if self._cache.is_unknown(key_hash) and not bypass_cache:
-            self._on_lookup(Source.CACHE)
+        if self.cache.is_unknown(key_hash) and not bypass_cache:
+            self.on_lookup(Source.CACHE)
             return None
-        if not self._cache.was_recently_valid(key_hash):
-            self._limit_failures(self._buckets.peek, "guesses", address)
-        self._on_lookup(Source.STORE)
-        read_at = self._cache.timer()
-        record = self._keys.get_by_hash(key_hash)
-        self._cache.keep(key_hash, record, read_at)
+        if not self.cache.was_recently_valid(key_hash):
+            self._limit_failures(self.buckets.peek, "guesses", address)
+        self.on_lookup(Source.STORE)
+        read_at = self.cache.timer()
+        record = self.keys.get_by_hash(key_hash)
+        self.cache.keep(key_hash, record, read_at)
         if record is None:
             # Counted apart from other failures: a client that repeats a revoked key must not block its address.
-            self._limit_failures(self._buckets.take, "guesses", address)
+            self._limit_failures(self.buckets.take, "guesses", address)
         return record
 
     def _limit_failures(self, touch: Callable[[str, float, int], BucketState], what: str, address: str) -> None:
         """Takes a token of the address's network or peeks at it. Raises TooManyFailures if none is left."""
-        limit = self._failures_per_minute
+        limit = self.failures_per_minute
         if not limit:
             return
         failures = touch(f"{what} {_network_of(address)}", limit / 60, limit)
@@ -163,7 +153,7 @@ class Authenticator:
                 return
             self._recorded_uses[key_hash] = now_ms
         try:
-            self._keys.record_use(key_hash, now_ms)
+            self.keys.record_use(key_hash, now_ms)
         except StoreUnavailable as error:
             # The request goes on. Another one retries in a minute.
             with self._mutex:

@@ -69,12 +69,7 @@ class TokenBuckets:
 
     def _find(self, owner: int, now: float) -> tuple[int, float]:
         """Returns the owner's slot, or the one of the next slots that is free or will be free first."""
-        first_free = (-1, float("inf"))
-        for step in range(_PROBES):
-            slot = (owner + step) % _SLOTS
-            full_at = self._full_at[slot]
+        for slot in (slots := [(owner + step) % _SLOTS for step in range(_PROBES)]):
             if self._owners[slot] == owner:
-                return slot, full_at
-            if full_at < first_free[1]:
-                first_free = (slot, full_at)
-        return first_free[0], now
+                return slot, self._full_at[slot]
+        return min(slots, key=self._full_at.__getitem__), now
