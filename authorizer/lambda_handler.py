@@ -7,8 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import boto3
@@ -16,7 +15,7 @@ from botocore.config import Config
 
 from authorizer import apikey, credentials, sealing
 from authorizer.items import Item, read_key_record
-from authorizer.resolver import KeyRecord, Principal, resolve
+from authorizer.resolver import Principal, resolve
 
 Resolved = tuple[Principal, dict[str, Any]]
 """The principal, and the context for the service. REST APIs accept only flat values in it."""
@@ -30,21 +29,6 @@ _CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2},
     tcp_keepalive=True,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Environment:
-    table_prefix: str
-    secret: str
-    client: Any
-
-    def find(self, key_hash: str) -> KeyRecord | None:
-        return read_key_record(self._get, key_hash)
-
-    def _get(self, table: str, key: Item) -> Item | None:
-        response = self.client.get_item(TableName=self.table_prefix + table, Key=key, ConsistentRead=True)
-        item: Item | None = response.get("Item")
-        return item
 
 
 def handler(event: Mapping[str, Any], context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda gives it
@@ -110,10 +94,10 @@ def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
 def _resolve(key: str | None) -> Resolved | None:
     if key is None:
         return None
-    environment = _environment()
+    secret = sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", ""))
     # Before the reads, so that a seal is never older than it says.
     now_ms = time.time_ns() // 1_000_000
-    record = resolve(key, environment.find, now_ms)
+    record = resolve(key, partial(read_key_record, _get_item), now_ms)
     if record is None:
         return None
     principal = record.principal
@@ -123,15 +107,19 @@ def _resolve(key: str | None) -> Resolved | None:
         "key_id": principal.key_id,
         "scopes": " ".join(sorted(principal.scopes)),
     }
-    if environment.secret:
-        context["principal"] = sealing.seal(apikey.hash_of(key), record, now_ms, environment.secret)
+    if secret:
+        context["principal"] = sealing.seal(apikey.hash_of(key), record, now_ms, secret)
     return principal, context
 
 
+def _get_item(table: str, key: Item) -> Item | None:
+    table_name = os.environ.get("INBOX_TABLE_PREFIX", "") + table
+    item: Item | None = _client().get_item(TableName=table_name, Key=key, ConsistentRead=True).get("Item")
+    return item
+
+
 @cache
-def _environment() -> _Environment:
-    """Read at the first request and kept while the Lambda is warm."""
+def _client() -> Any:
+    """Created at the first request and kept while the Lambda is warm."""
     # boto3 reads only AWS_DEFAULT_REGION, and does so if this is None.
-    client = boto3.client("dynamodb", region_name=os.environ.get("AWS_REGION"), config=_CONFIG)
-    secret = sealing.parse_secret(os.environ.get("INBOX_AUTHORIZER_SECRET", ""))
-    return _Environment(os.environ.get("INBOX_TABLE_PREFIX", ""), secret, client)
+    return boto3.client("dynamodb", region_name=os.environ.get("AWS_REGION"), config=_CONFIG)

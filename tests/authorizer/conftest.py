@@ -34,8 +34,8 @@ def on_registry(registry: Registry, request: pytest.FixtureRequest, monkeypatch:
     request.getfixturevalue("on_moto")
     monkeypatch.setenv("INBOX_TABLE_PREFIX", registry.prefix)
     monkeypatch.delenv("INBOX_AUTHORIZER_SECRET", raising=False)
-    lambda_handler._environment.cache_clear()
+    lambda_handler._client.cache_clear()
     yield
-    if lambda_handler._environment.cache_info().currsize:
-        lambda_handler._environment().client.close()
-    lambda_handler._environment.cache_clear()
+    if lambda_handler._client.cache_info().currsize:
+        lambda_handler._client().close()
+    lambda_handler._client.cache_clear()

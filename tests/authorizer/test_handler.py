@@ -192,7 +192,7 @@ def test_handler_makes_two_consistent_reads(registry: Registry) -> None:
     def note(params: dict[str, Any], model: Any, **_: Any) -> None:
         calls.append((model.name, params["TableName"], params["ConsistentRead"]))
 
-    lambda_handler._environment().client.meta.events.register("before-parameter-build.dynamodb", note)
+    lambda_handler._client().meta.events.register("before-parameter-build.dynamodb", note)
     assert is_allowed(recorded("rest_token", registry.add_key(registry.add_tenant())))
     prefix = registry.prefix
     assert calls == [("GetItem", f"{prefix}TenantApiKeys", True), ("GetItem", f"{prefix}Tenants", True)]
