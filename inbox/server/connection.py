@@ -250,32 +250,23 @@ class Connection(asyncio.Protocol):
 
     async def _read_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> BytesIO | BrokenBody:
         """Reads the body up to `max_bytes`, or a little more."""
-        try:
-            await self._receive_body(body, max_bytes)
-        except (EOFError, TimeoutError):
-            self._connections.update(self, State.RUNNING)
-            self._closes_after_response = True
+        transfer, has_enough = Transfer(), False
+        with suppress(TimeoutError):
+            while True:
+                if self._buffer:
+                    transfer.add(len(self._buffer))
+                    self._buffer = body.feed(self._buffer)
+                has_enough = body.is_complete or body.file.tell() >= max_bytes
+                if has_enough or body.is_malformed or self._received_eof:
+                    break
+                self._connections.update(self, State.RECEIVING, body.file.tell())
+                await self._receive(transfer.deadline)
+        self._closes_after_response |= not body.is_complete
+        self._connections.update(self, State.RUNNING, body.file.tell() + len(self._buffer) if has_enough else 0)
+        if not has_enough:
             return BrokenBody()
-        self._connections.update(self, State.RUNNING, body.file.tell() + len(self._buffer))
         body.file.seek(0)
         return body.file
-
-    async def _receive_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> None:
-        """Raises EOFError if the body is malformed or ends early, TimeoutError if the client is too slow."""
-        transfer = Transfer()
-        while True:
-            if self._buffer:
-                transfer.add(len(self._buffer))
-                self._buffer = body.feed(self._buffer)
-            if body.is_complete:
-                return
-            if body.file.tell() >= max_bytes:
-                self._closes_after_response = True
-                return
-            if body.is_malformed or self._received_eof:
-                raise EOFError
-            self._connections.update(self, State.RECEIVING, body.file.tell())
-            await self._receive(transfer.deadline)
 
     async def _run_app(self, environ: WSGIEnvironment, body: BytesIO | MissingBody | BrokenBody) -> Response:
         environ["wsgi.input"] = body

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -28,17 +29,17 @@ class DaemonThreads:
     def _work(self) -> None:
         while True:
             function, future = self._calls.get()
-            resolve: Callable[[Any], None]
             try:
-                resolve, outcome = future.set_result, function()
+                resolve = partial(future.set_result, function())
             except BaseException as error:
-                resolve, outcome = future.set_exception, error
+                resolve = partial(future.set_exception, error)
             # When the process stops, the loop may close before the last threads are done.
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(_resolve, future, resolve, outcome)
-            del function, future, resolve, outcome
+                self._loop.call_soon_threadsafe(_resolve, future, resolve)
+            # Otherwise the thread would keep the last response in memory until its next call.
+            del function, future, resolve
 
 
-def _resolve(future: asyncio.Future[Any], resolve: Callable[[Any], None], outcome: Any) -> None:
+def _resolve(future: asyncio.Future[Any], resolve: Callable[[], None]) -> None:
     if not future.cancelled():
-        resolve(outcome)
+        resolve()
