@@ -27,12 +27,10 @@ def read_key_record(get: Callable[[str, Item], Item | None], key_hash: str) -> K
     key = get(TENANT_API_KEYS, api_key_key(key_hash))
     if key is None or key["status"]["S"] != "active":
         return None
-    tenant = get(TENANTS, tenant_key(key["tenant_id"]["S"]))
-    return None if tenant is None else _key_record(key, tenant)
-
-
-def _key_record(key: Item, tenant: Item) -> KeyRecord:
     tenant_id = key["tenant_id"]["S"]
+    tenant = get(TENANTS, tenant_key(tenant_id))
+    if tenant is None:
+        return None
     return KeyRecord(
         Principal(
             tenant_id=tenant_id,

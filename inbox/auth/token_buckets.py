@@ -41,15 +41,12 @@ class TokenBuckets:
         self._mutex = threading.Lock()
         self._seconds = seconds
 
-    def take(self, name: str, per_second: float, size: int) -> BucketState:
-        """Takes a token from the bucket, if it has one. The bucket holds `size` tokens and refills `per_second`."""
-        return self._touch(name, per_second, size, 1)
-
     def peek(self, name: str, per_second: float, size: int) -> BucketState:
         """Returns the state of the bucket without taking a token."""
-        return self._touch(name, per_second, size, 0)
+        return self.take(name, per_second, size, 0)
 
-    def _touch(self, name: str, per_second: float, size: int, tokens: int) -> BucketState:
+    def take(self, name: str, per_second: float, size: int, tokens: int = 1) -> BucketState:
+        """Takes `tokens` (0 or 1) if the bucket has one. It holds `size` tokens and refills `per_second`."""
         owner = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
         token, full = 1 / per_second, size / per_second
         with self._mutex:

@@ -41,7 +41,7 @@ def has_room(folder: Path) -> bool:
 
 
 def remove_gauges(folder: Path, pid: int) -> None:
-    """Call this when a worker process has ended. Its counters stay; its waiting polls do not."""
+    """Removes the gauges of a worker process that has ended. Its counters stay."""
     mark_process_dead(pid, folder)
 
 

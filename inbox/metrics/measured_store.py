@@ -1,6 +1,7 @@
 """A store that reports each call by its name, such as `events.claim`."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -33,13 +34,13 @@ class MeasuredStore:
         self.watch_arrivals = store.watch_arrivals
 
 
+@dataclass
 class _MeasuredPart:
-    """Has the methods of `part`, and measures their calls."""
+    """Has the methods of a part of the store, and measures their calls."""
 
-    def __init__(self, observer_of: ObserverOf, part: object, prefix: str) -> None:
-        self._observer_of = observer_of
-        self._part = part
-        self._prefix = prefix
+    _observer_of: ObserverOf
+    _part: object
+    _prefix: str
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
         """Python calls this at the first use of a method only: `setattr` makes it an attribute."""

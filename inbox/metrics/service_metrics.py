@@ -5,7 +5,6 @@ No label has a value that a client can choose, so the number of series is limite
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,6 @@ from inbox.metrics.folder import has_room
 from inbox.metrics.measured_store import Observer
 from inbox.store.interface import EventStore
 
-_UNMATCHED = "unmatched"
-_OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG_POLL_SECONDS = (0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 20, 25)
@@ -44,9 +41,8 @@ disable_created_metrics()
 
 _log = structlog.get_logger()
 
-Count = Callable[[], None]
-Observe = Callable[[float], None]
 CountResult = Callable[[Any], None]
+_ResponseSeries = tuple[Callable[[], None], Callable[[float], None]]
 
 
 def _event_counters(counter: Callable[..., Counter]) -> dict[str, CountResult]:
@@ -130,9 +126,9 @@ class Metrics:
         self._store_errors = counter("inbox_store_errors", "Calls of the store that failed", ["engine", "operation"])
         batches = histogram("inbox_store_batch_size", "Requests that share a write", ["engine"], buckets=_BATCH_SIZES)
 
-        self.observe_batch: Observe = batches.labels(engine).observe
-        self.add_waiting_polls: Callable[[int], None] = waiting.inc
-        self.waiting_poll: Callable[[], AbstractContextManager[object]] = waiting.track_inprogress
+        self.observe_batch = batches.labels(engine).observe
+        self.add_waiting_polls = waiting.inc
+        self.waiting_poll = waiting.track_inprogress
         self._count_result_of = _event_counters(counter)
         # Cached: looking up the labels costs more than counting.
         self._of_response = cache(self._find_response_series)
@@ -140,14 +136,12 @@ class Metrics:
 
     def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
         """`route` is a URL rule, never a path; None if no rule matched."""
-        count, observe = self._of_response(route, method if method in _METHODS else _OTHER, status, may_wait)
+        count, observe = self._of_response(route, method if method in _METHODS else "other", status, may_wait)
         count()
         observe(seconds)
 
-    def _find_response_series(
-        self, route: str | None, method: str, status: int, may_wait: bool
-    ) -> tuple[Count, Observe]:
-        name = route or _UNMATCHED
+    def _find_response_series(self, route: str | None, method: str, status: int, may_wait: bool) -> _ResponseSeries:
+        name = route or "unmatched"
         of_route = self._long_poll_seconds.labels(name) if may_wait else self._request_seconds.labels(name, method)
         return self._requests.labels(name, method, status).inc, of_route.observe
 

@@ -41,7 +41,7 @@ def configure_logs(log_format: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    # At INFO it logs where it found its credentials, at each start.
+    # botocore logs at INFO, at each start, where it found its credentials.
     logging.getLogger("botocore").setLevel(logging.WARNING)
 
 
@@ -62,9 +62,6 @@ class _Stderr:
         with suppress(OSError):
             # A pipe that is nearly full accepts a part of a long line.
             self._ends_mid_line = os.write(self._file, line) < len(line)
-
-    def flush(self) -> None:
-        """Does nothing: nothing is buffered."""
 
     def msg(self, line: str) -> None:
         self.write(f"{line}\n")

@@ -7,6 +7,7 @@ first, and the next one only if the one before found something. Otherwise one ev
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from wsgiref.types import WSGIEnvironment
 
@@ -24,19 +25,21 @@ _NOTHING = Page([], more=False)
 _log = structlog.get_logger()
 
 
+@dataclass(slots=True, eq=False)
 class LongPoll:
-    def __init__(self, inbox_key: InboxKey, seconds: float, access: Access) -> None:
-        self.inbox_key = inbox_key
-        self.deadline = time.monotonic() + seconds
-        self.access = access
-        self.found_nothing = False
-        self.has_failed = False
-        self.client_is_gone = False
-        self.missed_arrival = False
-        """An event arrived while the app ran the poll, so that run may have missed it."""
-        self.log_response: Callable[[], object] = lambda: None
-        """Logs and counts the app's last response."""
-        self.waiter: asyncio.Future[bool] | None = None
+    """A request that may wait, as seen by the event loop and by the app."""
+
+    inbox_key: InboxKey
+    deadline: float
+    access: Access
+    found_nothing: bool = False
+    has_failed: bool = False
+    client_is_gone: bool = False
+    missed_arrival: bool = False
+    """An event arrived while the app ran the poll, so that run may have missed it."""
+    log_response: Callable[[], object] = lambda: None
+    """Logs and counts the app's last response."""
+    waiter: asyncio.Future[bool] | None = None
 
     def resume(self, *, runs_again: bool) -> bool:
         """Ends the wait. Returns False if the poll does not wait."""
@@ -47,7 +50,7 @@ class LongPoll:
 
 
 class LongPolls:
-    """Used in the event loop. Only `claim_for_long_poll` and `on_arrival` may be called by other threads."""
+    """Used in the event loop. Only `claim_for_long_poll` may be called by other threads."""
 
     def __init__(self, arrivals: Arrivals, is_allowed: Callable[[Access], bool]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -61,7 +64,7 @@ class LongPolls:
         self._tenants_with_events: set[str] = set()
         """Tenants for which this process stored events since the last check."""
         self._is_stopping = False
-        arrivals.listener = self.on_arrival
+        arrivals.listener = lambda inbox_key: self._loop.call_soon_threadsafe(self._handle_arrival, inbox_key)
         self._threads = DaemonThreads("long polls", 2)
         self._tasks = [self._loop.create_task(each) for each in (self._watch_arrivals(), self._check_keys())]
 
@@ -70,10 +73,10 @@ class LongPolls:
     def claim_for_long_poll(
         self, environ: WSGIEnvironment, inbox_key: InboxKey, seconds: float, claim: Callable[[], Page], access: Access
     ) -> Page:
-        """Returns the events that `claim` returns. Without any, the server holds the response back."""
+        """Returns the events that `claim` returns. If there are none, the server holds the response back."""
         poll: LongPoll | None = environ.get(LONG_POLL)
         if poll is None:
-            poll = environ[LONG_POLL] = LongPoll(inbox_key, seconds, access)
+            poll = environ[LONG_POLL] = LongPoll(inbox_key, time.monotonic() + seconds, access)
             # Before `claim`: the loop then registers the poll before it learns of an event that `claim` missed.
             self._loop.call_soon_threadsafe(self._register, poll)
         poll.missed_arrival = False
@@ -82,10 +85,6 @@ class LongPolls:
         poll.has_failed = False
         poll.found_nothing = not page.events
         return page
-
-    def on_arrival(self, inbox_key: InboxKey) -> None:
-        """Called when this process has stored, released or replayed events."""
-        self._loop.call_soon_threadsafe(self._handle_arrival, inbox_key)
 
     # Called by connections
 

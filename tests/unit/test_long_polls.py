@@ -54,6 +54,7 @@ class Watch:
 @dataclass
 class Service:
     polls: LongPolls
+    arrivals: Arrivals
     watch: Watch
     counts: list[int]
     refused: set[Access]
@@ -67,7 +68,7 @@ async def serving() -> AsyncIterator[Service]:
     polls = LongPolls(arrivals, lambda access: access not in refused)
     tasks = list[asyncio.Task[None]]()
     try:
-        yield Service(polls, watch, counts, refused, tasks)
+        yield Service(polls, arrivals, watch, counts, refused, tasks)
     finally:
         polls.stop()
         await asyncio.gather(*tasks)
@@ -133,7 +134,7 @@ async def settle() -> None:
 async def test_event_of_this_process_wakes_poll_of_its_inbox() -> None:
     async with serving() as service:
         mine, named, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED, OTHER)]
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert [each.runs for each in (mine, named, other)] == [2, 1, 1]
         await until(lambda: service.watch.expected == {"acme"})
@@ -153,13 +154,13 @@ async def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events() 
     async with serving() as service:
         first, second, third = requests = [await Request(service).start() for _ in range(3)]
         first.finds = SOMETHING
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert [request.runs for request in requests] == [2, 2, 1]
         assert first.is_answered
         # A poll that finds nothing keeps its place: the second is now the first in line.
         second.finds = SOMETHING
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert (second.is_answered, third.runs) == (True, 2)
 
@@ -170,7 +171,7 @@ async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
         request = Request(service)
         request.run(20)
         # Another thread stores the event after the poll has looked, but before it waits.
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert await service.polls.wait(request.poll)
         request.run(20)
@@ -192,7 +193,7 @@ async def test_poll_whose_client_disconnects_is_ended_and_not_woken() -> None:
     async with serving() as service:
         request = await Request(service).start()
         request.disconnect()
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await request.task
         assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
 
@@ -217,7 +218,7 @@ async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
             refused.poll.found_nothing = False
 
         refused.run = refuse  # type: ignore[assignment, method-assign]
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert (refused.is_answered, next_one.runs) == (True, 2)
 
@@ -236,7 +237,7 @@ async def test_poll_that_fails_wakes_no_other_poll() -> None:
                 service.polls.claim_for_long_poll(failing.environ, INBOX, seconds, fail, ACCESS)
 
         failing.run = run  # type: ignore[method-assign]
-        service.polls.on_arrival(INBOX)
+        service.arrivals.notify(*INBOX)
         await settle()
         assert (failing.is_answered, next_one.runs) == (True, 1)
 
