@@ -17,7 +17,7 @@ def find_key_in_headers(authorization: str | None, x_api_key: str | None) -> str
     Returns None if there is no key, or several: a proxy and this service might pick different ones. Credentials without
     the prefix of a key are ignored, such as a password for that proxy.
     """
-    candidates = {text for text in _texts(authorization, x_api_key) if apikey.PREFIX in text}
+    candidates = {text for text in _candidates(authorization, x_api_key) if apikey.PREFIX in text}
     candidate = candidates.pop() if len(candidates) == 1 else _INVALID_KEY
     return candidate if apikey.looks_like_key(candidate) else None
 
@@ -27,7 +27,7 @@ def find_key_in_header(value: str | None) -> str | None:
     return find_key_in_headers(value, None) or find_key_in_headers(None, value)
 
 
-def _texts(authorization: str | None, x_api_key: str | None) -> Iterator[str]:
+def _candidates(authorization: str | None, x_api_key: str | None) -> Iterator[str]:
     if x_api_key:
         yield x_api_key.strip(" \t")
     if not authorization:

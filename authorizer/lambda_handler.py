@@ -1,6 +1,6 @@
 """Lambda authorizer for API Gateway: REST APIs (TOKEN and REQUEST) and HTTP APIs (formats 1.0 and 2.0).
 
-It has no cache of its own: API Gateway has one, and a seal must not be older than it says.
+It caches no keys: API Gateway caches its responses, and a seal must not be older than it says.
 """
 
 import os

@@ -22,7 +22,7 @@ class Sealed:
 
 
 def parse_secret(text: str) -> str:
-    """Returns the stripped secret; empty means that sealing is off. Raises ValueError if it is invalid."""
+    """Returns the stripped secret; empty disables sealing. Raises ValueError if it is invalid."""
     secret = text.strip()
     if secret and not 32 <= len(secret) <= 1024:
         raise ValueError("32 to 1024 characters, or empty")
@@ -45,7 +45,7 @@ def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
 def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
     """Returns None unless `text` was sealed for this key with this secret."""
     signed, _, mac = text.rpartition(".")
-    # Without a secret anybody could forge a seal.
+    # Without a secret, anyone could forge a seal.
     if not secret or not text.isascii() or not hmac.compare_digest(mac, _mac(signed, secret)):
         return None
     version, _, content = signed.partition(".")

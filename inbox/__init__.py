@@ -1,3 +1,3 @@
-"""Polling Inbox: events in by POST, out by poll, in order, once."""
+"""Polling Inbox: producers send events with POST, consumers poll them in order."""
 
 __version__ = "0.1.0"

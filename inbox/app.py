@@ -41,7 +41,7 @@ _MIN_BODY_BUDGET_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the processes of a service share. Create it before the fork."""
+    """State that the processes of a service share. Create it before the fork."""
 
     buckets: TokenBuckets = field(default_factory=TokenBuckets)
     recently_valid_keys: TokenBuckets = field(default_factory=TokenBuckets)

@@ -102,7 +102,7 @@ class Settings:
 
     @property
     def address(self) -> str:
-        """Where the service listens, as host:port."""
+        """The address on which the service listens, as host:port."""
         return _join(self.host, self.port)
 
     @property
@@ -133,7 +133,7 @@ def variable_of(name: str) -> str:
 
 
 def read_settings(environment: Mapping[str, str], *, on_terminal: bool) -> Settings:
-    """Raises SettingsError, with a message of one line, at the first invalid variable.
+    """Returns the settings. Raises SettingsError, with a message of one line, at the first invalid variable.
 
     On a terminal, the default format of the log is text.
     """

@@ -6,7 +6,7 @@ _BYTES = 8
 
 
 class SharedInteger:
-    """A signed integer of 64 bits. Created before the fork, it is one number for all processes."""
+    """A signed integer of 64 bits. Create it before the fork to share it between processes."""
 
     def __init__(self, value: int = 0) -> None:
         self._memory = memoryview(mmap.mmap(-1, _BYTES)).cast("q")

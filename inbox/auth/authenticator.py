@@ -68,7 +68,7 @@ class Authenticator:
     ) -> Principal:
         """Returns the principal of the key. `bypass_cache` reads the store, whatever is cached or sealed.
 
-        Raises Unauthenticated if the key is not valid, and TooManyFailures if that was so too often for the address.
+        Raises Unauthenticated if the key is not valid, and TooManyFailures if the address has failed too often.
         """
         now_ms = self.now_ms()
         key_hash = apikey.hash_of(key or "")
@@ -106,7 +106,7 @@ class Authenticator:
         return self.buckets.take(f"tenant {principal.tenant_id}", limit, limit)
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
-        """Returns the record that the authorizer has sealed, unless it is older than the cache may be."""
+        """Returns the sealed record, or None if the seal is invalid or older than the cache time."""
         opened = sealing.open_seal(seal, key_hash, self.secret) if seal else None
         if opened is None:
             return None
@@ -118,7 +118,7 @@ class Authenticator:
         return opened.record
 
     def _from_store(self, key: str, key_hash: str, address: str, *, bypass_cache: bool) -> KeyRecord | None:
-        # An invented key stops here: it costs neither memory nor a read.
+        # Invented keys cost neither memory nor a read.
         if not apikey.is_well_formed(key):
             return None
         if self.cache.is_unknown(key_hash) and not bypass_cache:
@@ -135,12 +135,12 @@ class Authenticator:
             self._limit_failures(self.buckets.take, "guesses", address)
         return record
 
-    def _limit_failures(self, touch: Callable[[str, float, int], BucketState], what: str, address: str) -> None:
-        """Takes a token of the address's network or peeks at it. Raises TooManyFailures if none is left."""
+    def _limit_failures(self, touch: Callable[[str, float, int], BucketState], kind: str, address: str) -> None:
+        """Takes a token of the address's network, or only peeks. Raises TooManyFailures if no token is left."""
         limit = self.failures_per_minute
         if not limit:
             return
-        failures = touch(f"{what} {_network_of(address)}", limit / 60, limit)
+        failures = touch(f"{kind} {_network_of(address)}", limit / 60, limit)
         if failures.wait_seconds:
             raise TooManyFailures(failures.wait_seconds)
 
@@ -162,7 +162,7 @@ class Authenticator:
 
 
 def _network_of(address: str) -> str:
-    """Returns the address, or its /64 network for IPv6, where one client has 2^64 addresses."""
+    """Returns the address, or its /64 network for IPv6, because one client has 2^64 addresses."""
     # Some proxies append the port.
     text = _WITH_PORT.sub(r"\1\2", address)
     try:

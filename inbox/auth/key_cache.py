@@ -14,7 +14,7 @@ _DAY_SECONDS = 86_400
 
 
 class KeyCache:
-    """Records expire after `seconds`: a revoked key may work for as long.
+    """Records expire after `seconds`, so a revoked key may work for that long.
 
     `recently_valid` remembers for a day, in all processes, that a key was valid: its bucket has one token, which is
     taken when the key is read.

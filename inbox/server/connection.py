@@ -295,11 +295,11 @@ class Connection(asyncio.Protocol):
 
     async def _call_app(self, environ: WSGIEnvironment) -> Response:
         def call() -> Response:
-            # The client disconnected while its request was queued: a poll would consume events that no client gets.
+            # The client disconnected while its request was queued: a poll would consume events that no client receives.
             if self._is_gone:
                 raise ConnectionResetError
             if self._poll is not None:
-                # From its last run. The app may refuse the poll this time.
+                # Still True from the last run, although the app may refuse the poll this time.
                 self._poll.found_nothing = False
             return call_app(self._context.app, environ)
 
@@ -312,7 +312,7 @@ class Connection(asyncio.Protocol):
     # Responses
 
     def _refuse(self, reason: str, problem: Problem = BAD_REQUEST, *headers: tuple[str, str]) -> Response:
-        """Returns the response to a request that the app does not get."""
+        """Returns the response to a request that the app never receives."""
         self._closes_after_response = True
         request_id = new_request_id()
         _log.warning("request refused", reason=reason, status=problem.status, request_id=request_id)

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from inbox.server.connection import Connection
 
 HEAD_SECONDS = 10.0
-# A client that transfers at this pace never times out. A slower one may be this many seconds behind it.
+# Clients that transfer at this rate never time out.
 _BYTES_PER_SECOND = 64 * 1024
+# How far a slower client may fall behind that rate, and how long it may pause.
 TRANSFER_SECONDS = 30.0
 PAUSE_SECONDS = 10.0
 
@@ -40,8 +41,8 @@ class Transfer:
 
     @property
     def deadline(self) -> float:
-        behind_pace = self._started_at + TRANSFER_SECONDS + self._bytes / _BYTES_PER_SECOND
-        return min(behind_pace, self._progress_at + PAUSE_SECONDS)
+        behind_rate = self._started_at + TRANSFER_SECONDS + self._bytes / _BYTES_PER_SECOND
+        return min(behind_rate, self._progress_at + PAUSE_SECONDS)
 
 
 class Connections:
@@ -57,7 +58,7 @@ class Connections:
         return sum(map(len, self._by_state.values()))
 
     def add(self, connection: "Connection") -> bool:
-        """At the limit, closes another connection. Returns False if all of them run the app."""
+        """Adds a connection; at the limit, closes another one. Returns False if all others run the app."""
         if len(self) >= self._max_connections:
             oldest = self._oldest(State.IDLE, State.RECEIVING, State.WAITING, State.SENDING)
             if oldest is None:

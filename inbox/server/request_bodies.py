@@ -6,7 +6,7 @@ from typing import NoReturn
 from httptools import HttpParserError, HttpRequestParser
 
 _CHUNKED_HEAD = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-# A body may have as many bytes of chunk sizes, extensions and trailers as it has itself, and these in addition.
+# Chunk sizes, extensions and trailers may take as many bytes as the body itself, plus this many.
 _MAX_FRAMING_BYTES = 64 * 1024
 # A proxy that merges trailers into the head would forward another request (RFC 9110, section 6.5.1).
 _FORBIDDEN_TRAILERS = frozenset({b"authorization", b"content-length", b"host"})
@@ -40,6 +40,8 @@ class BrokenBody:
 
 
 class SizedBody:
+    """A body with a Content-Length."""
+
     is_malformed = False
 
     def __init__(self, size: int) -> None:
@@ -77,7 +79,7 @@ class ChunkedBody:
                 end = min(start + self._chunk_bytes_left, len(data))
                 self._chunk_bytes_left -= end - start
             else:
-                # Line by line, so that the parser gets nothing of the next request.
+                # Line by line, so that the parser receives nothing of the next request.
                 end = data.find(b"\n", start) + 1 or len(data)
                 self._line += data[start:end]
                 self._framing_bytes += end - start

@@ -121,7 +121,7 @@ def base_environ(server_address: Any) -> WSGIEnvironment:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
-        # A chunked body is complete when the app gets it, so the app may read to its end.
+        # A chunked body is complete before the app runs, so the app may read to its end.
         "wsgi.input_terminated": True,
         "SCRIPT_NAME": "",
         "SERVER_NAME": host,
