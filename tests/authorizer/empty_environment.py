@@ -22,13 +22,13 @@ class EmptyEnvironment:
         for name in _with_requirements("boto3"):
             _copy(name, site_packages)
 
-    def run(self, code: str, given: Any = None, environment: dict[str, str] | None = None) -> Any:
-        """Returns the JSON that `code` prints. `given` is its stdin, as JSON."""
+    def run(self, code: str, stdin: Any = None, environment: dict[str, str] | None = None) -> Any:
+        """Returns the JSON that `code` prints. `stdin` is a document that it reads as JSON."""
         code = f"import json, sys; sys.path.insert(0, {str(self._task)!r})\n{code}"
         # Isolated from this process's variables and working directory, which could lead to other packages.
         command = [str(self._python), "-I", "-W", "error", "-c", code]
         done = subprocess.run(
-            command, input=json.dumps(given), env=environment or {}, capture_output=True, text=True, timeout=60
+            command, input=json.dumps(stdin), env=environment or {}, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

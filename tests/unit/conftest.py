@@ -36,7 +36,7 @@ def metrics_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def unblock_stop_signals() -> Iterator[None]:
-    """A command blocks them until its process ends."""
+    """Unblocks stop signals after a test: a command blocks them until its process ends."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     while pending := signal.sigpending() - before:

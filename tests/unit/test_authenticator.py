@@ -19,7 +19,7 @@ from inbox.store.interface import KeyStore
 from tests.unit.test_token_buckets import Seconds
 
 PRINCIPAL = Principal("acme", "Acme", True, "key_1", frozenset({"inbox:read"}))
-HERE, THERE = "192.0.2.1", "192.0.2.2"
+ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
 SECRET = "x" * 32
 NOW = 1_000_000_000
 
@@ -70,7 +70,7 @@ class Setup:
             failures_per_minute=failures,
         )
 
-    def refused(self, key: str | None, address: str = HERE) -> type[Exception] | None:
+    def error_of(self, key: str | None, address: str = ADDRESS) -> type[Exception] | None:
         try:
             self.authenticator.identify(key, address)
         except (Unauthenticated, TooManyFailures) as error:
@@ -85,32 +85,32 @@ class Setup:
 def test_known_and_unknown_keys_are_cached() -> None:
     setup = Setup()
     known, unknown = setup.keys.mint(), apikey.mint()
-    assert [setup.authenticator.identify(known, HERE) for _ in range(3)] == [PRINCIPAL] * 3
-    assert [setup.refused(unknown) for _ in range(3)] == [Unauthenticated] * 3
+    assert [setup.authenticator.identify(known, ADDRESS) for _ in range(3)] == [PRINCIPAL] * 3
+    assert [setup.error_of(unknown) for _ in range(3)] == [Unauthenticated] * 3
     assert setup.keys.reads == 2
 
 
 def test_revoked_and_new_keys_take_effect_when_the_cache_expires() -> None:
     setup = Setup(cache_seconds=30)
     revoked, new = setup.keys.mint(), apikey.mint()
-    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
+    assert (setup.error_of(revoked), setup.error_of(new)) == (None, Unauthenticated)
     setup.keys.records = {apikey.hash_of(new): KeyRecord(PRINCIPAL)}
 
     setup.advance(29.9)
-    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
+    assert (setup.error_of(revoked), setup.error_of(new)) == (None, Unauthenticated)
     setup.advance(0.1)
-    assert (setup.refused(revoked), setup.refused(new)) == (Unauthenticated, None)
+    assert (setup.error_of(revoked), setup.error_of(new)) == (Unauthenticated, None)
 
 
 def test_cached_key_expires() -> None:
     setup = Setup()
     key = setup.keys.mint(expires_at_ms=NOW + 1000)
-    assert setup.refused(key) is None
+    assert setup.error_of(key) is None
     setup.advance(1)
-    assert setup.refused(key) is Unauthenticated
+    assert setup.error_of(key) is Unauthenticated
 
 
-def well_formed(number: int) -> str:
+def well_formed_key(number: int) -> str:
     secret = f"{number:043}"
     return f"ibx_{secret}{apikey._checksum(secret)}"
 
@@ -118,16 +118,16 @@ def well_formed(number: int) -> str:
 def test_flood_of_unknown_keys_costs_no_memory_and_few_reads() -> None:
     setup = Setup(failures=300)
     for number in range(20_000):
-        setup.refused(f"ibx_{number:049}")
+        setup.error_of(f"ibx_{number:049}")
     assert setup.keys.reads == 0
 
     setup.advance(60)
     for number in range(95_000):
-        setup.refused(well_formed(number))
+        setup.error_of(well_formed_key(number))
     # 100 bytes per key would be 500,000.
     tracemalloc.start()
     for number in range(95_000, 100_000):
-        setup.refused(well_formed(number))
+        setup.error_of(well_formed_key(number))
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert setup.keys.reads <= 300
@@ -136,63 +136,63 @@ def test_flood_of_unknown_keys_costs_no_memory_and_few_reads() -> None:
 
 def test_address_with_too_many_failures_must_wait() -> None:
     setup = Setup(failures=10)
-    assert [setup.refused("nonsense") for _ in range(12)] == [Unauthenticated] * 10 + [TooManyFailures] * 2
-    assert setup.refused(None) is TooManyFailures
-    assert setup.refused("nonsense", THERE) is Unauthenticated
+    assert [setup.error_of("nonsense") for _ in range(12)] == [Unauthenticated] * 10 + [TooManyFailures] * 2
+    assert setup.error_of(None) is TooManyFailures
+    assert setup.error_of("nonsense", OTHER_ADDRESS) is Unauthenticated
     with pytest.raises(TooManyFailures) as caught:
-        setup.authenticator.identify(None, HERE)
+        setup.authenticator.identify(None, ADDRESS)
     assert 0 < caught.value.wait_seconds <= 6
     setup.advance(6)
-    assert setup.refused(None) is Unauthenticated
+    assert setup.error_of(None) is Unauthenticated
 
 
-def guess(setup: Setup, count: int) -> None:
+def send_guesses(setup: Setup, count: int) -> None:
     for number in range(count):
-        setup.refused(well_formed(number))
+        setup.error_of(well_formed_key(number))
 
 
 def test_recently_valid_key_is_accepted_despite_guesses() -> None:
     setup = Setup(failures=10, cache_seconds=30)
     known, new = setup.keys.mint(), setup.keys.mint()
-    setup.refused(known)
+    setup.error_of(known)
     setup.advance(31)
-    guess(setup, 10)
+    send_guesses(setup, 10)
 
-    assert setup.refused(known) is None
-    assert setup.refused(new) is TooManyFailures
-    assert setup.refused(new, THERE) is None
+    assert setup.error_of(known) is None
+    assert setup.error_of(new) is TooManyFailures
+    assert setup.error_of(new, OTHER_ADDRESS) is None
     setup.advance(6)
-    assert setup.refused(new) is None
+    assert setup.error_of(new) is None
 
 
 def test_repeated_invalid_key_does_not_block_valid_keys() -> None:
     setup = Setup(failures=10)
     unknown = apikey.mint()
-    assert [setup.refused(unknown) for _ in range(11)] == [Unauthenticated] * 10 + [TooManyFailures]
-    assert setup.refused("nonsense") is TooManyFailures
-    assert setup.refused(setup.keys.mint()) is None
+    assert [setup.error_of(unknown) for _ in range(11)] == [Unauthenticated] * 10 + [TooManyFailures]
+    assert setup.error_of("nonsense") is TooManyFailures
+    assert setup.error_of(setup.keys.mint()) is None
 
 
 def test_bypass_cache_ignores_cache_and_seal() -> None:
     setup = Setup()
     revoked, new = setup.keys.mint(), apikey.mint()
-    assert (setup.refused(revoked), setup.refused(new)) == (None, Unauthenticated)
+    assert (setup.error_of(revoked), setup.error_of(new)) == (None, Unauthenticated)
     sealed = seal(setup, revoked)
     setup.keys.records = {apikey.hash_of(new): KeyRecord(PRINCIPAL, None, NOW)}
 
     with pytest.raises(Unauthenticated):
-        setup.authenticator.identify(revoked, HERE, sealed, bypass_cache=True)
-    assert setup.authenticator.identify(new, HERE, bypass_cache=True) == PRINCIPAL
+        setup.authenticator.identify(revoked, ADDRESS, sealed, bypass_cache=True)
+    assert setup.authenticator.identify(new, ADDRESS, bypass_cache=True) == PRINCIPAL
 
 
 def test_cache_time_starts_before_the_read() -> None:
     setup = Setup(cache_seconds=30)
     key = setup.keys.mint()
     setup.keys.on_read = lambda: setup.advance(20)
-    setup.refused(key)
+    setup.error_of(key)
     setup.keys.records.clear()
     setup.advance(10)
-    assert setup.refused(key) is Unauthenticated
+    assert setup.error_of(key) is Unauthenticated
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_cache_time_starts_before_the_read() -> None:
 )
 def test_failures_are_counted_by_address_or_ipv6_network(addresses: list[str], are_same: bool) -> None:
     setup = Setup(failures=1)
-    setup.refused(None, addresses[0])
+    setup.error_of(None, addresses[0])
     for address in addresses[1:]:
-        assert (setup.refused(None, address) is TooManyFailures) is are_same
+        assert (setup.error_of(None, address) is TooManyFailures) is are_same
 
 
 def test_limit_of_zero_allows_any_number_of_failures() -> None:
     setup = Setup(failures=0)
-    assert {setup.refused(None) for _ in range(1000)} == {Unauthenticated}
+    assert {setup.error_of(None) for _ in range(1000)} == {Unauthenticated}
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_use_is_recorded_once_an_hour() -> None:
     key = setup.keys.mint()
     for _ in range(9 * 4):
         setup.advance(1000)
-        setup.refused(key)
+        setup.error_of(key)
     assert [use - NOW for use in setup.keys.uses] == [hour * 4_000_000 for hour in range(1, 10)]
 
 
@@ -253,12 +253,12 @@ def test_failure_to_record_a_use_refuses_no_key() -> None:
     key = setup.keys.mint()
     setup.keys.fails_to_record = True
     setup.advance(3601)
-    assert setup.refused(key) is None
+    assert setup.error_of(key) is None
     # The next request after a minute retries.
     setup.keys.fails_to_record = False
     for seconds, count in ((59, 0), (1, 1)):
         setup.advance(seconds)
-        setup.refused(key)
+        setup.error_of(key)
         assert len(setup.keys.uses) == count
 
 
@@ -285,7 +285,7 @@ def test_recorded_uses_change_only_under_the_lock() -> None:
     setup.advance(4000)
     for fails_to_record in (True, False):
         setup.keys.fails_to_record = fails_to_record
-        setup.authenticator.identify(key, HERE)
+        setup.authenticator.identify(key, ADDRESS)
         setup.advance(60)
     assert setup.keys.uses == [setup.now_ms - 60_000]
 
@@ -299,26 +299,26 @@ def test_sealed_key_is_not_read_again() -> None:
     key = apikey.mint()
     sealed = seal(setup, key)
     setup.advance(10)
-    assert setup.authenticator.identify(key, HERE, sealed) == PRINCIPAL
+    assert setup.authenticator.identify(key, ADDRESS, sealed) == PRINCIPAL
     setup.advance(19)
-    assert setup.authenticator.identify(key, HERE) == PRINCIPAL
+    assert setup.authenticator.identify(key, ADDRESS) == PRINCIPAL
     assert setup.keys.reads == 0
     # The cache time counts from the authorizer's read.
     setup.advance(1)
-    assert setup.refused(key) is Unauthenticated
+    assert setup.error_of(key) is Unauthenticated
     assert setup.keys.reads == 1
 
 
 def test_source_of_each_key_is_reported() -> None:
     setup = Setup()
     known, sealed, unknown = setup.keys.mint(), apikey.mint(), apikey.mint()
-    setup.authenticator.identify(known, HERE)
-    setup.authenticator.identify(known, HERE)
-    setup.authenticator.identify(known, HERE, bypass_cache=True)
-    setup.authenticator.identify(sealed, HERE, seal(setup, sealed))
-    setup.authenticator.identify(sealed, HERE)
+    setup.authenticator.identify(known, ADDRESS)
+    setup.authenticator.identify(known, ADDRESS)
+    setup.authenticator.identify(known, ADDRESS, bypass_cache=True)
+    setup.authenticator.identify(sealed, ADDRESS, seal(setup, sealed))
+    setup.authenticator.identify(sealed, ADDRESS)
     for key in (unknown, unknown, "no key", None):
-        setup.refused(key)
+        setup.error_of(key)
     assert setup.lookups == ["store", "cache", "store", "seal", "cache", "store", "cache"]
 
 
@@ -329,7 +329,7 @@ def test_old_or_future_seal_is_ignored(age: int) -> None:
     sealed = seal(setup, key)
     setup.advance(age)
     with pytest.raises(Unauthenticated):
-        setup.authenticator.identify(key, HERE, sealed)
+        setup.authenticator.identify(key, ADDRESS, sealed)
     assert setup.keys.reads == 1
 
 
@@ -338,16 +338,16 @@ def test_seal_of_another_key_or_secret_is_ignored() -> None:
     key = apikey.mint()
     for sealed in (seal(setup, apikey.mint()), seal(setup, key, "y" * 32), "nonsense", ""):
         with pytest.raises(Unauthenticated):
-            setup.authenticator.identify(key, HERE, sealed)
+            setup.authenticator.identify(key, ADDRESS, sealed)
     with pytest.raises(Unauthenticated):
-        setup.authenticator.identify(None, HERE, seal(setup, key))
+        setup.authenticator.identify(None, ADDRESS, seal(setup, key))
 
 
 def test_seal_is_ignored_without_a_cache() -> None:
     setup = Setup(cache_seconds=0)
     key = apikey.mint()
     with pytest.raises(Unauthenticated):
-        setup.authenticator.identify(key, HERE, seal(setup, key))
+        setup.authenticator.identify(key, ADDRESS, seal(setup, key))
 
 
 def test_seal_is_ignored_without_a_secret() -> None:
@@ -355,7 +355,7 @@ def test_seal_is_ignored_without_a_secret() -> None:
     key = apikey.mint()
     for secret in ("", SECRET):
         with pytest.raises(Unauthenticated):
-            setup.authenticator.identify(key, HERE, seal(setup, key, secret))
+            setup.authenticator.identify(key, ADDRESS, seal(setup, key, secret))
 
 
 def test_sealed_key_expires() -> None:
@@ -363,4 +363,4 @@ def test_sealed_key_expires() -> None:
     key = apikey.mint()
     sealed = sealing.seal(apikey.hash_of(key), KeyRecord(PRINCIPAL, NOW, NOW), NOW, SECRET)
     with pytest.raises(Unauthenticated):
-        setup.authenticator.identify(key, HERE, sealed)
+        setup.authenticator.identify(key, ADDRESS, sealed)

@@ -102,7 +102,7 @@ def test_restart_takes_the_wall_clock_over(machine: Machine) -> None:
     assert machine.start_process().now_ms() == machine.wall_ms()
 
 
-def in_forked_process(clock: Clock) -> int:
+def now_ms_in_forked_process(clock: Clock) -> int:
     reader, writer = os.pipe()
     if (pid := os.fork()) == 0:
         os.write(writer, str(clock.now_ms()).encode())
@@ -119,8 +119,8 @@ def test_forked_processes_have_the_same_time_after_a_step(machine: Machine, step
     machine.wait(10)
     machine.step_wall_clock(step)
     machine.wait(10)
-    of_worker_ms = in_forked_process(clock)
-    assert clock.now_ms() == of_worker_ms
+    worker_ms = now_ms_in_forked_process(clock)
+    assert clock.now_ms() == worker_ms
     machine.wait(10)
-    of_worker_ms = in_forked_process(clock)
-    assert in_forked_process(clock) == clock.now_ms() == of_worker_ms
+    worker_ms = now_ms_in_forked_process(clock)
+    assert now_ms_in_forked_process(clock) == clock.now_ms() == worker_ms

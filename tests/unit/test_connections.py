@@ -14,23 +14,23 @@ class Member(Connection):
         self.deadline = float("inf")
         self.state = State.IDLE
         self.held_bytes = 0
-        self.fate = ""
+        self.last_call = ""
         self.is_added = connections.add(self)
         if self.is_added:
             connections.update(self, state, held_bytes)
 
     def interrupt(self, error: Exception) -> None:
-        self.fate = "timed out" if isinstance(error, TimeoutError) else "cancelled"
+        self.last_call = "timed out" if isinstance(error, TimeoutError) else "cancelled"
 
     def wake(self) -> None:
-        self.fate = "woken"
+        self.last_call = "woken"
 
     def abort(self) -> None:
-        self.fate = "aborted"
+        self.last_call = "aborted"
 
 
-def fates(*members: Member) -> list[str]:
-    return [member.fate for member in members]
+def last_calls(*members: Member) -> list[str]:
+    return [member.last_call for member in members]
 
 
 def test_longest_idle_connection_is_closed_first() -> None:
@@ -40,7 +40,7 @@ def test_longest_idle_connection_is_closed_first() -> None:
     connections.update(recent, State.IDLE)
     connections.update(longest, State.IDLE)
     assert Member(connections).is_added
-    assert fates(*members) == ["", "aborted", ""]
+    assert last_calls(*members) == ["", "aborted", ""]
 
 
 def test_connections_are_closed_in_the_order_of_their_states() -> None:
@@ -49,9 +49,9 @@ def test_connections_are_closed_in_the_order_of_their_states() -> None:
     sending, waiting, running, receiving, idle = members = [Member(connections, state) for state in states]
     closed = []
     while Member(connections).is_added:
-        closed.append(next(each for each in members if each.fate and each not in closed))
+        closed.append(next(each for each in members if each.last_call and each not in closed))
     assert closed == [idle, receiving, waiting, sending]
-    assert running.fate == ""
+    assert running.last_call == ""
 
 
 def test_connection_closed_at_the_limit_is_not_counted_again() -> None:
@@ -79,11 +79,11 @@ def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
     newest = Member(connections, State.RECEIVING)
     members = complete, oldest, older, newest
     connections.update(oldest, State.RECEIVING, 25)
-    assert fates(*members) == ["", "", "", ""]
+    assert last_calls(*members) == ["", "", "", ""]
     connections.update(newest, State.RECEIVING, 45)
-    assert fates(*members) == ["", "cancelled", "cancelled", ""]
+    assert last_calls(*members) == ["", "cancelled", "cancelled", ""]
     connections.update(newest, State.RECEIVING, 70)
-    assert fates(*members) == ["", "cancelled", "cancelled", ""]
+    assert last_calls(*members) == ["", "cancelled", "cancelled", ""]
     with pytest.raises(Overloaded):
         connections.update(newest, State.RECEIVING, 71)
     assert newest.held_bytes == 0
@@ -93,7 +93,7 @@ def test_requests_are_cancelled_before_responses() -> None:
     connections = Connections(9, 100)
     sending, receiving = Member(connections, State.SENDING, 60), Member(connections, State.RECEIVING, 30)
     Member(connections, State.RUNNING, 20)
-    assert fates(sending, receiving) == ["", "cancelled"]
+    assert last_calls(sending, receiving) == ["", "cancelled"]
 
 
 def test_complete_body_is_refused_if_no_transfer_can_be_cancelled() -> None:
@@ -101,14 +101,14 @@ def test_complete_body_is_refused_if_no_transfer_can_be_cancelled() -> None:
     Member(connections, State.RUNNING, 80)
     with pytest.raises(Overloaded):
         Member(connections, State.RUNNING, 21)
-    assert Member(connections, State.RUNNING, 20).fate == ""
+    assert Member(connections, State.RUNNING, 20).last_call == ""
 
 
 def test_thousands_of_transfers_are_cancelled_at_once() -> None:
     connections = Connections(5_000, 5_000)
     members = [Member(connections, State.RECEIVING, 1) for _ in range(4_000)]
     Member(connections, State.RUNNING, 5_000)
-    assert fates(*members) == ["cancelled"] * 4_000
+    assert last_calls(*members) == ["cancelled"] * 4_000
 
 
 def test_connections_time_out_after_their_deadline() -> None:
@@ -116,7 +116,7 @@ def test_connections_time_out_after_their_deadline() -> None:
     late, other = Member(connections), Member(connections)
     late.deadline = 0
     connections.check_deadlines()
-    assert fates(late, other) == ["timed out", ""]
+    assert last_calls(late, other) == ["timed out", ""]
 
 
 @pytest.mark.parametrize("state", State)
@@ -124,4 +124,4 @@ def test_stop_wakes_idle_connections_only(state: State) -> None:
     connections = Connections(9, 100)
     member = Member(connections, state)
     connections.stop()
-    assert member.fate == ("woken" if state is State.IDLE else "")
+    assert member.last_call == ("woken" if state is State.IDLE else "")

@@ -25,7 +25,7 @@ from tests.exposition import every_metric
 ROOT = Path(__file__).parents[2]
 
 
-def page(name: str) -> str:
+def read_page(name: str) -> str:
     return (ROOT / "docs" / name).read_text()
 
 
@@ -35,7 +35,7 @@ def first_cells(text: str) -> list[str]:
 
 
 def test_every_setting_is_described_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", page("reference/settings.md"), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(INBOX_\w+)` \| ([^|]+) \|", read_page("reference/settings.md"), re.MULTILINE))
     assert set(rows) == {variable_of(each.name) for each in fields(Settings)}
     for each in fields(Settings):
         if each.name not in ("workers", "log_format", "api_key", "authorizer_secret", "table_prefix", "url"):
@@ -57,7 +57,7 @@ def commands_of(command: click.Command, words: str) -> dict[str, click.Command]:
 def test_every_command_is_described_with_its_options() -> None:
     described = {
         " ".join(re.findall(r"^inbox(?: [a-z]+)+", usage)): usage
-        for usage in first_cells(page("reference/commands.md"))
+        for usage in first_cells(read_page("reference/commands.md"))
         if usage.startswith("inbox ")
     }
     commands = commands_of(inbox, "inbox")
@@ -70,13 +70,15 @@ def test_every_command_is_described_with_its_options() -> None:
 def test_every_make_target_is_described() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"help"}
     described = {
-        usage.removeprefix("make ") for usage in first_cells(page("reference/commands.md")) if usage.startswith("make ")
+        usage.removeprefix("make ")
+        for usage in first_cells(read_page("reference/commands.md"))
+        if usage.startswith("make ")
     }
     assert targets == described
 
 
 def test_every_problem_is_described_with_its_status() -> None:
-    rows = re.findall(r"^\| (\d{3}) \| `/problems/([a-z-]+)` \|", page("reference/http.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (\d{3}) \| `/problems/([a-z-]+)` \|", read_page("reference/http.md"), re.MULTILINE)
     assert {(int(status), slug) for status, slug in rows} == {(each.status, each.slug) for each in PROBLEMS.values()}
 
 
@@ -91,13 +93,13 @@ def test_every_route_is_described(tmp_path: Path) -> None:
         if "<path:" not in rule.rule
     }
     store.close()
-    headings = re.findall(r"^## ([A-Z]+ /\S*)$", page("reference/http.md"), re.MULTILINE)
-    rows = re.findall(r"^\| (`[A-Z]+ /[^|]*`) \|", page("reference/http.md"), re.MULTILINE)
+    headings = re.findall(r"^## ([A-Z]+ /\S*)$", read_page("reference/http.md"), re.MULTILINE)
+    rows = re.findall(r"^\| (`[A-Z]+ /[^|]*`) \|", read_page("reference/http.md"), re.MULTILINE)
     assert routes == {*headings, *(call for row in rows for call in re.findall("`([^`]+)`", row))}
 
 
 def test_limits_are_the_documented_ones() -> None:
-    http = page("reference/http.md")
+    http = read_page("reference/http.md")
     assert f"| `limit` | 1 to {MAX_POLL}, default {DEFAULT_POLL} |" in http
     assert f"| `limit` | 1 to {MAX_LISTED}, default {DEFAULT_LISTED};" in http
     assert f"| `wait` | 0 to {MAX_WAIT}, default 0 |" in http
@@ -115,7 +117,7 @@ def test_every_metric_is_described_with_its_type_and_labels() -> None:
     described = {
         name: (kind, set(re.findall("`([a-z]+)`", labels)))
         for name, kind, labels in re.findall(
-            r"^\| `(inbox_\w+)` \| (\w+) \| ([^|]*)\|", page("reference/metrics.md"), re.MULTILINE
+            r"^\| `(inbox_\w+)` \| (\w+) \| ([^|]*)\|", read_page("reference/metrics.md"), re.MULTILINE
         )
     }
     assert described == {
@@ -127,13 +129,13 @@ def test_every_metric_is_described_with_its_type_and_labels() -> None:
 def test_every_dependency_is_justified() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {re.split("[<>=]", each)[0] for each in project["dependencies"]}
-    section = page("explanation/architecture.md").partition("## Dependencies")[2].partition("For development")[0]
+    section = read_page("explanation/architecture.md").partition("## Dependencies")[2].partition("For development")[0]
     described = set(re.findall(r"^\| ([a-z0-9_-]+)(?: \([a-z]+\))? \|", section, re.MULTILINE))
     assert described - {"package"} == needed | {"swagger-ui"}
 
 
 def test_every_attack_of_the_threat_model_names_an_existing_test() -> None:
-    attacks = page("explanation/security.md").partition("## The attacks")[2].partition("\n## ")[0]
+    attacks = read_page("explanation/security.md").partition("## The attacks")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (?!attack )[^|]+\|[^|]+\|(.+)\|$", attacks, re.MULTILINE)
     assert len(rows) > 50
     for row in rows:

@@ -22,7 +22,7 @@ def test_latest_read_replaces_an_earlier_one() -> None:
     assert cache.get("revoked") is None
 
 
-def test_cache_of_zero_seconds_is_off() -> None:
+def test_cache_of_zero_seconds_is_disabled() -> None:
     cache = KeyCache(0, TokenBuckets(), Timer())
     cache.keep("known", RECORD, read_at=0)
     cache.keep("unknown", None, read_at=0)
@@ -33,15 +33,15 @@ def test_cache_of_zero_seconds_is_off() -> None:
 def test_all_processes_remember_for_a_day_that_a_key_was_valid() -> None:
     timer = Timer()
     shared = TokenBuckets(timer)
-    here, there = KeyCache(30, shared, timer), KeyCache(30, shared, timer)
-    here.keep("known", RECORD, read_at=0)
-    here.keep("unknown", None, read_at=0)
+    cache, other_cache = KeyCache(30, shared, timer), KeyCache(30, shared, timer)
+    cache.keep("known", RECORD, read_at=0)
+    cache.keep("unknown", None, read_at=0)
     timer.now = 3600
-    assert there.was_recently_valid("known")
-    assert not there.was_recently_valid("unknown")
-    assert there.get("known") is None
+    assert other_cache.was_recently_valid("known")
+    assert not other_cache.was_recently_valid("unknown")
+    assert other_cache.get("known") is None
     timer.now = 90_000
-    assert not there.was_recently_valid("known")
+    assert not other_cache.was_recently_valid("known")
 
 
 def test_flood_of_unknown_keys_does_not_evict_known_ones() -> None:

@@ -62,7 +62,7 @@ class Service:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Service]:
+async def start_service() -> AsyncIterator[Service]:
     watch, counts, refused = Watch(), list[int](), set[Access]()
     arrivals = Arrivals(lambda: watch, lambda: 0, counts.append)
     polls = LongPolls(arrivals, lambda access: access not in refused)
@@ -120,7 +120,7 @@ class Request:
         return poll
 
     @property
-    def is_answered(self) -> bool:
+    def is_done(self) -> bool:
         return self.task.done()
 
 
@@ -132,7 +132,7 @@ async def settle() -> None:
 
 @in_event_loop
 async def test_event_of_this_process_wakes_poll_of_its_inbox() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         mine, named, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED, OTHER)]
         service.arrivals.notify(*INBOX)
         await settle()
@@ -142,7 +142,7 @@ async def test_event_of_this_process_wakes_poll_of_its_inbox() -> None:
 
 @in_event_loop
 async def test_event_of_another_process_wakes_poll_of_its_inbox() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         mine, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED)]
         service.watch.ready.add(INBOX)
         await until(lambda: mine.runs == 2)
@@ -151,23 +151,23 @@ async def test_event_of_another_process_wakes_poll_of_its_inbox() -> None:
 
 @in_event_loop
 async def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         first, second, third = requests = [await Request(service).start() for _ in range(3)]
         first.finds = SOMETHING
         service.arrivals.notify(*INBOX)
         await settle()
         assert [request.runs for request in requests] == [2, 2, 1]
-        assert first.is_answered
+        assert first.is_done
         # A poll that finds nothing keeps its place: the second is now the first in line.
         second.finds = SOMETHING
         service.arrivals.notify(*INBOX)
         await settle()
-        assert (second.is_answered, third.runs) == (True, 2)
+        assert (second.is_done, third.runs) == (True, 2)
 
 
 @in_event_loop
 async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         request = Request(service)
         request.run(20)
         # Another thread stores the event after the poll has looked, but before it waits.
@@ -181,8 +181,8 @@ async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
 
 
 @in_event_loop
-async def test_poll_is_answered_and_logged_when_its_time_is_up() -> None:
-    async with serving() as service:
+async def test_poll_ends_and_is_logged_when_its_time_is_up() -> None:
+    async with start_service() as service:
         request = await Request(service).start(0.5)
         await request.task
         assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
@@ -190,7 +190,7 @@ async def test_poll_is_answered_and_logged_when_its_time_is_up() -> None:
 
 @in_event_loop
 async def test_poll_whose_client_disconnects_is_ended_and_not_woken() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         request = await Request(service).start()
         request.disconnect()
         service.arrivals.notify(*INBOX)
@@ -200,18 +200,18 @@ async def test_poll_whose_client_disconnects_is_ended_and_not_woken() -> None:
 
 @in_event_loop
 async def test_wake_up_of_a_client_that_disconnected_goes_to_the_next_poll() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         gone, next_one = await Request(service).start(), await Request(service).start()
         gone.finds = SOMETHING
         gone.poll.resume(runs_again=True)
         gone.poll.client_is_gone = True
         await settle()
-        assert (gone.runs, gone.poll.found_nothing, gone.is_answered, next_one.runs) == (2, True, True, 2)
+        assert (gone.runs, gone.poll.found_nothing, gone.is_done, next_one.runs) == (2, True, True, 2)
 
 
 @in_event_loop
 async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         refused, next_one = await Request(service).start(), await Request(service).start()
 
         def refuse(_seconds: float) -> None:
@@ -220,12 +220,12 @@ async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
         refused.run = refuse  # type: ignore[assignment, method-assign]
         service.arrivals.notify(*INBOX)
         await settle()
-        assert (refused.is_answered, next_one.runs) == (True, 2)
+        assert (refused.is_done, next_one.runs) == (True, 2)
 
 
 @in_event_loop
 async def test_poll_that_fails_wakes_no_other_poll() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         failing, next_one = await Request(service).start(), await Request(service).start()
 
         def fail() -> Page:
@@ -239,12 +239,12 @@ async def test_poll_that_fails_wakes_no_other_poll() -> None:
         failing.run = run  # type: ignore[method-assign]
         service.arrivals.notify(*INBOX)
         await settle()
-        assert (failing.is_answered, next_one.runs) == (True, 1)
+        assert (failing.is_done, next_one.runs) == (True, 1)
 
 
 @in_event_loop
 async def test_watch_is_notified_when_the_last_poll_ends() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         request = await Request(service).start()
         await until(lambda: service.watch.waiting == {INBOX})
         request.disconnect()
@@ -254,7 +254,7 @@ async def test_watch_is_notified_when_the_last_poll_ends() -> None:
 @in_event_loop
 async def test_poll_whose_key_is_revoked_is_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_polls, "_CHECK_KEYS_SECONDS", 0.001)
-    async with serving() as service:
+    async with start_service() as service:
         request = await Request(service).start()
         service.refused.add(ACCESS)
         await until(lambda: request.runs >= 2)
@@ -262,7 +262,7 @@ async def test_poll_whose_key_is_revoked_is_run_again(monkeypatch: pytest.Monkey
 
 @in_event_loop
 async def test_stop_ends_waiting_polls_and_prevents_new_waits() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         waiting, running = await Request(service).start(), Request(service)
         service.polls.stop()
         await waiting.task
@@ -272,7 +272,7 @@ async def test_stop_ends_waiting_polls_and_prevents_new_waits() -> None:
 
 @in_event_loop
 async def test_ended_polls_leave_no_state() -> None:
-    async with serving() as service:
+    async with start_service() as service:
         for request in [await Request(service).start() for _ in range(3)]:
             request.disconnect()
         await Request(service, finds=SOMETHING).start()
@@ -283,7 +283,7 @@ async def test_ended_polls_leave_no_state() -> None:
 @in_event_loop
 async def test_failing_watch_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_polls, "_PAUSE_AFTER_FAILURE_SECONDS", 0)
-    async with serving() as service:
+    async with start_service() as service:
         service.watch.failures = [RuntimeError(), RuntimeError()]
         request = await Request(service).start()
         service.watch.ready.add(INBOX)

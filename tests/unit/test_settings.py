@@ -12,7 +12,7 @@ def read(**environment: str) -> Settings:
     return read_settings({"PATH": "/bin", **environment}, on_terminal=False)
 
 
-def test_defaults() -> None:
+def test_settings_have_their_documented_defaults() -> None:
     settings = read()
     assert (settings.store, settings.host, settings.port) == ("sqlite:///data/inbox.db", "127.0.0.1", 8080)
     assert (settings.retention_days, settings.max_event_bytes, settings.key_cache_seconds) == (30, 262_144, 30)

@@ -9,7 +9,7 @@ import pytest
 
 from inbox.stop_signals import block_stop_signals, interrupt_on_stop_signals
 
-STOPS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 # Raises all signals before Python handles the first, and all again during the clean-up.
 AT_ONCE = """
@@ -42,7 +42,7 @@ signal.last = RaisesSignal()
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    before = {each: signal.getsignal(each) for each in STOPS}
+    before = {each: signal.getsignal(each) for each in STOP_SIGNALS}
     yield
     for each, handler in before.items():
         signal.signal(each, handler)
@@ -53,14 +53,14 @@ def run(program: str) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout, ended.stderr
 
 
-@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("stop", STOP_SIGNALS)
 def test_only_the_first_signal_interrupts(stop: signal.Signals) -> None:
     interrupt_on_stop_signals()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(stop)
-    for each in STOPS:
+    for each in STOP_SIGNALS:
         signal.raise_signal(each)
-    assert signal.sigpending() == set(STOPS)
+    assert signal.sigpending() == set(STOP_SIGNALS)
 
 
 def test_signals_at_the_same_time_interrupt_once() -> None:
@@ -74,7 +74,7 @@ def test_hangup_stays_ignored_under_nohup() -> None:
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
-@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("stop", STOP_SIGNALS)
 def test_blocked_signal_does_not_interrupt(stop: signal.Signals) -> None:
     interrupt_on_stop_signals()
     block_stop_signals()

@@ -12,7 +12,7 @@ from deploy.dependency_audit import judge
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ["requirements.txt", "requirements-dev.txt", "bench/requirements.txt"]
 
-FINE: dict[str, Any] = {"name": "flask", "version": "3.1.2", "vulns": []}
+CURRENT: dict[str, Any] = {"name": "flask", "version": "3.1.2", "vulns": []}
 UNKNOWN: dict[str, Any] = {
     "name": "gunicorn-h1c",
     "skip_reason": "Dependency not found on PyPI and could not be audited",
@@ -31,9 +31,9 @@ def audited(*packages: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("packages", "verdict"),
     [
-        ([FINE], (True, "No known vulnerability in 1 packages.")),
-        ([FINE, VULNERABLE], (False, "VULNERABLE: requests 2.0: PYSEC-1, PYSEC-2")),
-        ([FINE, UNKNOWN], (True, "NOT AUDITED: gunicorn-h1c, of 2 packages.")),
+        ([CURRENT], (True, "No known vulnerability in 1 packages.")),
+        ([CURRENT, VULNERABLE], (False, "VULNERABLE: requests 2.0: PYSEC-1, PYSEC-2")),
+        ([CURRENT, UNKNOWN], (True, "NOT AUDITED: gunicorn-h1c, of 2 packages.")),
         ([UNKNOWN, UNKNOWN], (True, "NOT AUDITED: the vulnerability service knows none of the 2 packages.")),
         (
             [VULNERABLE, UNKNOWN],
@@ -47,7 +47,7 @@ def test_audit_names_vulnerable_and_unknown_packages(packages: list[dict[str, An
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         "Traceback (most recent call last):\nrequests.exceptions.ConnectionError: HTTPSConnectionPool(…)",
         "Traceback (most recent call last):\npip_audit._service.interface.ServiceError",
@@ -55,16 +55,16 @@ def test_audit_names_vulnerable_and_unknown_packages(packages: list[dict[str, An
         "ERROR:pip_audit._cli:Tip: your network may be blocking this service. Try another service with `-s SERVICE`",
     ],
 )
-def test_audit_without_network_passes_with_a_warning(said: str) -> None:
-    passes, words = judge(said)
+def test_audit_without_network_passes_with_a_warning(output: str) -> None:
+    passes, message = judge(output)
     assert passes
-    assert words.startswith("NOT AUDITED: ")
-    assert words.count("\n") == 0
+    assert message.startswith("NOT AUDITED: ")
+    assert message.count("\n") == 0
 
 
-@pytest.mark.parametrize("said", ["", "ERROR:pip_audit._cli:requirement flask==3.0.0 does not contain a hash"])
-def test_audit_that_fails_otherwise_fails_the_check(said: str) -> None:
-    assert judge(said) == (False, said)
+@pytest.mark.parametrize("output", ["", "ERROR:pip_audit._cli:requirement flask==3.0.0 does not contain a hash"])
+def test_audit_that_fails_otherwise_fails_the_check(output: str) -> None:
+    assert judge(output) == (False, output)
 
 
 def test_every_requirement_is_pinned_with_hashes() -> None:

@@ -39,11 +39,11 @@ def test_bucket_refills_token_by_token() -> None:
 def test_long_term_rate_is_per_second() -> None:
     seconds = Seconds()
     buckets = TokenBuckets(seconds)
-    given = 0
+    taken = 0
     for _ in range(10_000):
         seconds.now += 0.01
-        given += buckets.take("a", 7, 7).wait_seconds == 0
-    assert 700 <= given <= 708
+        taken += buckets.take("a", 7, 7).wait_seconds == 0
+    assert 700 <= taken <= 708
 
 
 def test_peek_takes_no_token() -> None:
@@ -111,12 +111,12 @@ buckets = TokenBuckets()
 reader, writer = os.pipe()
 for _ in range(4):
     if os.fork() == 0:
-        given = sum(buckets.take("a", 0.001, 1000).wait_seconds == 0 for _ in range(20_000))
-        os.write(writer, given.to_bytes(4, "big"))
+        taken = sum(buckets.take("a", 0.001, 1000).wait_seconds == 0 for _ in range(20_000))
+        os.write(writer, taken.to_bytes(4, "big"))
         os._exit(0)
-given = sum(int.from_bytes(os.read(reader, 4), "big") for _ in range(4))
+taken = sum(int.from_bytes(os.read(reader, 4), "big") for _ in range(4))
 # Separate buckets would give 4000.
-assert 1000 <= given <= 3000, given
+assert 1000 <= taken <= 3000, taken
 """
 
 

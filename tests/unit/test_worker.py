@@ -1,4 +1,4 @@
-"""How a worker accepts connections."""
+"""The worker's accept loop."""
 
 import asyncio
 import socket
