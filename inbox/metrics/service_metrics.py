@@ -131,12 +131,12 @@ class Metrics:
         self.waiting_poll = waiting.track_inprogress
         self._count_result_of = _event_counters(counter)
         # Cached: looking up the labels costs more than counting.
-        self._of_response = cache(self._find_response_series)
-        self._of_source = cache(lambda source: self._key_lookups.labels(source).inc)
+        self._response_series = cache(self._find_response_series)
+        self._count_by_source = cache(lambda source: self._key_lookups.labels(source).inc)
 
     def observe_response(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> None:
         """`route` is a URL rule, never a path; None if no rule matched."""
-        count, observe = self._of_response(route, method if method in _METHODS else "other", status, may_wait)
+        count, observe = self._response_series(route, method if method in _METHODS else "other", status, may_wait)
         count()
         observe(seconds)
 
@@ -146,7 +146,7 @@ class Metrics:
         return self._requests.labels(name, method, status).inc, of_route.observe
 
     def count_key_lookup(self, source: str) -> None:
-        self._of_source(source)()
+        self._count_by_source(source)()
 
     def store_observer(self, operation: str) -> Observer:
         observe = self._store_seconds.labels(self._engine, operation).observe
