@@ -43,7 +43,7 @@ class _MeasuredPart:
     _prefix: str
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
-        """Python calls this at the first use of a method only: `setattr` makes it an attribute."""
+        """Returns a measured method. Python calls this only once for each: `setattr` stores it as an attribute."""
         observe = self._observer_of(self._prefix + method)
 
         def call(*args: Any, **kwargs: Any) -> Any:

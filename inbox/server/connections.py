@@ -41,8 +41,8 @@ class Transfer:
 
     @property
     def deadline(self) -> float:
-        behind_rate = self._started_at + TRANSFER_SECONDS + self._bytes / _BYTES_PER_SECOND
-        return min(behind_rate, self._progress_at + PAUSE_SECONDS)
+        rate_deadline = self._started_at + TRANSFER_SECONDS + self._bytes / _BYTES_PER_SECOND
+        return min(rate_deadline, self._progress_at + PAUSE_SECONDS)
 
 
 class Connections:
