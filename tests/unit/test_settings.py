@@ -142,5 +142,6 @@ def test_logs_are_text_on_a_terminal_by_default() -> None:
 
 def test_secrets_are_hidden() -> None:
     assert read(INBOX_API_KEY="ibx_secret").as_variables()["INBOX_API_KEY"] == "(hidden)"
+    assert "ibx_secret" not in repr(read(INBOX_API_KEY="ibx_secret"))
     assert read(INBOX_API_KEY="").as_variables()["INBOX_API_KEY"] == ""
     assert read(INBOX_AUTHORIZER_SECRET="s" * 32).as_variables()["INBOX_AUTHORIZER_SECRET"] == "(hidden)"
