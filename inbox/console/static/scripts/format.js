@@ -2,29 +2,24 @@
 
 import { el } from "./dom.js";
 
-const TIMESTAMP_FORMATS = {
+const FORMATS = {
   full: new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" }),
   short: new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" }),
   day: new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" }),
+  hour: new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }),
+  utcDay: new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }),
 };
-const HOUR = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-// The API counts per UTC day.
-const UTC_DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+export function formatTime(iso, format) {
+  return FORMATS[format].format(new Date(iso));
+}
 
 export function timestamp(iso, format = "full") {
-  return el("time", { datetime: iso, title: iso }, TIMESTAMP_FORMATS[format].format(new Date(iso)));
+  return el("time", { datetime: iso, title: iso }, formatTime(iso, format));
 }
 
 export function timestampOr(iso, fallback, format) {
   return iso ? timestamp(iso, format) : el("span", { class: "faint" }, fallback);
-}
-
-export function formatHour(iso) {
-  return HOUR.format(new Date(iso));
-}
-
-export function formatDay(iso) {
-  return UTC_DAY.format(new Date(iso));
 }
 
 export const formatCount = new Intl.NumberFormat("en-GB").format;

@@ -1,7 +1,7 @@
 // The chart of received and delivered events, drawn by uPlot, with the same figures as an accessible table.
 
 import { el } from "../dom.js";
-import { formatCount, formatDay, formatHour } from "../format.js";
+import { formatCount, formatTime } from "../format.js";
 import { table } from "../tables.js";
 
 const HEIGHT_PX = 240;
@@ -14,11 +14,11 @@ export function chartCard(signal) {
   const legend = { received: el("span", { class: "received" }), delivered: el("span", { class: "delivered" }), when: el("span", {}) };
   const figures = table("Received and delivered", [{ label: "From" }, { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }], { cards: false });
   const heading = el("h3", {}, "Received and delivered");
+  const shown = { buckets: [], unit: "hour" };
   let plot = null;
-  let shown = null;
 
   function label({ start }) {
-    return shown.unit === "hour" ? formatHour(start) : `${formatDay(start)} (UTC)`;
+    return shown.unit === "hour" ? formatTime(start, "hour") : `${formatTime(start, "utcDay")} (UTC)`;
   }
 
   function showBucket(bucket) {
@@ -33,23 +33,19 @@ export function chartCard(signal) {
     const buckets = unit === "hour" ? stats.per_hour : stats.per_day;
     heading.textContent = `Received and delivered per ${unit}`;
     image.setAttribute("aria-label", `Bar chart of events received and delivered per ${unit}. The table below shows the same figures.`);
-    if (shown?.unit === unit && shown.buckets.length === buckets.length) {
-      shown.buckets = buckets;
-      plot.setData(columns(buckets));
-    } else {
-      shown = { buckets, unit };
-      draw();
-    }
+    Object.assign(shown, { buckets, unit });
+    if (plot) plot.setData(columns(buckets));
+    else draw();
     figures.show(buckets.toReversed().map((each) => figures.row(each.start, [label(each), formatCount(each.received), formatCount(each.delivered)])));
   }
 
   function draw() {
     plot?.destroy();
-    plot = shown && new globalThis.uPlot(options(holder, shown, showBucket), columns(shown.buckets), holder);
+    plot = new globalThis.uPlot(options(holder, shown, showBucket), columns(shown.buckets), holder);
   }
   const resize = new ResizeObserver(() => plot?.setSize({ width: holder.clientWidth, height: HEIGHT_PX }));
   resize.observe(holder);
-  dark.addEventListener("change", draw, { signal });
+  dark.addEventListener("change", () => plot && draw(), { signal });
   signal.addEventListener("abort", () => {
     resize.disconnect();
     plot?.destroy();
@@ -67,17 +63,21 @@ function columns(buckets) {
   return [buckets.map((_, index) => index), buckets.map((each) => each.received), buckets.map((each) => each.delivered)];
 }
 
-// `onhover` gets the bucket under the pointer, or null.
+// Calls `onhover` with the bucket under the pointer, or null.
 function options(holder, shown, onhover) {
-  const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const label = shown.unit === "hour" ? formatHour : formatDay;
-  const bars = (name, colour, align) => ({
-    label: name, fill: colour, stroke: colour, width: 0, points: { show: false },
+  // A canvas needs the color for the current scheme, and only standard properties are resolved to it.
+  const color = (token) => {
+    holder.style.color = `var(${token})`;
+    return getComputedStyle(holder).color;
+  };
+  const label = ({ start }) => formatTime(start, shown.unit === "hour" ? "hour" : "utcDay");
+  const bars = (name, fill, align) => ({
+    label: name, fill, stroke: fill, width: 0, points: { show: false },
     paths: globalThis.uPlot.paths.bars({ size: [0.36, 22], align, radius: 0.25, gap: 1 }),
   });
   const axis = {
-    stroke: token("--ink-faint"), font: `11px ${token("--sans")}`,
-    grid: { stroke: token("--plot-grid"), width: 1 }, ticks: { show: false },
+    stroke: color("--ink-faint"), font: `11px ${getComputedStyle(holder).fontFamily}`,
+    grid: { stroke: color("--quiet-soft"), width: 1 }, ticks: { show: false },
   };
   return {
     width: holder.clientWidth,
@@ -90,10 +90,10 @@ function options(holder, shown, onhover) {
       // With a minimum of 4, a single event does not fill the chart.
       y: { range: (_plot, _min, max) => [0, Math.max(4, max * 1.1)] },
     },
-    series: [{}, bars("Received", token("--plot-received"), -1), bars("Delivered", token("--plot-delivered"), 1)],
+    series: [{}, bars("Received", color("--plot-received"), -1), bars("Delivered", color("--plot-delivered"), 1)],
     axes: [
       { ...axis, grid: { show: false }, space: 52, size: 26, gap: 6, incrs: [1, 2, 3, 4, 6, 8, 12, 24],
-        values: (_plot, indexes) => indexes.map((index) => (shown.buckets[index] ? label(shown.buckets[index].start) : "")) },
+        values: (_plot, indexes) => indexes.map((index) => (shown.buckets[index] ? label(shown.buckets[index]) : "")) },
       { ...axis, size: 40, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7, 1e8, 1e9],
         values: (_plot, amounts) => amounts.map(formatCompact) },
     ],
