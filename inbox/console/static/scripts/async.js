@@ -2,9 +2,9 @@
 
 const MAX_BACKOFF_MS = 30_000;
 
-// Returns functions that start and stop running `load(signal)` repeatedly. Starting again aborts the previous run. It
-// pauses while the tab is hidden. If `load` returns a number, that is the minimum delay until the next call. Failures
-// are passed to `onproblem` and back off exponentially.
+// Returns functions that start and stop running `load(signal)` repeatedly. Starting again aborts the previous run. Calls
+// pause while the tab is hidden. If `load` returns a number, it is the minimum delay until the next call, in
+// milliseconds. Failures are passed to `onproblem`, and the delay after them grows exponentially.
 export function repeater(load, intervalMs, signal, onproblem) {
   const nextSignal = supersedingSignals(signal);
 
@@ -54,7 +54,7 @@ export function supersedingSignals(signal) {
   };
 }
 
-// Stops at the first failure.
+// Returns the results of `action(item)` in the order of the items. Stops at the first failure.
 export async function mapConcurrently(items, action, maxConcurrent = 4) {
   const results = [];
   // All workers share one generator. A worker that fails ends it for the others.

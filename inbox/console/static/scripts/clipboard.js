@@ -1,28 +1,30 @@
 // Copy buttons, and the command they copy.
 
-import { el } from "./dom.js";
+import { button } from "./controls.js";
+import { el, topmostDialog } from "./dom.js";
 import { escapeInvisible } from "./exact_json.js";
 import { showToast } from "./messages.js";
 
 // Linux limits one argument of a program to 128 KiB.
 const MAX_ARGUMENT_BYTES = 100_000;
 
-async function copy(text, parent) {
+// Returns true if the text was copied.
+async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copySelection(text, parent);
+    return copySelection(text);
   }
 }
 
 // Browsers refuse the clipboard API on plain HTTP, except on localhost.
-function copySelection(text, parent) {
+function copySelection(text) {
   const focused = document.activeElement;
   const area = el("textarea", { class: "visually-hidden", "aria-hidden": "true", readonly: true });
   area.value = text;
   // While a modal dialog is open, only elements inside it can be selected.
-  parent.append(area);
+  (topmostDialog() ?? document.body).append(area);
   area.select();
   const copied = document.execCommand("copy");
   area.remove();
@@ -30,17 +32,13 @@ function copySelection(text, parent) {
   return copied;
 }
 
-// `describedBy` is the ID of an element that tells this button apart from others with the same label.
-export function copyButton(text, { label = "Copy", classes = "button small", describedBy = null, message = "Copied" } = {}) {
-  return el("button", {
-    type: "button",
-    class: classes,
-    "aria-describedby": describedBy,
-    onclick: async ({ currentTarget }) => {
-      const copied = await copy(typeof text === "function" ? text() : text, currentTarget.closest("dialog") ?? document.body);
-      showToast(copied ? message : "Your browser blocked copying. Select the text and copy it manually.");
-    },
-  }, label);
+// Copies what `getText()` returns. `describedBy` is the ID of an element that tells this button apart from others with the
+// same label.
+export function copyButton(getText, { label = "Copy", classes = "small", describedBy = null, message = "Copied" } = {}) {
+  return button(label, async () => {
+    const copied = await copy(getText());
+    showToast(copied ? message : "Your browser blocked copying. Select the text and copy it manually.");
+  }, classes, { "aria-describedby": describedBy });
 }
 
 function quote(text) {

@@ -11,8 +11,8 @@ export function closeButton(onclick) {
   return el("button", { type: "button", class: "button plain square", "aria-label": "Close", onclick }, icon("close"));
 }
 
-// A label with its control, hint and error message, which is announced at once if `urgent`. `check(value)` returns what is
-// wrong with the value, or "". `validate()` shows it, and returns the control if the value is invalid.
+// A label with its control, hint and error message. Screen readers announce the error at once if `urgent`. `check(value)`
+// returns an error message, or "" if the value is valid. `validate()` shows it, and returns the control if it is invalid.
 export function field(label, control, { hint = null, check = () => "", urgent = false } = {}) {
   const id = (control.id ||= newId());
   const error = el("p", { class: "field-error", id: `${id}-error`, ...(urgent ? { role: "alert" } : { "aria-live": "polite" }) });
@@ -52,14 +52,11 @@ export function eventTypeLabel(type) {
 }
 
 export function select(options, selected = "") {
-  const element = el("select", { class: "input" }, options.map(([value, label]) => el("option", { value }, label)));
-  if (options.some(([value]) => value === selected)) element.value = selected;
-  return element;
+  return el("select", { class: "input" }, options.map(([value, label]) => el("option", { value, selected: value === selected }, label)));
 }
 
-export function checkbox(label, { checked = false, hint = null, ...attributes } = {}) {
+export function checkbox(label, { hint = null, ...attributes } = {}) {
   const box = el("input", { type: "checkbox", ...attributes });
-  box.checked = checked;
   const element = el("label", { class: "check" }, box, el("span", {}, label), hint && el("span", { class: "hint" }, hint));
   element.box = box;
   return element;
@@ -74,25 +71,24 @@ export function segmentedControl(legend, options, onchange) {
   return element;
 }
 
-export function badge(text, kind = "", dot = false) {
-  return el("span", { class: `badge ${kind} ${dot ? "dot" : ""}` }, text);
+export function badge(text, classes = "") {
+  return el("span", { class: `badge ${classes}` }, text);
 }
 
 const STATUS_KINDS = {
   undelivered: "info", leased: "warn", delivered: "good", dead: "bad",
-  active: "good", expired: "", revoked: "",
-  UNVALIDATED: "warn", VALIDATED: "info", REGISTERED: "good", SUSPENDED: "bad", deleted: "",
+  active: "good", UNVALIDATED: "warn", VALIDATED: "info", REGISTERED: "good", SUSPENDED: "bad",
 };
 
 export function statusBadge(status) {
-  return badge(status, STATUS_KINDS[status], true);
+  return badge(status, `dot ${STATUS_KINDS[status] ?? ""}`);
 }
 
-// Runs `action` if all fields are valid, and shows its problem. Otherwise focuses the first invalid field.
+// Returns a form. Submitting it runs `action` and shows its problem, or focuses the first invalid field.
 export function form(verb, action, ...content) {
   const slot = alertSlot();
   const submit = el("button", { type: "submit", class: "button primary" }, verb);
-  const element = el("form", { class: "form", novalidate: true, onsubmit: async (event) => {
+  const element = el("form", { class: "stack", novalidate: true, onsubmit: async (event) => {
     event.preventDefault();
     const [invalid] = [...element.querySelectorAll(".field")].map((each) => each.validate()).filter(Boolean);
     if (invalid) return invalid.focus();

@@ -32,10 +32,11 @@ export function openDialog(name, classes, render, { leave, locked = false } = {}
 }
 
 // Asks for confirmation, then runs `action`. If it fails, the dialog shows why and stays open. Returns true on success.
+// Paragraphs that are null or false are left out.
 export async function confirmAction(title, paragraphs, verb, action, { extra = null, danger = true } = {}) {
   const closed = openDialog(title, "", (close, dialog) => {
     const slot = alertSlot();
-    const description = el("div", { class: "stack-tight soft", id: newId() }, paragraphs.map((each) => el("p", {}, each)));
+    const description = el("div", { class: "stack-tight soft", id: newId() }, paragraphs.map((each) => each && el("p", {}, each)));
     const confirm = button(verb, () => disableDuring(confirm, () => disableDuring(cancel, async () => {
       // A request that was sent cannot be cancelled, so the dialog stays open until its outcome is known.
       dialog.dataset.locked = "";

@@ -1,4 +1,4 @@
-// Parses JSON without changing it: numbers and strings keep the text they came as. JavaScript would round large numbers.
+// Parses JSON without changing it: numbers and strings keep their original text. JavaScript would round large numbers.
 
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;

@@ -67,7 +67,7 @@ function signIn(reason = "") {
   }
   const entry = form("Sign in", submit,
     el("h2", { tabindex: -1 }, "Sign in"),
-    el("p", { class: "lead" }, "Send events to your inbox, and poll them when you’re ready."),
+    el("p", { class: "faint" }, "Send events to your inbox, and poll them when you’re ready."),
     reason && el("p", { class: "notice", role: "status" }, reason), keyField);
   entry.classList.add("card");
   entry.append(el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));

@@ -21,12 +21,8 @@ export function alertSlot() {
 export function showProblem(slot, problem) {
   fill(slot, el("div", { class: "notice bad" },
     el("p", {}, el("strong", {}, problem.title ?? "Something went wrong"), problem.detail ? `. ${problem.detail}` : "."),
-    problem.errors?.length > 0 && el("ul", {}, problem.errors.map((error) => el("li", {}, `${fieldName(error.pointer)}${error.detail}`))),
+    problem.errors?.length > 0 && el("ul", {}, problem.errors.map((error) => el("li", {}, [error.pointer?.slice(1), error.detail].filter(Boolean).join(": ")))),
     problem.requestId && el("p", { class: "request" }, `Request ID: ${problem.requestId}`)));
-}
-
-function fieldName(pointer) {
-  return pointer && pointer !== "/" ? `${pointer.slice(1)}: ` : "";
 }
 
 // Runs `action` and shows its problem, if any, in the slot. Returns true on success.

@@ -5,7 +5,7 @@ import { el, restoreFocus } from "./dom.js";
 import { runOrReport } from "./messages.js";
 
 // `show(rows)` updates the table. `columns` are {label, kind}: `number` aligns right, `lead` has no label on a card, and
-// `actions` holds buttons. Explicit roles keep the table's semantics where CSS changes `display`.
+// `actions` holds buttons. Explicit roles keep the table's semantics, which CSS would remove by changing `display`.
 export function table(caption, columns, { cards = true, captionShown = false, classes = "" } = {}) {
   const body = el("tbody", { role: "rowgroup" });
   const head = el("tr", { role: "row" }, columns.map(({ label, kind }) =>

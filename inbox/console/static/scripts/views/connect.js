@@ -63,7 +63,7 @@ export function openConnect(root, { signal }) {
 function snippet({ title, text, note }) {
   const id = newId();
   return el("section", { class: "card snippet", "aria-labelledby": id },
-    el("div", { class: "snippet-head" }, el("h3", { id }, title), copyButton(text, { describedBy: id })),
+    el("div", { class: "snippet-head" }, el("h3", { id }, title), copyButton(() => text, { describedBy: id })),
     note && el("p", { class: "soft small" }, note),
     el("pre", { tabindex: 0, role: "group", "aria-labelledby": id }, text));
 }
@@ -94,7 +94,7 @@ const curl = {
 
 const zapier = {
   name: "Zapier",
-  description: "Use the Retrieve Poll trigger of Webhooks by Zapier (paid plans). Zapier remembers which events it has seen, so it polls an endpoint that changes nothing. Zapier must be able to reach this service over HTTPS.",
+  description: "Use the Retrieve Poll trigger of Webhooks by Zapier (paid plans). Zapier remembers which events it has seen, so use an endpoint that does not change events. Zapier must be able to reach this service over HTTPS.",
   parts: ({ url, key }) => [
     { title: "URL", note: "To poll a single event type, append &event_type=order.created.", text: `${url}/events?limit=100` },
     { title: "Basic Auth", note: "User name: your API key. Password: any text. If there is a single field, separate them with | as shown.", text: `${key ?? KEY_IN_FORM}|x` },

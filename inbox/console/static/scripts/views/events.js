@@ -14,7 +14,7 @@ import { openEvent } from "./event_drawer.js";
 const REFRESH_MS = 2000;
 // Adds a second to the interval per megabyte of payloads.
 const MS_PER_CHARACTER = 0.001;
-const PAGE = 25;
+const PAGE_SIZE = 25;
 const MAX_SHOWN = 500;
 
 export function openEvents(root, { query, signal }) {
@@ -39,7 +39,7 @@ export function openEvents(root, { query, signal }) {
 
   function reload() {
     events = [];
-    requested = PAGE;
+    requested = PAGE_SIZE;
     shown = 0;
     more.hidden = limitNote.hidden = true;
     fill(moreSlot);
@@ -53,7 +53,7 @@ export function openEvents(root, { query, signal }) {
   }
 
   function loadMore() {
-    requested = shown + PAGE;
+    requested = shown + PAGE_SIZE;
     refresh();
   }
 
@@ -123,7 +123,7 @@ async function loadNewest(parameters, limit, signal) {
   const events = [];
   let path = withQuery("/events", { ...parameters, limit });
   let size = 0;
-  for (let requests = 0; path && events.length < limit && requests < limit / PAGE; requests += 1) {
+  for (let requests = 0; path && events.length < limit && requests < limit / PAGE_SIZE; requests += 1) {
     const { text, headers } = await request(path, { signal });
     events.push(...JSON.parse(text).map(({ payload: _, ...event }) => event));
     size += text.length;

@@ -10,7 +10,7 @@ import { timestampOr } from "../format.js";
 import { alertSlot, showToast } from "../messages.js";
 import { loadTable, table } from "../tables.js";
 
-const OVERLAPS = [["86400", "1 day"], ["3600", "1 hour"], ["604800", "7 days"], ["0", "Revoke it now"]];
+const OVERLAPS = [["86400", "1 day"], ["3600", "1 hour"], ["604800", "7 days"], ["0", "No overlap"]];
 const COLUMNS = [
   { label: "Name", kind: "lead" }, { label: "Key" }, { label: "Scopes" }, { label: "Created", kind: "nowrap" },
   { label: "Last used", kind: "nowrap" }, { label: "Expires", kind: "nowrap" }, { label: "Status" }, { label: "Actions", kind: "actions" },
@@ -20,9 +20,8 @@ const SCOPES = [
   ["events:read", "View events and statistics", false],
   ["inbox:read", "View, poll and replay events", true],
   ["tenant:manage", "Manage keys and inboxes, erase events", false],
+  ["admin", "Manage all tenants", false],
 ];
-// Only keys of the tenant `system` can have this scope, and only such a key can grant it.
-const ADMIN = ["admin", "Manage all tenants", false];
 const DAY_MS = 86_400_000;
 const LIFETIMES = [["", "Never"], ["7", "In 7 days"], ["30", "In 30 days"], ["90", "In 90 days"], ["365", "In 1 year"]];
 const MAX_NAME_LENGTH = 200;
@@ -44,7 +43,7 @@ export function openKeys(root, { signal }) {
 
   async function showCreated(key) {
     refresh();
-    await showNewKey(key.key, key.name);
+    await showNewKey(key);
   }
 
   function row(key) {
@@ -69,7 +68,7 @@ export function openKeys(root, { signal }) {
     const overlap = select(OVERLAPS, "86400");
     let created;
     const done = await confirmAction(`Rotate ${keyLabel(key)}?`, ["This creates a new key with the same name, scopes and lifetime.",
-      own ? "You’re signed in with this key. This tab will switch to the new one." : null].filter(Boolean), "Rotate key", async () => {
+      own && "You’re signed in with this key. This tab will switch to the new one."], "Rotate key", async () => {
       created = (await sendJson("POST", `/keys/${key.key_id}/rotate`, { overlap_seconds: Number(overlap.value) }, signal)).document;
     }, { extra: field("Keep the old key valid for", overlap), danger: false });
     if (!done) return;
@@ -78,8 +77,8 @@ export function openKeys(root, { signal }) {
   }
 
   async function revoke(key) {
-    const text = ["Programs that use this key will get errors within about 30 seconds. You can’t undo this.",
-      isOwn(key) ? "You’re signed in with this key. You’ll have to sign in with another one." : null].filter(Boolean);
+    const text = ["Programs that use this key will get errors shortly. You can’t undo this.",
+      isOwn(key) && "You’re signed in with this key. You’ll have to sign in with another one."];
     if (!(await confirmAction(`Revoke ${keyLabel(key)}?`, text, "Revoke key", () => sendJson("DELETE", `/keys/${key.key_id}`, undefined, signal)))) return;
     showToast("Key revoked.");
     await refresh();
@@ -97,7 +96,8 @@ function keyLabel(key) {
 function keyForm(oncreate, signal) {
   const name = input({ placeholder: "zapier", maxlength: MAX_NAME_LENGTH });
   const lifetime = select(LIFETIMES);
-  const offered = session.hasScope("admin") ? [...SCOPES, ADMIN] : SCOPES;
+  // Only an admin key can grant `admin`.
+  const offered = SCOPES.filter(([scope]) => scope !== "admin" || session.hasScope("admin"));
   const boxes = offered.map(([scope, hint, checked]) => checkbox(scope, { checked, hint, value: scope }));
   const error = el("p", { class: "field-error", "aria-live": "polite" });
   const scopeField = el("fieldset", { class: "field" }, el("legend", {}, "Scopes"), el("div", { class: "scopes" }, boxes), error);
@@ -117,12 +117,12 @@ function keyForm(oncreate, signal) {
     el("div", { class: "form-row" }, field("Name", name, { hint: "The program that uses the key." }), field("Expires", lifetime)), scopeField));
 }
 
-export function showNewKey(key, name) {
+export function showNewKey({ key, name }) {
   return openDialog("New key", "", (close) => el("div", { class: "inside" },
     el("h3", {}, "Save your new key"),
     el("p", { class: "soft" }, name ? ["Copy the key ", userText(name), " now."] : "Copy the key now.", " You can’t view it again: the service stores only its hash."),
     el("p", { class: "secret" }, key),
     el("div", { class: "choices" },
-      copyButton(key, { classes: "button" }),
+      copyButton(() => key, { classes: "" }),
       button("I saved the key", () => close(), "primary"))), { locked: true });
 }

@@ -11,7 +11,7 @@ import { openOverlay, replaceHash } from "../router.js";
 import { loadTable, openOnClick, table } from "../tables.js";
 import { showNewKey } from "./keys.js";
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 const MAX_SHOWN = 500;
 const STATUSES = ["UNVALIDATED", "VALIDATED", "REGISTERED", "SUSPENDED"];
 const COLUMNS = [
@@ -49,7 +49,7 @@ export function openTenants(root, { query, signal }) {
 
   async function loadPage(current, startAt) {
     const found = await getJson(withQuery("/admin/tenants", {
-      status: status.value, includeInactive: deleted.box.checked ? "true" : "", pageSize: PAGE, startAt,
+      status: status.value, includeInactive: deleted.box.checked ? "true" : "", pageSize: PAGE_SIZE, startAt,
     }), current);
     tenants = [...(startAt ? tenants : []), ...found.tenants].slice(0, MAX_SHOWN);
     nextStart = found.moreAvailable && tenants.length < MAX_SHOWN ? found.startAt : null;
@@ -88,7 +88,7 @@ function tenantForm(oncreate, signal) {
     const { status, document } = await sendJson("POST", "/admin/tenants", {
       email: email.value.trim(), tenant_id: id.value.trim() || undefined, organization_name: name.value.trim() || undefined,
     }, signal);
-    const message = status === 201 ? "Tenant created." : "A tenant with this email already exists. Nothing was created.";
+    const message = status === 201 ? "Tenant created." : "A tenant with this email address already exists. Nothing was created.";
     email.value = id.value = name.value = "";
     // Opening the tenant changes the URL. The toast must appear in its drawer, which silences the page behind it.
     addEventListener("hashchange", () => showToast(message), { once: true });
@@ -168,7 +168,7 @@ function openTenant(id, { onchange, leave }) {
   async function createKey() {
     let key;
     if (!(await runOrReport(slot, async () => (key = (await send("POST", "/keys", FIRST_KEY)).document)))) return;
-    await showNewKey(key.key, key.name);
+    await showNewKey(key);
     await runOrReport(slot, load);
   }
 
