@@ -9,12 +9,12 @@ from playwright.sync_api import Page
 
 from tests.engines import browser
 
-_RUN = """axe.run(document, {preload: false, resultTypes: ["violations"]}).then(found => found.violations
+_SCAN = """axe.run(document, {preload: false, resultTypes: ["violations"]}).then(found => found.violations
     .filter(each => ["serious", "critical"].includes(each.impact))
     .flatMap(each => each.nodes.map(node => `${each.id}: ${node.target.join(" ")}: ${node.failureSummary}`)))"""
 
 
-def violations(page: Page) -> list[str]:
+def find_violations(page: Page) -> list[str]:
     """Returns the violations that axe rates serious or critical."""
     session = page.context.new_cdp_session(page)
     frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
@@ -28,6 +28,6 @@ def violations(page: Page) -> list[str]:
 
     if evaluate("typeof axe") == "undefined":
         evaluate(f"{browser.axe()};0")
-    found: list[str] = evaluate(_RUN)
+    found: list[str] = evaluate(_SCAN)
     session.detach()
     return found

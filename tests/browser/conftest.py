@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.browser.console_tab import ConsoleTab
 from tests.browser.page_monitor import PageMonitor
-from tests.browser.tenant import ApiClient, Tenant, admin_of, create_tenant
+from tests.browser.tenant import ApiClient, Tenant, create_admin, create_tenant
 from tests.service import Service
 
 _TIMEOUT_MS = 15_000
@@ -17,7 +17,7 @@ _DESKTOP = ViewportSize(width=1280, height=800)
 
 @pytest.fixture(scope="session")
 def admin(running_service: Service) -> ApiClient:
-    return admin_of(running_service)
+    return create_admin(running_service)
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def tenant(admin: ApiClient) -> Tenant:
 
 @pytest.fixture
 def api(tenant: Tenant) -> ApiClient:
-    return tenant.api()
+    return tenant.create_client()
 
 
 @pytest.fixture
 def new_tab(chromium: Browser) -> Iterator[Callable[[str], ConsoleTab]]:
-    """Opens isolated tabs. At the end of the test, fails if a page had errors or policy violations."""
+    """Opens isolated tabs. The test fails at its end if a page had errors or policy violations."""
     tabs: list[ConsoleTab] = []
 
     def create(url: str) -> ConsoleTab:

@@ -58,11 +58,11 @@ def create(service: Service) -> str:
 
 
 def _write_history(store: Store, now_ms: int) -> None:
-    chance = random.Random(7)
+    rng = random.Random(7)
     starts = range(now_ms - _HOURS * 60 * _MINUTE_MS, now_ms - 1, _STEP_MINUTES * _MINUTE_MS)
     for step, at_ms in enumerate(starts):
-        events = list(_events_of(chance, at_ms))
-        offsets_ms = sorted(chance.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
+        events = list(_generate_events(rng, at_ms))
+        offsets_ms = sorted(rng.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
         for offset_ms, event in zip(offsets_ms, events, strict=True):
             _put(store, event, at_ms + offset_ms)
         left, end_ms = len(starts) - step, at_ms + _STEP_MINUTES * _MINUTE_MS - 1
@@ -75,7 +75,7 @@ def _write_history(store: Store, now_ms: int) -> None:
             _lease_and_acknowledge(store, end_ms)
         if left == 40:
             # Becomes dead when its lease expires.
-            _put(store, _event("invoice.paid", {"invoice": 2210, "total": 512.40}), end_ms)
+            _put(store, _new_event("invoice.paid", {"invoice": 2210, "total": 512.40}), end_ms)
             store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms, end_ms + _MINUTE_MS)
     store.events.claim(SHOP, DEFAULT_INBOX, PageSize(1, 1_000_000), now_ms, now_ms + 60 * _MINUTE_MS)
     _put(store, NewEvent(str(uuid.uuid4()), "order.created", _ORDER.encode()), now_ms)
@@ -85,16 +85,16 @@ def _put(store: Store, event: NewEvent, at_ms: int) -> None:
     store.events.put(SHOP, [event], at_ms, at_ms // 1000 + 30 * 86_400)
 
 
-def _events_of(chance: random.Random, at_ms: int) -> Iterator[NewEvent]:
+def _generate_events(rng: random.Random, at_ms: int) -> Iterator[NewEvent]:
     """Yields more events around noon than at night."""
     daylight = 1 - math.cos(2 * math.pi * (at_ms % _DAY_MS) / _DAY_MS)
-    for _ in range(round(chance.uniform(0.5, 4) * daylight + chance.uniform(0, 1.2))):
-        (event_type,) = chance.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
-        payload = {"order": chance.randrange(9000, 10482), "total": round(chance.uniform(8, 140), 2), "currency": "EUR"}
-        yield _event(event_type, payload)
+    for _ in range(round(rng.uniform(0.5, 4) * daylight + rng.uniform(0, 1.2))):
+        (event_type,) = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
+        payload = {"order": rng.randrange(9000, 10482), "total": round(rng.uniform(8, 140), 2), "currency": "EUR"}
+        yield _new_event(event_type, payload)
 
 
-def _event(event_type: str, payload: dict[str, Any]) -> NewEvent:
+def _new_event(event_type: str, payload: dict[str, Any]) -> NewEvent:
     return NewEvent(str(uuid.uuid4()), event_type, json.dumps(payload, ensure_ascii=False).encode())
 
 

@@ -15,10 +15,10 @@ REQUEST_ID = "the-id-of-this-request"
 @contextmanager
 def delayed(tab: ConsoleTab, method: str, path: str, query: str = "") -> Iterator[None]:
     """Holds back matching requests until the end of the block."""
-    waiting: list[Route] = []
-    with _intercepted(tab, method, path, query, waiting.append):
+    held: list[Route] = []
+    with _intercepted(tab, method, path, query, held.append):
         yield
-        for route in waiting:
+        for route in held:
             route.continue_()
 
 

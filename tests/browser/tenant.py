@@ -57,11 +57,11 @@ class Tenant:
         body = {"name": name, "scopes": scopes or ALL_SCOPES}
         return str(self.admin.request("POST", f"/admin/tenants/{self.tenant_id}/keys", body).json()["key"])
 
-    def api(self) -> ApiClient:
+    def create_client(self) -> ApiClient:
         return ApiClient(self.admin.url, self.create_key(name="another program"))
 
 
-def admin_of(service: Service) -> ApiClient:
+def create_admin(service: Service) -> ApiClient:
     options = [word for scope in (*ALL_SCOPES, "admin") for word in ("--scope", scope)]
     return ApiClient(service.url, service.create_key("system", *options))
 

@@ -3,13 +3,13 @@
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
-from tests.browser.accessibility import violations
+from tests.browser.accessibility import find_violations
 from tests.browser.console_tab import VIEWS, ConsoleTab
 from tests.browser.tenant import ApiClient, Tenant
 from tests.browser.test_sign_in import UNKNOWN
 
 SIZES = {"desktop": ViewportSize(width=1280, height=800), "phone": ViewportSize(width=390, height=844)}
-LONG_TYPE = "a.very.long.type.of.event.that.somebody.has.put.together.from.many.words/and-then-some-more"
+LONG_TYPE = "a.very.long.type.of.event.that.a.producer.has.composed.from.very.many.words/and-then-some-more"
 
 # Text that a view shows when it has finished loading.
 LOADED = {
@@ -32,7 +32,7 @@ def scan(tab: ConsoleTab) -> None:
     assert tab.horizontal_overflow() == 0
     for dark in (False, True):
         tab.page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
-        assert violations(tab.page) == [], "dark" if dark else "light"
+        assert find_violations(tab.page) == [], "dark" if dark else "light"
 
 
 def test_sign_in_page_and_views_of_a_new_tenant(sized: ConsoleTab, tenant: Tenant) -> None:

@@ -59,7 +59,7 @@ def test_existing_inbox_is_changed_only_after_confirmation(console: ConsoleTab, 
     assert api.get("/inboxes/crm")["event_types"] == ["other.*"]
 
 
-def test_default_inbox_is_turned_off_and_on(console: ConsoleTab, api: ApiClient) -> None:
+def test_default_inbox_is_disabled_and_enabled(console: ConsoleTab, api: ApiClient) -> None:
     def is_enabled() -> bool:
         enabled: bool = api.get("/inboxes/default")["enabled"]
         return enabled
@@ -67,24 +67,24 @@ def test_default_inbox_is_turned_off_and_on(console: ConsoleTab, api: ApiClient)
     api.request("PUT", "/inboxes/crm", {"event_types": ["order.*"]})
     console.go("Inboxes")
     row = console.row("Inboxes", "default")
-    row.get_by_role("button", name="Turn off").click()
-    console.confirm("Turn off")
-    expect(row.get_by_role("rowheader")).to_have_text("default off")
+    row.get_by_role("button", name="Disable").click()
+    console.confirm("Disable")
+    expect(row.get_by_role("rowheader")).to_have_text("default disabled")
     assert is_enabled() is False
-    row.get_by_role("button", name="Turn on").click()
+    row.get_by_role("button", name="Enable").click()
     console.button("Cancel").click()
     assert is_enabled() is False
-    row.get_by_role("button", name="Turn on").click()
-    console.confirm("Turn on")
+    row.get_by_role("button", name="Enable").click()
+    console.confirm("Enable")
     expect(row.get_by_role("rowheader")).to_have_text("default")
     assert is_enabled() is True
 
 
-def test_key_without_manage_scope_sees_that_default_is_off(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+def test_key_without_manage_scope_sees_that_default_is_disabled(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     api.request("PUT", "/inboxes/default", {"enabled": False})
     tab.sign_in(tenant.create_key("inbox:read"))
     tab.go("Inboxes")
     row = tab.row("Inboxes", "default")
-    expect(row.get_by_role("rowheader")).to_have_text("default off")
+    expect(row.get_by_role("rowheader")).to_have_text("default disabled")
     expect(row.get_by_role("button", name="Peek")).to_be_visible()
-    expect(row.get_by_role("button", name="Turn on")).to_have_count(0)
+    expect(row.get_by_role("button", name="Enable")).to_have_count(0)

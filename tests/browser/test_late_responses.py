@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Request, expect
 
-from tests.browser.accessibility import violations
+from tests.browser.accessibility import find_violations
 from tests.browser.console_tab import ConsoleTab
 from tests.browser.responses import REQUEST_ID, delayed, failing
 from tests.browser.tenant import ApiClient, Tenant
@@ -32,7 +32,7 @@ def test_reload_during_an_outage_keeps_the_key(tab: ConsoleTab, tenant: Tenant, 
     with failing(tab, "GET", "/me", status):
         tab.page.reload()
         expect(tab.alert(REQUEST_ID)).to_be_visible()
-        assert violations(tab.page) == []
+        assert find_violations(tab.page) == []
         tab.button("Try again").press("Enter")
         expect(tab.button("Try again")).to_be_focused()
         assert tab.stored_values() == [key]

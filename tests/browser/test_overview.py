@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import Locator, expect
 
-from tests.browser.accessibility import violations
+from tests.browser.accessibility import find_violations
 from tests.browser.console_tab import ConsoleTab
 from tests.browser.tenant import ApiClient
 
@@ -22,7 +22,7 @@ def test_figures_match_the_events(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Events")
     console.go("Overview")
     expect(tile(console, "Undelivered")).to_have_text("2")
-    expect(tile(console, "Oldest waiting")).to_have_text(re.compile(r"^\d+ (s|min)"))
+    expect(tile(console, "Oldest undelivered")).to_have_text(re.compile(r"^\d+ (s|min)"))
     expect(tile(console, "Received")).to_have_text("3")
     expect(tile(console, "Delivered")).to_have_text("1")
     expect(console.row("By event type", "order.created")).to_contain_text("2")
@@ -30,7 +30,7 @@ def test_figures_match_the_events(console: ConsoleTab, api: ApiClient) -> None:
     expect(console.row("By inbox", "crm")).to_contain_text("2")
 
 
-def test_notice_explains_that_default_is_off(console: ConsoleTab, api: ApiClient) -> None:
+def test_notice_explains_that_default_is_disabled(console: ConsoleTab, api: ApiClient) -> None:
     api.request("PUT", "/inboxes/crm", {})
     api.request("PUT", "/inboxes/default", {"enabled": False})
     for _ in range(2):
@@ -38,13 +38,13 @@ def test_notice_explains_that_default_is_off(console: ConsoleTab, api: ApiClient
     console.go("Events")
     expect(console.row("Events", "order.created").first).to_contain_text("delivered")
     console.open_row("Events", "order.created")
-    expect(console.dialog("Event")).to_contain_text("Not delivered here: the default inbox was off")
+    expect(console.dialog("Event")).to_contain_text("Not delivered here: the default inbox was disabled")
     console.page.keyboard.press("Escape")
     console.go("Overview")
-    expect(console.main.get_by_text("The default inbox is off")).to_be_visible()
+    expect(console.main.get_by_text("The default inbox is disabled")).to_be_visible()
     expect(tile(console, "Undelivered")).to_have_text("0")
     expect(tile(console, "Received")).to_have_text("2")
     expect(tile(console, "Delivered")).to_have_text("0")
-    expect(console.row("By inbox", "default").get_by_role("rowheader")).to_have_text("default off")
+    expect(console.row("By inbox", "default").get_by_role("rowheader")).to_have_text("default disabled")
     expect(console.row("By inbox", "crm")).to_contain_text("2")
-    assert violations(console.page) == []
+    assert find_violations(console.page) == []

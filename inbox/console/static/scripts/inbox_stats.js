@@ -14,13 +14,13 @@ export async function listInboxes(signal) {
   return [first, ...named];
 }
 
-// Only `default` can be turned off.
-export function isOff(inbox) {
+// Only `default` can be disabled.
+export function isDisabled(inbox) {
   return inbox.enabled === false;
 }
 
 export function inboxLabel(inbox, name) {
-  return isOff(inbox) ? el("span", { class: "line" }, name, " ", badge("off")) : name;
+  return isDisabled(inbox) ? el("span", { class: "line" }, name, " ", badge("disabled")) : name;
 }
 
 export function getStats(inbox, window, signal) {

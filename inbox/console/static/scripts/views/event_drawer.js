@@ -1,4 +1,4 @@
-// Details of one event, with its payload as a tree or as JSON, its history, copies and actions.
+// A drawer with the details of one event: payload as a tree or as JSON, history, copies and actions.
 
 import { getJson, nextPagePath, request, sendJson, session, withQuery } from "../api.js";
 import { mapConcurrently, repeater } from "../async.js";
@@ -35,10 +35,10 @@ export function openEvent(id, inbox, { onchange, leave }) {
     refresh.start();
   }, "primary", { title: "Makes a delivered or dead event undelivered again" });
   const curl = copyButton(() => sendCommand(event.event_type, compact(exactPayload)), {
-    label: "Copy as curl", classes: "button", message: "Copied a command that sends this event again. Set INBOX_API_KEY before you run it.",
+    label: "Copy as curl", classes: "", message: "Copied a command that sends this event again. Set INBOX_API_KEY before you run it.",
   });
   const erase = button("Erase", async () => {
-    const text = ["This permanently deletes the event and its payload from all inboxes. You can’t undo this."];
+    const text = ["This permanently erases the event and its payload in all inboxes. You can’t undo this."];
     if (!(await confirmAction("Erase this event?", text, "Erase event", eraseEvent))) return;
     leave();
     await opened;
@@ -100,15 +100,16 @@ function factsAndHistory(event) {
 function history(event) {
   const deliveries = event.deliveries > 0 && [`Delivered or leased ${pluralize(event.deliveries, "time")}`];
   const now = {
-    undelivered: ["Waiting for a poll"],
+    undelivered: ["Undelivered"],
     leased: ["Leased until", event.lease_expires_at],
-    delivered: event.delivered_at ? ["Delivered", event.delivered_at] : ["Not delivered here: the default inbox was off"],
+    delivered: event.delivered_at ? ["Delivered", event.delivered_at] : ["Not delivered here: the default inbox was disabled"],
     dead: ["Dead: too many leases expired or failed"],
   }[event.status];
   return [["Received", event.created_at], deliveries, now].filter(Boolean);
 }
 
-// Searches each inbox by the event's timestamp. Getting a copy by ID would log a 404 for each inbox that has none.
+// Searches each inbox by the event's timestamp. Requests for copies by ID would fail with 404 for each inbox without one,
+// and the browser logs failed requests.
 async function copiesSection(event, signal) {
   const inboxes = (await getJson("/inboxes", signal)).filter((inbox) => inbox.created_at <= event.created_at);
   const found = await mapConcurrently(inboxes, (inbox) => findCopy(inbox.name, event, signal));
@@ -134,11 +135,10 @@ async function findCopy(inbox, event, signal) {
 }
 
 // Branches are rendered when they are opened, in pages, so that payloads of any size stay responsive.
-const PAGE = 100;
+const PAGE_SIZE = 100;
 const MAX_TEXT_LENGTH = 600;
 const OPEN_LEVELS = 2;
 const MAX_OPEN_MEMBERS = 25;
-const CLASSES = { string: "string", number: "numeral", literal: "literal" };
 
 function payloadSection(payload) {
   const content = el("div", {});
@@ -162,13 +162,13 @@ function branchOrLeaf(name, node, level) {
 }
 
 function label(name) {
-  return name === null ? [] : [userText(escapeInvisible(name), { class: "name" }), el("span", { class: "colon" }, ": ")];
+  return name === null ? [] : [userText(escapeInvisible(name), { class: "name" }), el("span", { class: "faint" }, ": ")];
 }
 
 function branch(name, { kind, children }, level) {
   const members = el("div", { class: "members" });
   const size = kind === "object" ? `{ ${pluralize(children.length, "member")} }` : `[ ${pluralize(children.length, "item")} ]`;
-  const details = el("details", {}, el("summary", {}, ...label(name), el("span", { class: "count" }, size)), members);
+  const details = el("details", {}, el("summary", {}, ...label(name), el("span", { class: "faint" }, size)), members);
   const render = () => {
     if (details.open && !members.childNodes.length) addChildren(members, children, level, 0);
   };
@@ -179,7 +179,7 @@ function branch(name, { kind, children }, level) {
 }
 
 function addChildren(members, children, level, start) {
-  const end = start + PAGE;
+  const end = start + PAGE_SIZE;
   const added = children.slice(start, end).map(([name, child]) => branchOrLeaf(name, child, level + 1));
   members.append(...added);
   if (start > 0) focus(added[0]);
@@ -198,9 +198,9 @@ function focus(element) {
 }
 
 function leaf(name, node) {
-  const text = escapeInvisible(node.text ?? (node.kind === "object" ? "{}" : "[]"));
+  const text = escapeInvisible(compact(node));
   const isLong = text.length > MAX_TEXT_LENGTH;
-  const value = userText(isLong ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text, { class: CLASSES[node.kind] ?? "count" });
+  const value = userText(isLong ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text, { class: node.children ? "faint" : node.kind });
   const line = el("div", { class: "leaf" }, ...label(name), value);
   if (isLong) {
     const showAll = button(`Show all ${pluralize(text.length, "character")}`, () => {

@@ -1,4 +1,4 @@
-// Inboxes: list, peek, create, delete, and turn the default inbox on and off.
+// Inboxes: list, peek, create, delete, and disable or enable the default inbox.
 
 import { request, sendJson, session } from "../api.js";
 import { repeater, sleep } from "../async.js";
@@ -7,7 +7,7 @@ import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
 import { member, parseExact, pretty } from "../exact_json.js";
 import { formatCount, formatDuration, timestamp, timestampOr } from "../format.js";
-import { DEFAULT_INBOX, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
+import { DEFAULT_INBOX, inboxLabel, isDisabled, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
 import { table } from "../tables.js";
 
@@ -15,9 +15,9 @@ const REFRESH_MS = 10_000;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const PATTERN = /^[A-Za-z0-9._:/*-]{1,128}$/;
 const MAX_PATTERNS = 50;
-const SWITCH_TEXT = {
-  on: ["New events will go to the default inbox again. Events sent while it was off stay as they are."],
-  off: ["New events will go to matching named inboxes only. Polls of the default inbox return no new events.",
+const CONSEQUENCES = {
+  Enable: ["New events will go to the default inbox again. Events sent while it was disabled remain delivered and are not returned by polls."],
+  Disable: ["New events will go to matching named inboxes only. Polls of the default inbox return no new events.",
     "You can still find all events under Events, and replay them."],
 };
 // Deleting an inbox with very many events takes several requests.
@@ -28,7 +28,7 @@ const MAX_PEEK_CHARACTERS = 2000;
 
 const COLUMNS = [
   { label: "Inbox", kind: "lead" }, { label: "Event types" }, { label: "Undelivered", kind: "number" },
-  { label: "Oldest waiting", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "Actions", kind: "actions" },
+  { label: "Oldest undelivered", kind: "nowrap" }, { label: "Created", kind: "nowrap" }, { label: "Actions", kind: "actions" },
 ];
 
 export function openInboxes(root, { signal }) {
@@ -60,7 +60,7 @@ export function openInboxes(root, { signal }) {
     const known = stats.get(name);
     const age = known?.oldest_undelivered_age_seconds ?? null;
     return rows.row(name, [
-      inboxLabel(inbox, name), isOff(inbox) ? "none" : patterns,
+      inboxLabel(inbox, name), isDisabled(inbox) ? "none" : patterns,
       known ? formatCount(known.undelivered) : "–", age === null ? "–" : formatDuration(age),
       timestampOr(name === DEFAULT_INBOX ? null : created, "built-in", "day"),
       [canRead && button("Peek", () => openPeek(name), "small"), session.hasScope("tenant:manage") && changeButton(inbox)],
@@ -69,13 +69,14 @@ export function openInboxes(root, { signal }) {
 
   function changeButton(inbox) {
     if (inbox.name !== DEFAULT_INBOX) return button("Delete", () => confirmDelete(inbox.name), "small danger");
-    return isOff(inbox) ? button("Turn on", () => confirmSwitch("on"), "small") : button("Turn off", () => confirmSwitch("off"), "small");
+    const verb = isDisabled(inbox) ? "Enable" : "Disable";
+    return button(verb, () => confirmSwitch(verb), "small");
   }
 
-  async function confirmSwitch(onOrOff) {
-    const save = () => sendJson("PUT", `/inboxes/${DEFAULT_INBOX}`, { enabled: onOrOff === "on" }, signal);
-    if (!(await confirmAction(`Turn ${onOrOff} the default inbox?`, SWITCH_TEXT[onOrOff], `Turn ${onOrOff}`, save, { danger: false }))) return;
-    showToast(`The default inbox is ${onOrOff}.`);
+  async function confirmSwitch(verb) {
+    const save = () => sendJson("PUT", `/inboxes/${DEFAULT_INBOX}`, { enabled: verb === "Enable" }, signal);
+    if (!(await confirmAction(`${verb} the default inbox?`, CONSEQUENCES[verb], `${verb} inbox`, save, { danger: false }))) return;
+    showToast(`The default inbox is ${verb.toLowerCase()}d.`);
     refresh.start();
   }
 
@@ -159,7 +160,7 @@ function openPeek(inbox) {
     const hasMore = headers.get("Inbox-More") === "true" || events.length === PEEK_LIMIT;
     fill(list,
       events.length === 0 && el("p", {}, "No undelivered events."),
-      el("ol", { class: "waiting" }, events.map((event, index) => peekRow(event, payloads[index]))),
+      el("ol", { class: "peeked" }, events.map((event, index) => peekRow(event, payloads[index]))),
       hasMore && el("p", { class: "faint small" }, `Showing the oldest ${events.length} events.`));
   });
 }

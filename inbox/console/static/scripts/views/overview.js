@@ -5,14 +5,14 @@ import { repeater } from "../async.js";
 import { eventTypeLabel, segmentedControl, viewHeader } from "../controls.js";
 import { el, fill, icon } from "../dom.js";
 import { formatBytes, formatCount, formatDuration, timestamp } from "../format.js";
-import { DEFAULT_INBOX, WINDOWS, getStats, inboxLabel, isOff, listInboxes, statsCache } from "../inbox_stats.js";
+import { DEFAULT_INBOX, WINDOWS, getStats, inboxLabel, isDisabled, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, showProblem } from "../messages.js";
 import { hashFor, replaceHash } from "../router.js";
 import { table } from "../tables.js";
 import { chartCard } from "./overview_chart.js";
 
 const REFRESH_MS = 4000;
-// Named inboxes take one request each, so they are refreshed less often.
+// Each named inbox needs its own request, so named inboxes are refreshed less often.
 const ROUNDS_PER_INBOX_REFRESH = 4;
 const MAX_TYPES = 50;
 
@@ -20,8 +20,8 @@ export function openOverview(root, { query, signal }) {
   let window, cache, round;
   const slot = alertSlot();
   const welcome = welcomeCard();
-  const offNotice = el("p", { class: "notice", hidden: true },
-    "The default inbox is off, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
+  const disabledNotice = el("p", { class: "notice", hidden: true },
+    "The default inbox is disabled, so events go to named inboxes only. The figures below are for the default inbox. For named inboxes, see By inbox.");
   const parts = [tiles(), chartCard(signal), typeTable()];
   const inboxes = inboxTable();
   const windows = segmentedControl("Time range", WINDOWS, (selected) => {
@@ -30,8 +30,8 @@ export function openOverview(root, { query, signal }) {
   });
   const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   root.append(
-    viewHeader("Overview", "Events received, delivered and waiting.", windows),
-    slot, welcome, offNotice, ...parts.map((part) => part.element), inboxes.element);
+    viewHeader("Overview", "Events received, delivered and undelivered.", windows),
+    slot, welcome, disabledNotice, ...parts.map((part) => part.element), inboxes.element);
 
   function select(selected) {
     window = selected;
@@ -53,7 +53,7 @@ export function openOverview(root, { query, signal }) {
 
   async function refreshInboxes(stats, current) {
     const [defaultInbox, ...named] = await listInboxes(current);
-    offNotice.hidden = !isOff(defaultInbox);
+    disabledNotice.hidden = !isDisabled(defaultInbox);
     const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
     show();
     await cache.refresh(named.map((inbox) => inbox.name), current, show);
@@ -68,15 +68,15 @@ function windowFrom({ window }) {
 }
 
 function tiles() {
-  const waiting = tile("Undelivered");
-  const oldest = tile("Oldest waiting");
+  const undelivered = tile("Undelivered");
+  const oldest = tile("Oldest undelivered");
   const received = tile("Received");
   const delivered = tile("Delivered");
-  const element = el("dl", { class: "tiles" }, [waiting, oldest, received, delivered].map((each) => each.element));
+  const element = el("dl", { class: "tiles" }, [undelivered, oldest, received, delivered].map((each) => each.element));
 
-  function show({ undelivered, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
+  function show({ undelivered: count, oldest_undelivered_at: since, oldest_undelivered_age_seconds: age, totals, window }) {
     const range = `in the last ${new Map(WINDOWS).get(window)}`;
-    waiting.show(formatCount(undelivered), "now, in the default inbox");
+    undelivered.show(formatCount(count), "now, in the default inbox");
     oldest.show(since ? formatDuration(age) : "–", since ? ["since ", timestamp(since, "short")] : "no undelivered events");
     received.show(formatCount(totals.received), `${range}, ${formatBytes(totals.bytes)}`);
     const deadLink = el("a", { href: hashFor("events", { status: "dead" }) }, `${formatCount(totals.dead)} dead`);
@@ -122,7 +122,7 @@ function typeCell(type) {
 function inboxTable() {
   const inboxes = table("By inbox", [
     { label: "Inbox" },
-    { label: "Undelivered", kind: "number" }, { label: "Oldest waiting", kind: "number nowrap" },
+    { label: "Undelivered", kind: "number" }, { label: "Oldest undelivered", kind: "number nowrap" },
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
   ], { cards: false, captionShown: true });
 
@@ -147,7 +147,7 @@ function inboxFigures(stats) {
 
 const STEPS = [
   ["system", "Send events", "Your systems send events to POST /events. Once the service responds, the event is stored."],
-  ["inboxes", "They wait in your inbox", "Events wait in order, exactly as they were sent, until a consumer polls them."],
+  ["inboxes", "Your inbox keeps them", "Events stay undelivered, in order and unchanged, until a consumer polls them."],
   ["consumer", "Poll them", "Zapier, Make, n8n or your own program polls GET /inbox and receives each event once."],
 ];
 

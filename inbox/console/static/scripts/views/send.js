@@ -60,7 +60,7 @@ export function openSend(root, { signal }) {
 
   showCommand();
   root.append(
-    viewHeader("Send", "Send an event to your inbox. It is stored durably until a consumer polls it."),
+    viewHeader("Send", "Send an event to your inbox. Events are stored durably until their retention ends."),
     el("div", { class: "halves" }, el("section", { class: "card" }, entry),
       el("section", { class: "card snippet", "aria-labelledby": "with-curl" },
         el("div", { class: "snippet-head" }, el("h3", { id: "with-curl" }, "curl command"), copy),
