@@ -33,7 +33,7 @@ const authorize = (request, z, bundle) => {
   };
 };
 
-/** afterResponse: throws the service's errors in its own words. */
+/** afterResponse: throws an error with the text of the service's problem document. */
 const throwForError = (response, z) => {
   const { status, data } = response;
   if (status === 401) {
@@ -53,7 +53,7 @@ const throwForError = (response, z) => {
   return response;
 };
 
-/** Returns the text of the problem document, if the response is one. */
+/** Returns the text of the problem document, or the status if the response has another body. */
 const errorMessage = ({ status, data }) => {
   if (typeof data?.detail !== 'string') return `The request failed with status ${status}.`;
   const errors = Array.isArray(data.errors) ? data.errors : [];
@@ -61,7 +61,7 @@ const errorMessage = ({ status, data }) => {
 };
 
 /**
- * Sends a request that is safe to repeat: it only reads, or carries an ID by which the service recognizes it.
+ * Sends a request that is safe to repeat: it only reads, or has an ID by which the service recognizes a retry.
  *
  * `mustComplete`: the service may have processed a request whose response was lost, so the request is repeated until the
  * deadline, even if Retry-After asks for a longer pause. `waitForRateLimit`: waits instead of failing on a 429.
@@ -86,7 +86,7 @@ const call = async (z, request, { mustComplete = false, waitForRateLimit = false
       // A rate-limited request was not processed, so Zapier can repeat the step later.
       if (status === 429 && !mayBeProcessed && !waitForRateLimit) throw failure;
       waitMs = Math.max(waitMs, seconds * 1000);
-      // Zapier repeats a throttled step from the start, with another ID.
+      // No ThrottledError: Zapier would repeat the step from the start, with another ID.
       if (mustComplete) failure = connectionError(z, status);
     } catch (error) {
       if (!CONNECTION_ERRORS.includes(error.name)) throw error;
@@ -99,6 +99,6 @@ const call = async (z, request, { mustComplete = false, waitForRateLimit = false
   }
 };
 
-const connectionError = (z, cause) => new z.errors.Error(`Could not reach the service (${cause}).`, 'no-answer', 503);
+const connectionError = (z, cause) => new z.errors.Error(`Could not reach the service (${cause}).`, 'no-response', 503);
 
 module.exports = { authorize, throwForError, call, deadlineFromNow };

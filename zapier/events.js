@@ -3,8 +3,8 @@
 // Converts events to Zapier's records, and reads the input fields that several steps share.
 
 /**
- * Zapier deduplicates by `id`, so the ID contains the number of the delivery. It is the same before and after a poll,
- * and changes when the event is replayed.
+ * Returns Zapier's record of an event. Zapier deduplicates by `id`, so the `id` contains the number of the delivery: it is
+ * the same before and after a poll, and changes when the event is replayed.
  */
 const toRecord = (event) => {
   const delivery = event.status === 'delivered' ? event.deliveries : event.deliveries + 1;
@@ -24,10 +24,10 @@ const trimmed = (value) => String(value ?? '').trim();
 
 const parseInbox = (inputData) => trimmed(inputData.inbox) || 'default';
 
-/** Accepts an event ID or a record's `id`. */
+/** Returns the event ID. Accepts an event ID or a record's `id`. */
 const parseEventId = (id) => trimmed(id).split(':')[0];
 
-/** Parses a list field. Each entry may contain several patterns. */
+/** Returns the patterns of a list field. Each entry may contain several. */
 const parsePatterns = (z, field) => {
   const patterns = [field ?? []].flat().flatMap((text) => trimmed(text).split(/[\s,]+/)).filter(Boolean);
   const invalid = patterns.find((pattern) => !/^[A-Za-z0-9._:/*-]{1,128}$/.test(pattern));
@@ -42,7 +42,7 @@ const parsePatterns = (z, field) => {
 const matcher = (patterns) => ({ event_type: type }) =>
   patterns.length === 0 || (type !== null && patterns.some((pattern) => matches(pattern, type)));
 
-/** Matches piece by piece: a regular expression with many `.*` can take minutes. */
+/** Returns true if the pattern matches. Compares piece by piece: a regular expression with many `.*` can take minutes. */
 const matches = (pattern, type) => {
   const [first, ...pieces] = pattern.split('*');
   if (pieces.length === 0) return type === pattern;

@@ -5,7 +5,7 @@ const { randomUUID } = require('node:crypto');
 const { storedFields, storedSample, trimmed } = require('../events');
 const { call } = require('../client');
 
-/** Returns the payload as JSON. The JSON field is sent unchanged, number for number, unless Data adds to it. */
+/** Returns the payload as JSON. Without Data, the JSON field is sent unchanged, down to the digits of its numbers. */
 const buildPayload = (z, json, data) => {
   let document;
   try {

@@ -14,7 +14,7 @@ const perform = async (z, { inputData }) => {
     const params = { inbox, limit: MAX_FOUND, ...(event_type && { event_type }), ...(status && { status }) };
     return (await call(z, { url: '/events', params })).data.map(toRecord);
   }
-  // Other text is no event ID, and could name another path.
+  // Other text is not an event ID, and could name another path.
   if (!/^[0-9a-f-]{36}$/i.test(id)) return [];
   const response = await call(z, { url: `/events/${id}`, params: { inbox }, allowNotFound: true });
   return response.status === 404 ? [] : [toRecord(response.data)];

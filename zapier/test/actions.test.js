@@ -103,7 +103,7 @@ test('JSON that is not an object is rejected', async () => {
   for (const json of ['{"a": ', '[1]', 'null', '"text"']) await assert.rejects(sendEvent({ json }), /JSON (is not valid|must be an object)/);
 });
 
-test('JSON is sent unchanged, number for number', async () => {
+test('JSON is sent unchanged, down to the digits of its numbers', async () => {
   const { id } = await sendEvent({ json: ' {"n": 12345678901234567890, "e": 1e999, "d": 1.10} ' });
   const response = await fetch(`${authData.url}/events/${id}`, { headers: { 'X-API-Key': authData.api_key } });
   assert.match(await response.text(), /"payload":\{"n":12345678901234567890,"e":1e999,"d":1\.10\}/);

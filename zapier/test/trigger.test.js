@@ -51,7 +51,7 @@ test('poll returns up to 100 of the oldest events, newest first', async () => {
   assert.deepEqual(await zap.poll(), []);
 });
 
-test('turning on excludes all waiting events and polls none', async () => {
+test('turning on excludes all undelivered events and polls none', async () => {
   const zap = new SimulatedZap(authData, await createInbox());
   await zap.inbox.send(500);
   await zap.inbox.send(100);
@@ -61,13 +61,13 @@ test('turning on excludes all waiting events and polls none', async () => {
   assert.deepEqual(eventIds(await zap.poll()), [late]);
 });
 
-test('Zap cannot be turned on if more events wait than Zapier can remember', async (t) => {
+test('Zap cannot be turned on if the inbox has more undelivered events than Zapier can remember', async (t) => {
   const event = { id: 'x', status: 'undelivered', deliveries: 0 };
   const page = JSON.stringify(Array(500).fill(event));
   const endless = await startServer(page, 200, { Link: '</events?cursor=next>; rel="next"' });
   t.after(endless.close);
   const zap = new SimulatedZap({ ...authData, url: endless.url }, { name: 'endless' });
-  await assert.rejects(zap.turnOn(), /The inbox endless contains more than 100000 waiting events/);
+  await assert.rejects(zap.turnOn(), /The inbox endless contains more than 100000 undelivered or leased events/);
   assert.equal(endless.requests, 200);
 });
 

@@ -5,10 +5,10 @@ const { randomUUID } = require('node:crypto');
 const { matcher, outputFields, parseInbox, parsePatterns, sample, toRecord } = require('../events');
 const { call, deadlineFromNow } = require('../client');
 
-// Zapier holds the runs of a poll that returns more.
+// If a poll returns more, Zapier holds its runs until the user confirms them.
 const MAX_EVENTS = 100;
-// Zapier rejects results larger than about 6 MB, and their events would be lost. Events are polled in small batches, sized
-// by the largest event so far, until there are enough or the time is up.
+// Zapier rejects results larger than about 6 MB, and their events would be lost. The trigger polls in small batches, sized
+// by the largest event so far, until it has MAX_EVENTS or POLLING_MS have passed.
 const TARGET_BYTES = 3_000_000;
 const FIRST_BATCH = 3;
 const MAX_BATCH = 10;
@@ -22,15 +22,15 @@ const PAGE_MS = 3_000;
 /** Lists events, newest first, without changing them. */
 const listEvents = (z, inbox, params, options) => call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } }, options);
 
-/** Returns events for the editor. Includes delivered ones, since a Zap empties its inbox. */
+/** Returns events for the editor, including delivered ones: a Zap empties its inbox. */
 const editorEvents = async (z, inbox, types, limit) => {
   // With a type filter, searches a whole page.
   const { data } = await listEvents(z, inbox, types.length ? {} : { limit: Math.min(limit, PAGE) });
   return data.map(toRecord).filter(matcher(types)).slice(0, limit);
 };
 
-/** Returns the IDs of all waiting events when the Zap is turned on. Zapier does not run the Zap for these. */
-const waitingIds = async (z, inbox) => {
+/** Returns the IDs of all undelivered and leased events when the Zap is turned on. Zapier does not run the Zap for these. */
+const pendingIds = async (z, inbox) => {
   const deadline = deadlineFromNow();
   const ids = [];
   // Leased events may become undelivered again.
@@ -41,7 +41,7 @@ const waitingIds = async (z, inbox) => {
       for (const event of response.data) ids.push({ id: toRecord(event).id });
       cursor = nextCursor(response);
       if (cursor && (ids.length >= MAX_REMEMBERED || Date.now() > deadline - PAGE_MS)) {
-        const message = `The inbox ${inbox} contains more than ${ids.length} waiting events. Empty it or choose another inbox.`;
+        const message = `The inbox ${inbox} contains more than ${ids.length} undelivered or leased events. Empty it or choose another inbox.`;
         throw new z.errors.Error(message, 'too-many-events', 409);
       }
     } while (cursor);
@@ -54,12 +54,12 @@ const nextCursor = (response) => {
   return target && new URL(target, 'http://service').searchParams.get('cursor');
 };
 
-/** Polls events, which marks them delivered. */
+/** Polls events, which marks them delivered, and returns the records that run the Zap. */
 const poll = async (z, inbox, types) => {
   const deadline = deadlineFromNow();
   const start = Date.now();
   const [records, sizes] = [[], []];
-  for (let limit = FIRST_BATCH; limit > 0; limit = Math.min(MAX_BATCH, MAX_EVENTS - records.length, remainingEvents(sizes))) {
+  for (let limit = FIRST_BATCH; limit > 0; limit = Math.min(MAX_BATCH, MAX_EVENTS - records.length, countRemaining(sizes))) {
     let response;
     try {
       response = await pollBatch(z, inbox, limit, deadline);
@@ -77,14 +77,14 @@ const poll = async (z, inbox, types) => {
   return records.filter(matcher(types)).reverse();
 };
 
-/** Returns how many more events fit, assuming the size of the largest so far. */
-const remainingEvents = (sizes) => {
+/** Returns the number of events that still fit, assuming the size of the largest so far. */
+const countRemaining = (sizes) => {
   const room = sizes.reduce((left, size) => left - size, TARGET_BYTES);
   return sizes.length ? Math.floor(room / Math.max(...sizes)) : FIRST_BATCH;
 };
 
 const pollBatch = (z, inbox, limit, deadline) => {
-  // The same for every retry: if a response is lost, the retry returns the same events.
+  // Every retry has the same attempt: if a response is lost, the retry returns the same events.
   const headers = { 'Inbox-Attempt': randomUUID() };
   const request = { url: `/inbox/${encodeURIComponent(inbox)}`, params: { limit }, headers };
   return call(z, request, { mustComplete: true, deadline });
@@ -96,7 +96,7 @@ const perform = async (z, bundle) => {
   const inbox = parseInbox(inputData);
   // Validated before polling: an invalid type would empty the inbox without running the Zap.
   const types = parsePatterns(z, inputData.event_types);
-  if (meta.isPopulatingDedupe) return waitingIds(z, inbox);
+  if (meta.isPopulatingDedupe) return pendingIds(z, inbox);
   // In the editor, Zapier sets a positive limit. For runs of the Zap it is -1.
   if (meta.isLoadingSample || meta.limit > 0) return editorEvents(z, inbox, types, meta.limit > 0 ? meta.limit : EDITOR_LIMIT);
   return poll(z, inbox, types);
