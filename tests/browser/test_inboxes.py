@@ -80,7 +80,9 @@ def test_default_inbox_is_disabled_and_enabled(console: ConsoleTab, api: ApiClie
     assert is_enabled() is True
 
 
-def test_key_without_manage_scope_sees_that_default_is_disabled(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+def test_key_without_manage_scope_sees_that_default_is_disabled(
+    tab: ConsoleTab, tenant: Tenant, api: ApiClient
+) -> None:
     api.request("PUT", "/inboxes/default", {"enabled": False})
     tab.sign_in(tenant.create_key("inbox:read"))
     tab.go("Inboxes")
