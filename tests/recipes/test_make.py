@@ -16,11 +16,11 @@ from tests.service import Service
 Json = dict[str, Any]
 
 
-def definition(name: str) -> Any:
+def read_definition(name: str) -> Any:
     return json.loads(pages.read("make.md").file(f"{name}.json"))
 
 
-def filled_in(template: Any, variables: Json) -> Any:
+def fill_in(template: Any, variables: Json) -> Any:
     """Replaces each `{{…}}` by its value: of any type if it is the whole string, otherwise as text."""
 
     def value(path: str) -> Any:
@@ -31,7 +31,7 @@ def filled_in(template: Any, variables: Json) -> Any:
 
     match template:
         case dict():
-            return {name: filled_in(each, variables) for name, each in template.items()}
+            return {name: fill_in(each, variables) for name, each in template.items()}
         case str() if alone := re.fullmatch(r"{{([\w.]+)}}", template):
             return value(alone[1])
         case str():
@@ -40,7 +40,7 @@ def filled_in(template: Any, variables: Json) -> Any:
 
 
 def send(request: Json, variables: Json) -> requests.Response:
-    request = filled_in({name: request.get(name) for name in ("url", "method", "qs", "headers")}, variables)
+    request = fill_in({name: request.get(name) for name in ("url", "method", "qs", "headers")}, variables)
     return requests.request(
         request["method"] or "GET", request["url"], params=request["qs"], headers=request["headers"], timeout=30
     )
@@ -48,16 +48,16 @@ def send(request: Json, variables: Json) -> requests.Response:
 
 def run_module(module: str, connection: Json) -> tuple[Json, list[Json]]:
     """Returns the module's `response` definition, and the items in the response. Parameters have their defaults."""
-    base, trigger = definition("base"), definition("trigger")
-    defaults = {each["name"]: each["default"] for each in definition("trigger-parameters")}
+    base, trigger = read_definition("base"), read_definition("trigger")
+    defaults = {each["name"]: each["default"] for each in read_definition("trigger-parameters")}
     variables: Json = {"connection": connection, "parameters": defaults}
     request = trigger | {"url": base["baseUrl"] + trigger["url"], "headers": base["headers"]}
     response = send(request, variables)
     assert response.status_code == 200, response.text
-    expected = trigger["response"] | definition(module)["response"]
-    items = filled_in(expected["iterate"], {"body": response.json()})
+    expected = trigger["response"] | read_definition(module)["response"]
+    items = fill_in(expected["iterate"], {"body": response.json()})
     assert isinstance(items, list)
-    assert 0 < filled_in(expected["limit"], variables) <= 500
+    assert 0 < fill_in(expected["limit"], variables) <= 500
     return expected, items
 
 
@@ -65,7 +65,7 @@ def run_module(module: str, connection: Json) -> tuple[Json, list[Json]]:
 def connection(running_service: Service, new_key: Callable[[Sequence[str]], str]) -> Json:
     """Returns the values that a user enters."""
     values = {"url": running_service.url, "apiKey": new_key(pages.read("make.md").scopes)}
-    assert set(values) == {each["name"] for each in definition("connection-parameters")}
+    assert set(values) == {each["name"] for each in read_definition("connection-parameters")}
     return values
 
 
@@ -79,18 +79,18 @@ def events(running_service: Service, connection: Json) -> list[str]:
 
 
 def test_connection_shows_the_tenant_of_the_key(connection: Json) -> None:
-    request = definition("connection")
+    request = read_definition("connection")
     response = send(request, {"parameters": connection})
-    label = filled_in(request["response"]["metadata"], {"body": response.json()})
+    label = fill_in(request["response"]["metadata"], {"body": response.json()})
     assert (response.status_code, label["type"]) == (200, "text")
     assert label["value"].startswith("recipe-")
 
 
 @pytest.mark.parametrize("which", ["connection", "base"])
-def test_refused_key_is_reported(connection: Json, which: str) -> None:
-    response = send(definition("connection"), {"parameters": connection | {"apiKey": "nonsense"}})
-    template = definition(which)["response"]["error"]["message"]
-    message = filled_in(template, {"statusCode": response.status_code, "body": response.json()})
+def test_rejected_key_is_reported(connection: Json, which: str) -> None:
+    response = send(read_definition("connection"), {"parameters": connection | {"apiKey": "nonsense"}})
+    template = read_definition(which)["response"]["error"]["message"]
+    message = fill_in(template, {"statusCode": response.status_code, "body": response.json()})
     assert re.fullmatch(r"\[401\] \w.*\.", message)
 
 
@@ -98,17 +98,17 @@ def test_trigger_reads_new_events(connection: Json, events: list[str]) -> None:
     response, items = run_module("trigger", connection)
     trigger = response["trigger"]
     assert (trigger["type"], trigger["order"]) == ("date", "desc")
-    assert [filled_in(trigger["id"], {"item": item}) for item in items] == events[::-1]
-    dates = [datetime.fromisoformat(filled_in(trigger["date"], {"item": item})) for item in items]
+    assert [fill_in(trigger["id"], {"item": item}) for item in items] == events[::-1]
+    dates = [datetime.fromisoformat(fill_in(trigger["date"], {"item": item})) for item in items]
     assert dates == sorted(dates, reverse=True)
-    assert [filled_in(response["output"], {"item": item})["payload"] for item in items] == [
+    assert [fill_in(response["output"], {"item": item})["payload"] for item in items] == [
         {"order": number} for number in range(6, -1, -1)
     ]
 
 
 def test_first_event_can_be_chosen(connection: Json, events: list[str]) -> None:
     response, items = run_module("epoch", connection)
-    choices = [filled_in(response["output"], {"item": item}) for item in items]
+    choices = [fill_in(response["output"], {"item": item}) for item in items]
     assert [choice["label"].split()[1] for choice in choices] == events[::-1]
     assert all(set(choice) == {"label", "date"} and datetime.fromisoformat(choice["date"]) for choice in choices)
 
@@ -116,5 +116,5 @@ def test_first_event_can_be_chosen(connection: Json, events: list[str]) -> None:
 def test_trigger_changes_nothing(running_service: Service, connection: Json, events: list[str]) -> None:
     for module in ("trigger", "epoch", "trigger"):
         run_module(module, connection)
-    waiting = Client(running_service, connection["apiKey"]).get("/inbox?mode=peek")
-    assert [(event["id"], event["deliveries"]) for event in waiting] == [(event, 0) for event in events]
+    undelivered = Client(running_service, connection["apiKey"]).get("/inbox?mode=peek")
+    assert [(event["id"], event["deliveries"]) for event in undelivered] == [(event, 0) for event in events]

@@ -83,7 +83,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ([None, (502, None), (503, "1"), None], [2, 4, 1, 16]),
     ],
 )
-def test_failed_calls_are_retried_after_the_pause_of_retry_after(
+def test_failed_calls_are_retried_after_the_delay_of_retry_after(
     service: FailingService, calls: ModuleType, pauses: list[float], failures: Failures, expected: list[float]
 ) -> None:
     service.failures = failures
@@ -105,7 +105,7 @@ def test_call_fails_after_five_tries(
     assert (len(pauses), len(service.failures)) == (4, 1)
 
 
-def test_refusal_is_not_retried(service: FailingService, calls: ModuleType, pauses: list[float]) -> None:
+def test_rejected_call_is_not_retried(service: FailingService, calls: ModuleType, pauses: list[float]) -> None:
     service.failures = [(401, None), (401, None)]
     with pytest.raises(requests.HTTPError):
         calls.call("GET", "/inbox")
