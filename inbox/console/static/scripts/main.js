@@ -48,7 +48,7 @@ function signIn(reason = "") {
   const key = input({ type: "password", class: "code", required: true });
   const keyField = field("API key", key, { urgent: true });
 
-  // Checks the key itself: a check by the field would move the focus.
+  // Checks the key here: if the field checked it, the form would move the focus.
   async function submit() {
     const text = key.value.trim();
     if (!text) return keyField.setError("Enter an API key.");
