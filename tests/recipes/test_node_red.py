@@ -52,7 +52,8 @@ def node(tmp_path: Path, service: Service) -> Iterator[NodeRed]:
     assert node_red.is_available(), node_red.MISSING
     folder = tmp_path / "node-red"
     folder.mkdir()
-    node = NodeRed(folder, service.environment | {"INBOX_API_KEY": service.create_key("acme")})
+    variables = {"INBOX_URL": service.url, "INBOX_API_KEY": service.create_key("acme")}
+    node = NodeRed(folder, service.environment | variables)
     yield node
     node.kill()
 
