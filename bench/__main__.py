@@ -20,13 +20,13 @@ from tests.engines import dynamodb_local
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = _parse(arguments)
+    options = _parse_arguments(arguments)
     words, checkout = options.words, options.against
     if checkout and not comparison.inbox_command(checkout).exists():
         print(f"error: {checkout} has no .venv/bin/inbox; run `make install` there", file=sys.stderr)
         return 2
-    rows_to_choose = comparison.measurements(checkout) if checkout else MEASUREMENTS
-    chosen = [each for each in rows_to_choose if not words or any(word.lower() in each.name.lower() for word in words)]
+    candidates = comparison.list_measurements(checkout) if checkout else MEASUREMENTS
+    chosen = [each for each in candidates if not words or any(word.lower() in each.name.lower() for word in words)]
     if not chosen:
         print(f"error: no row is named {' or '.join(words)}", file=sys.stderr)
         return 2
@@ -35,20 +35,20 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number, each in enumerate(possible, 1):
             print(f"{number} of {len(possible)}: {each.name} …", file=sys.stderr)
-            rows.append(each.row(Path(folder)))
+            rows.append(each.measure(Path(folder)))
             if not checkout:
                 # Saved after each row, because a later row may fail.
                 report.save(rows, [measurement.name for measurement in MEASUREMENTS])
-    print(report.text_table(rows))
+    print(report.render_table(rows))
     if len(possible) < len(chosen):
         print(dynamodb_local.MISSING, file=sys.stderr)
         return 1
     if not checkout:
-        chart.redraw()
+        chart.write_chart_and_table()
     return exit_status(rows)
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("--against", type=Path, metavar="DIR")
     parser.add_argument("words", nargs="*", metavar="WORD")

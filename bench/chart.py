@@ -1,9 +1,9 @@
-"""Draws docs/explanation/performance.svg, and writes the table in performance.md, from bench/results.json.
+"""Renders docs/explanation/performance.svg, and writes the table in performance.md, from bench/results.json.
 
     python -m bench.chart
 
 Each row has its own track with the goal in the middle, because ratios of 0.15 and 1.2 have no common scale. The bar
-should end in the light part. The dots are the rounds.
+should end where the track is green. The dots are the rounds.
 """
 
 from html import escape
@@ -41,13 +41,13 @@ _STYLE = """
 _CLASSES = {Outcome.MET: "met", Outcome.WITHIN_NOISE: "within", Outcome.MISSED: "missed"}
 
 
-def redraw() -> None:
+def write_chart_and_table() -> None:
     context, rows = report.load()
-    CHART.write_text(drawn(rows))
-    report.PAGE.write_text(report.page_with_table(report.PAGE.read_text(), context, rows))
+    CHART.write_text(render_svg(rows))
+    report.PAGE.write_text(report.replace_table(report.PAGE.read_text(), context, rows))
 
 
-def drawn(rows: list[Row]) -> str:
+def render_svg(rows: list[Row]) -> str:
     height = _TOP + len(rows) * _ROW_HEIGHT + 12
     middle = _TRACK_X + _TRACK_WIDTH / 2
     parts = [
@@ -57,49 +57,49 @@ def drawn(rows: list[Row]) -> str:
         '<text class="title" x="16" y="26">Ours against a reference in the same run</text>',
         '<text class="small" x="16" y="46">A bar should end where its track is green. The dots are the rounds.</text>',
         f'<text class="small" x="{middle:.0f}" y="52" text-anchor="middle">goal</text>',
-        *(_row(row, _TOP + number * _ROW_HEIGHT) for number, row in enumerate(rows)),
+        *(_render_row(row, _TOP + number * _ROW_HEIGHT) for number, row in enumerate(rows)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _row(row: Row, top: int) -> str:
-    goal_x, bar_y = _x(row, row.goal.figure), top + 8
+def _render_row(row: Row, top: int) -> str:
+    goal_x, bar_y = _x_position(row, row.goal.figure), top + 8
     wanted_x, wanted_width = (
         (goal_x, _TRACK_X + _TRACK_WIDTH - goal_x)
         if row.goal.bound is Bound.AT_LEAST
         else (_TRACK_X, goal_x - _TRACK_X)
     )
-    words_x = _TRACK_X + _TRACK_WIDTH + 16
-    said = f"{report.value_text(row, row.value)} ± {report.noise_text(row)}, {row.outcome}"
+    text_x = _TRACK_X + _TRACK_WIDTH + 16
+    result_text = f"{report.format_value(row, row.value)} ± {report.format_noise(row)}, {row.outcome}"
     return "\n".join(
         [
             f'<text x="16" y="{top + 15}">{escape(row.name)}</text>',
-            f'<text class="small" x="16" y="{top + 30}">{escape(_figures(row))}</text>',
+            f'<text class="small" x="16" y="{top + 30}">{escape(_format_comparison(row))}</text>',
             f'<rect class="track" x="{_TRACK_X}" y="{bar_y}" width="{_TRACK_WIDTH}" height="16" rx="3"/>',
             f'<rect class="wanted" x="{wanted_x:.1f}" y="{bar_y}" width="{wanted_width:.1f}" height="16" rx="3"/>',
             f'<rect class="{_CLASSES[row.outcome]}" x="{_TRACK_X}" y="{bar_y + 4}" '
-            f'width="{_x(row, row.value) - _TRACK_X:.1f}" height="8" rx="2"/>',
+            f'width="{_x_position(row, row.value) - _TRACK_X:.1f}" height="8" rx="2"/>',
             *(
-                f'<circle class="round" cx="{_x(row, each):.1f}" cy="{bar_y + 8}" r="2.5"/>'
-                for each in row.each(row.goal.part)
+                f'<circle class="round" cx="{_x_position(row, each):.1f}" cy="{bar_y + 8}" r="2.5"/>'
+                for each in row.values_of(row.goal.part)
             ),
             f'<line class="goal" x1="{goal_x:.1f}" y1="{bar_y - 4}" x2="{goal_x:.1f}" y2="{bar_y + 20}"/>',
-            f'<text class="value" x="{words_x}" y="{top + 15}">{escape(said)}</text>',
-            f'<text class="small" x="{words_x}" y="{top + 30}">goal: {escape(report.goal_text(row))}</text>',
+            f'<text class="value" x="{text_x}" y="{top + 15}">{escape(result_text)}</text>',
+            f'<text class="small" x="{text_x}" y="{top + 30}">goal: {escape(report.format_goal(row))}</text>',
         ]
     )
 
 
-def _figures(row: Row) -> str:
-    ours, reference = report.figure(row.median("ours")), report.figure(row.median("reference"))
+def _format_comparison(row: Row) -> str:
+    ours, reference = report.format_number(row.median("ours")), report.format_number(row.median("reference"))
     return f"{ours} {row.unit}, against {reference}: {row.against}"
 
 
-def _x(row: Row, value: float) -> float:
+def _x_position(row: Row, value: float) -> float:
     share = max(0.0, min(value / row.goal.figure, _END_OF_TRACK)) / _END_OF_TRACK
     return _TRACK_X + _TRACK_WIDTH * share
 
 
 if __name__ == "__main__":
-    redraw()
+    write_chart_and_table()

@@ -1,4 +1,4 @@
-"""Compares this checkout with another one, in turns: requests per second, and CPU time of the workers per request."""
+"""Compares this checkout with another one: requests per second, and CPU time of the workers per request."""
 
 import tempfile
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.http_load import EVENT, EVENTS, PEEK, drive, request
 from bench.rounds import Bound, Goal, Round
-from bench.servers import Server, cpu_seconds, ours
+from bench.servers import Server, cpu_seconds, run_service
 from bench.table import Measurement
 
 ROUNDS = 5
@@ -42,32 +42,40 @@ def inbox_command(checkout: Path) -> Path:
     return checkout.absolute() / ".venv" / "bin" / "inbox"
 
 
-def measurements(checkout: Path) -> list[Measurement]:
+def list_measurements(checkout: Path) -> list[Measurement]:
     """Returns the rows. The goals allow a tenth, because a checkout compared with itself gave up to 1.07."""
     faster, cheaper = Goal(Bound.AT_LEAST, 0.9), Goal(Bound.AT_MOST, 1.1)
     return [
         measurement
         for name, kind in _REQUESTS.items()
         for measurement in (
-            Measurement(name, "requests/s", AGAINST, faster, partial(_rounds, "requests_per_second", checkout, kind)),
-            Measurement(f"{name}: CPU", "ms", AGAINST, cheaper, partial(_rounds, "cpu_ms", checkout, kind)),
+            Measurement(
+                name, "requests/s", AGAINST, faster, partial(_rounds_of, "requests_per_second", checkout, kind)
+            ),
+            Measurement(f"{name}: CPU", "ms", AGAINST, cheaper, partial(_rounds_of, "cpu_ms", checkout, kind)),
         )
     ]
 
 
-def _rounds(part: str, checkout: Path, kind: _Request, folder: Path) -> list[Round]:
-    return [Round(getattr(one, part), getattr(other, part)) for one, other in _costs(checkout, kind, folder)]
+def _rounds_of(attribute: str, checkout: Path, kind: _Request, folder: Path) -> list[Round]:
+    return [
+        Round(getattr(this, attribute), getattr(other, attribute))
+        for this, other in _cached_costs(checkout, kind, folder)
+    ]
 
 
 @cache
-def _costs(checkout: Path, kind: _Request, folder: Path) -> list[tuple[_Cost, _Cost]]:
+def _cached_costs(checkout: Path, kind: _Request, folder: Path) -> list[tuple[_Cost, _Cost]]:
     """Cached: both rows of a request are measured in the same rounds."""
-    return [_round(checkout, kind, Path(tempfile.mkdtemp(dir=folder))) for _ in range(ROUNDS)]
+    return [_measure_round(checkout, kind, Path(tempfile.mkdtemp(dir=folder))) for _ in range(ROUNDS)]
 
 
-def _round(checkout: Path, kind: _Request, folder: Path) -> tuple[_Cost, _Cost]:
+def _measure_round(checkout: Path, kind: _Request, folder: Path) -> tuple[_Cost, _Cost]:
     """Measures on new servers. With servers that ran for all rounds, a checkout compared with itself gave 0.86."""
-    with ours(folder / "this.db") as this, ours(folder / "other.db", inbox=str(inbox_command(checkout))) as other:
+    with (
+        run_service(folder / "this.db") as this,
+        run_service(folder / "other.db", inbox=str(inbox_command(checkout))) as other,
+    ):
         for server in (this, other):
             if kind.events_before:
                 # Not with SQL, because the other checkout may have another schema.

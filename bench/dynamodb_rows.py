@@ -17,8 +17,8 @@ import orjson
 
 from bench.http_load import CONNECTIONS
 from bench.rounds import Round
-from bench.sample_data import PAYLOAD, RETENTION_SECONDS, TENANT
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, PageSize, Status, random_event_id
+from bench.sample_data import PAGE_SIZE, PAYLOAD, RETENTION_SECONDS, TENANT
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Status, random_event_id
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
@@ -28,64 +28,65 @@ from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of,
 from tests.engines import dynamodb_local
 
 ROUNDS = 5
-OURS = 1_000
-REFERENCE = 200
-AT_A_TIME = 100
+OUR_EVENTS = 1_000
+REFERENCE_EVENTS = 200
 
 _OTHER_TENANT = "boto3"
-_ANY_SIZE = 1 << 40
 _UNDELIVERED = "gsi1pk = :tenant AND begins_with(gsi1sk, :undelivered)"
 _DELIVER = "SET #status = :delivered, gsi1sk = :now, deliveries = deliveries + :one, delivered_at = :at"
 
 
-def sending(_folder: Path) -> list[Round]:
-    """Returns milliseconds of CPU per event: 32 producers of single events, against boto3's put_item in a loop.
+def measure_sends(_folder: Path) -> list[Round]:
+    """Returns milliseconds of CPU per event, sent by 32 threads and, as the reference, by boto3's put_item in a loop.
 
     boto3 does not need less CPU per event in 32 threads.
     """
-    with _opened() as (store, client):
+    with _open_clients() as (store, client):
 
         def produce(share: list[NewEvent]) -> None:
             for event in share:
-                store.events.put(TENANT, [event], time.time_ns() // 1_000_000, _end())
+                store.events.put(TENANT, [event], _now_ms(), _expires_at_s())
 
-        def ours() -> None:
+        def put_with_store() -> None:
             list(pool.map(produce, [events[producer::CONNECTIONS] for producer in range(CONNECTIONS)]))
 
-        def theirs() -> None:
+        def put_with_boto3() -> None:
             for item in items:
                 client.put_item(TableName=EVENTS, Item=item)
 
         rounds = []
         with ThreadPoolExecutor(CONNECTIONS) as pool:
             for _ in range(ROUNDS + 1):
-                events, items = _events(OURS), [_item(event) for event in _events(REFERENCE)]
-                rounds.append(Round(_cpu_ms(ours) / OURS, _cpu_ms(theirs) / REFERENCE))
+                events, items = (
+                    _create_events(OUR_EVENTS),
+                    [_build_item(event) for event in _create_events(REFERENCE_EVENTS)],
+                )
+                rounds.append(Round(_cpu_ms(put_with_store) / OUR_EVENTS, _cpu_ms(put_with_boto3) / REFERENCE_EVENTS))
         return rounds[1:]
 
 
-def polling(_folder: Path) -> list[Round]:
-    """Returns milliseconds of CPU per event: claims of 100, against queries of 100 and an update_item per event."""
-    with _opened() as (store, client):
+def measure_polls(_folder: Path) -> list[Round]:
+    """Returns milliseconds of CPU per event: claims of 100 and, as the reference, queries with an update per event."""
+    with _open_clients() as (store, client):
         rounds = []
         for _ in range(ROUNDS + 1):
-            for tenant, events in ((TENANT, OURS), (_OTHER_TENANT, REFERENCE)):
-                for _ in range(events // AT_A_TIME):
-                    store.events.put(tenant, _events(AT_A_TIME), time.time_ns() // 1_000_000, _end())
-            ours = _cpu_ms(lambda: _claim_all(store)) / OURS
-            rounds.append(Round(ours, _cpu_ms(lambda: _update_all(client)) / REFERENCE))
+            for tenant, events in ((TENANT, OUR_EVENTS), (_OTHER_TENANT, REFERENCE_EVENTS)):
+                for _ in range(events // PAGE_SIZE.events):
+                    store.events.put(tenant, _create_events(PAGE_SIZE.events), _now_ms(), _expires_at_s())
+            ours = _cpu_ms(lambda: _claim_all(store)) / OUR_EVENTS
+            rounds.append(Round(ours, _cpu_ms(lambda: _update_all(client)) / REFERENCE_EVENTS))
         return rounds[1:]
 
 
 def _claim_all(store: DynamoDBStore) -> None:
-    for _ in range(OURS // AT_A_TIME):
-        page = store.events.claim(TENANT, DEFAULT_INBOX, PageSize(AT_A_TIME, _ANY_SIZE), time.time_ns() // 1_000_000)
-        if len(page.events) != AT_A_TIME:
-            raise RuntimeError(f"the claim returned {len(page.events)} events instead of {AT_A_TIME}")
+    for _ in range(OUR_EVENTS // PAGE_SIZE.events):
+        page = store.events.claim(TENANT, DEFAULT_INBOX, PAGE_SIZE, _now_ms())
+        if len(page.events) != PAGE_SIZE.events:
+            raise RuntimeError(f"the claim returned {len(page.events)} events instead of {PAGE_SIZE.events}")
 
 
 def _update_all(client: Any) -> None:
-    for _ in range(REFERENCE // AT_A_TIME):
+    for _ in range(REFERENCE_EVENTS // PAGE_SIZE.events):
         found = client.query(
             TableName=EVENTS,
             IndexName=STATUS_INDEX,
@@ -94,10 +95,10 @@ def _update_all(client: Any) -> None:
                 ":tenant": {"S": _OTHER_TENANT},
                 ":undelivered": {"S": status_key(Status.UNDELIVERED, "")},
             },
-            Limit=AT_A_TIME,
+            Limit=PAGE_SIZE.events,
         )["Items"]
-        if len(found) != AT_A_TIME:
-            raise RuntimeError(f"the query returned {len(found)} events instead of {AT_A_TIME}")
+        if len(found) != PAGE_SIZE.events:
+            raise RuntimeError(f"the query returned {len(found)} events instead of {PAGE_SIZE.events}")
         for entry in found:
             _update(client, entry)
 
@@ -114,7 +115,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
             ":now": {"S": status_key(Status.DELIVERED, order_key_of(entry))},
             ":before": entry["gsi1sk"],
             ":one": {"N": "1"},
-            ":at": {"N": str(time.time_ns() // 1_000_000)},
+            ":at": {"N": str(_now_ms())},
         },
         # The index has no payloads.
         ReturnValues="ALL_NEW",
@@ -122,7 +123,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _opened() -> Iterator[tuple[DynamoDBStore, Any]]:
+def _open_clients() -> Iterator[tuple[DynamoDBStore, Any]]:
     """Yields our store and a plain boto3 client on new tables."""
     with dynamodb_local.running() as url, patch.dict(os.environ, _environment(url)):
         settings = Settings()
@@ -140,26 +141,30 @@ def _environment(url: str) -> dict[str, str]:
     return keys | {"AWS_ENDPOINT_URL_DYNAMODB": url, "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
 
 
-def _cpu_ms(act: Callable[[], None]) -> float:
-    """Returns the CPU time of this process."""
+def _cpu_ms(work: Callable[[], None]) -> float:
+    """Returns the CPU time that this process spends on `work`."""
     started = time.process_time()
-    act()
+    work()
     return 1000 * (time.process_time() - started)
 
 
-def _events(count: int) -> list[NewEvent]:
+def _create_events(count: int) -> list[NewEvent]:
     return [NewEvent(random_event_id(), "order.created", PAYLOAD.encode()) for _ in range(count)]
 
 
-def _item(event: NewEvent) -> dict[str, Any]:
+def _build_item(event: NewEvent) -> dict[str, Any]:
     """Returns the item that our store would write."""
-    now = time.time_ns() // 1_000_000
-    its_order_key = order_key(now, time.monotonic_ns(), "boto3x")
-    item = to_item(_OTHER_TENANT, UNSHARDED, event, now, its_order_key, undelivered_state(its_order_key), _end())
+    now_ms = _now_ms()
+    sort_key = order_key(now_ms, time.monotonic_ns(), "boto3x")
+    item = to_item(_OTHER_TENANT, UNSHARDED, event, now_ms, sort_key, undelivered_state(sort_key), _expires_at_s())
     # Our store passes a payload as JSON text, which boto3 does not accept.
-    found: dict[str, Any] = orjson.loads(orjson.dumps(item))
-    return found
+    plain_item: dict[str, Any] = orjson.loads(orjson.dumps(item))
+    return plain_item
 
 
-def _end() -> int:
-    return time.time_ns() // 1_000_000 // 1000 + RETENTION_SECONDS
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _expires_at_s() -> int:
+    return _now_ms() // 1000 + RETENTION_SECONDS

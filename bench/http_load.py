@@ -1,4 +1,4 @@
-"""Runs the load generator with a request, and returns what it counted."""
+"""Runs the load generator in a process of its own."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ EVENT = b'{"event_type": "order.created", "payload": {"order": 1001, "total": 12
 PEEK = "/inbox?mode=peek&limit=1"
 EVENTS = b"[" + b", ".join([EVENT] * BATCH) + b"]"
 
-_LONGEST_SECONDS = 120
+_TIMEOUT_SECONDS = 120
 
 
 def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
@@ -23,10 +23,10 @@ def request(method: str, path: str, key: str = "", body: bytes = b"") -> bytes:
     return head.encode() + b"\r\n" + body
 
 
-def drive(target: str, text: bytes, *until: str) -> Counts:
-    """`until` is the load generator's option that ends the run."""
-    command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), *until]
-    done = subprocess.run(command, input=text, capture_output=True, timeout=_LONGEST_SECONDS)
+def drive(target: str, request_bytes: bytes, *end_option: str) -> Counts:
+    """Sends a request until the run ends, as `end_option` of the load generator says, and returns what was counted."""
+    command = [sys.executable, "-m", "bench.load", target, str(CONNECTIONS), *end_option]
+    done = subprocess.run(command, input=request_bytes, capture_output=True, timeout=_TIMEOUT_SECONDS)
     if done.returncode:
         raise RuntimeError(f"The load generator failed:\n{done.stderr.decode()}")
     counts = Counts(**json.loads(done.stdout))
@@ -35,7 +35,7 @@ def drive(target: str, text: bytes, *until: str) -> Counts:
     return counts
 
 
-def rate(target: str, text: bytes, seconds: float) -> float:
+def measure_rate(target: str, request_bytes: bytes, seconds: float) -> float:
     """Returns responses per second."""
-    counts = drive(target, text, "--seconds", str(seconds))
+    counts = drive(target, request_bytes, "--seconds", str(seconds))
     return counts.good / counts.seconds

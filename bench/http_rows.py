@@ -1,12 +1,12 @@
-"""Requests to the real server, against an empty view and against bare loops on the same database."""
+"""Rows that compare requests to the service with an empty Flask view, or with a loop on SQLite."""
 
 from pathlib import Path
 
 from bench import sqlite_loops
-from bench.http_load import BATCH, EVENT, EVENTS, PEEK, drive, rate, request
+from bench.http_load import BATCH, EVENT, EVENTS, PEEK, drive, measure_rate, request
 from bench.rounds import Round
 from bench.sample_data import fill
-from bench.servers import ours, reference
+from bench.servers import run_reference, run_service
 
 # Many short rounds, so that noise hits both sides of a round.
 ROUNDS = 9
@@ -16,73 +16,78 @@ TO_POLL = 60_000
 OUR_WORKER = "inbox.server.worker.InboxWorker"
 
 
-def one_event(folder: Path) -> list[Round]:
+def measure_posts(folder: Path) -> list[Round]:
     return _against_empty_view(folder / "one_event.db", "POST", "/events", EVENT)
 
 
-def empty_inbox(folder: Path) -> list[Round]:
+def measure_empty_polls(folder: Path) -> list[Round]:
     return _against_empty_view(folder / "empty_inbox.db", "GET", "/inbox", b"")
 
 
-def peek(folder: Path) -> list[Round]:
+def measure_peeks(folder: Path) -> list[Round]:
     database = folder / "peek.db"
-    fill(database, waiting=1)
+    fill(database, count=1)
     return _against_empty_view(database, "GET", PEEK, b"")
 
 
 def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> list[Round]:
     """Returns responses per second."""
-    with ours(database) as server, reference() as empty_view:
-        # The empty view reads the same bytes.
-        real, empty = (request(method, where, server.key, body) for where in (path, "/"))
-        return _in_turns((server.target, real), (empty_view.target, empty))
+    with run_service(database) as server, run_reference() as empty_view:
+        # The empty view reads the same headers and body.
+        to_service, to_view = (request(method, target_path, server.key, body) for target_path in (path, "/"))
+        return _measure_alternately((server.target, to_service), (empty_view.target, to_view))
 
 
-def our_worker(_folder: Path) -> list[Round]:
+def measure_our_worker(_folder: Path) -> list[Round]:
     """Returns responses per second of the empty view, on our worker and on gthread."""
-    with reference(OUR_WORKER) as on_ours, reference() as on_gthread:
-        text = request("GET", "/")
-        return _in_turns((on_ours.target, text), (on_gthread.target, text))
+    with run_reference(OUR_WORKER) as on_ours, run_reference() as on_gthread:
+        get = request("GET", "/")
+        return _measure_alternately((on_ours.target, get), (on_gthread.target, get))
 
 
-def _in_turns(one: tuple[str, bytes], other: tuple[str, bytes]) -> list[Round]:
-    """Measures responses per second of two pairs of target and request, in turns."""
+def _measure_alternately(one: tuple[str, bytes], other: tuple[str, bytes]) -> list[Round]:
+    """Returns responses per second of two servers, each given as its target and a request, measured in turns."""
     for each in (one, other):
-        rate(*each, WARM_UP_SECONDS)
-    return [Round(rate(*one, SECONDS), rate(*other, SECONDS)) for _ in range(ROUNDS)]
+        measure_rate(*each, WARM_UP_SECONDS)
+    return [Round(measure_rate(*one, SECONDS), measure_rate(*other, SECONDS)) for _ in range(ROUNDS)]
 
 
-def batches(folder: Path) -> list[Round]:
+def measure_batches(folder: Path) -> list[Round]:
     """Returns events per second, in transactions of a hundred."""
-    bare = folder / "bare_batches.db"
-    fill(bare, waiting=0)
-    with ours(folder / "batches.db") as server:
-        text = request("POST", "/events/batch", server.key, EVENTS)
+    loop_database = folder / "loop_batches.db"
+    fill(loop_database, count=0)
+    with run_service(folder / "batches.db") as server:
+        post = request("POST", "/events/batch", server.key, EVENTS)
 
-        def served(seconds: float) -> float:
-            counts = drive(server.target, text, "--seconds", str(seconds))
+        def measure_service(seconds: float) -> float:
+            counts = drive(server.target, post, "--seconds", str(seconds))
             return counts.events / counts.seconds
 
-        served(WARM_UP_SECONDS)
-        return [Round(served(SECONDS), sqlite_loops.insert(bare, BATCH, SECONDS)) for _ in range(ROUNDS)]
+        measure_service(WARM_UP_SECONDS)
+        return [
+            Round(measure_service(SECONDS), sqlite_loops.insert(loop_database, BATCH, SECONDS)) for _ in range(ROUNDS)
+        ]
 
 
-def until_empty(folder: Path) -> list[Round]:
-    """Returns events per second, in polls of a hundred. Both sides use one database, filled before each run."""
+def measure_polls(folder: Path) -> list[Round]:
+    """Returns events per second, in polls of a hundred.
+
+    The service and the loop use one database, which is filled before each run.
+    """
     database = folder / "until_empty.db"
-    with ours(database) as server:
-        text = request("GET", f"/inbox?limit={BATCH}", server.key)
+    with run_service(database) as server:
+        poll = request("GET", f"/inbox?limit={BATCH}", server.key)
 
-        def served(events: int) -> float:
-            fill(database, waiting=events)
-            counts = drive(server.target, text, "--until-empty")
+        def measure_service(events: int) -> float:
+            fill(database, count=events)
+            counts = drive(server.target, poll, "--until-empty")
             if counts.events != events:
                 raise RuntimeError(f"polls returned {counts.events} events instead of {events}")
             return counts.events / counts.seconds
 
-        def bare() -> float:
-            fill(database, waiting=TO_POLL)
+        def measure_loop() -> float:
+            fill(database, count=TO_POLL)
             return sqlite_loops.claim(database, BATCH, TO_POLL)
 
-        served(TO_POLL // 10)
-        return [Round(served(TO_POLL), bare()) for _ in range(ROUNDS)]
+        measure_service(TO_POLL // 10)
+        return [Round(measure_service(TO_POLL), measure_loop()) for _ in range(ROUNDS)]

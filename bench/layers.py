@@ -29,31 +29,31 @@ def read_stacks(raw: str) -> Counter[tuple[str, ...]]:
     """Parses py-spy's `raw` format: frames from the outermost to the innermost, then the number of samples."""
     stacks: Counter[tuple[str, ...]] = Counter()
     for line in raw.splitlines():
-        frames, times = line.rsplit(" ", 1)
+        frames, samples = line.rsplit(" ", 1)
         # The first frames name the processes.
-        stacks[tuple(each for each in frames.split(";") if not each.startswith("process "))] += int(times)
+        stacks[tuple(each for each in frames.split(";") if not each.startswith("process "))] += int(samples)
     return stacks
 
 
-def by_layer(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    return _sum((_layer(frames), times) for frames, times in stacks.items())
+def count_by_layer(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+    return _add_up((_find_layer(frames), samples) for frames, samples in stacks.items())
 
 
-def by_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+def count_by_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
     """Counts samples by the innermost function, without its line number."""
-    return _sum((_without_line(frames[-1]), times) for frames, times in stacks.items())
+    return _add_up((_strip_line_number(frames[-1]), samples) for frames, samples in stacks.items())
 
 
-def within_ours(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    """Counts samples by each of our functions on the stack, so that its callees are included."""
-    return _sum(
-        (name, times)
-        for frames, times in stacks.items()
-        for name in {_without_line(each) for each in frames if "(inbox/" in each}
+def count_by_our_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
+    """Counts samples by each of our functions on the stack, so a function includes its callees."""
+    return _add_up(
+        (name, samples)
+        for frames, samples in stacks.items()
+        for name in {_strip_line_number(each) for each in frames if "(inbox/" in each}
     )
 
 
-def _layer(frames: tuple[str, ...]) -> str:
+def _find_layer(frames: tuple[str, ...]) -> str:
     for frame in reversed(frames):
         file = frame.rpartition(" (")[2]
         for beginning, layer in _LAYERS:
@@ -62,13 +62,13 @@ def _layer(frames: tuple[str, ...]) -> str:
     return "other"
 
 
-def _without_line(frame: str) -> str:
+def _strip_line_number(frame: str) -> str:
     name, colon, line = frame.rstrip(")").rpartition(":")
     return f"{name})" if colon and line.isdigit() else frame
 
 
-def _sum(seen: Iterable[tuple[str, int]]) -> Counter[str]:
+def _add_up(counts: Iterable[tuple[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for name, times in seen:
-        total[name] += times
+    for name, samples in counts:
+        total[name] += samples
     return total

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-# Appears once per event in a response, and not in the payloads of this bench.
-_IN_EACH_EVENT = b'"deliveries":'
+# Occurs once per event in a response, and not in the payloads of this bench.
+_EVENT_MARKER = b'"deliveries":'
 
 
 @dataclass
@@ -39,25 +39,25 @@ async def _drive(target: str, request: bytes, counts: Counts, is_running: Callab
             counts.good += 1
         else:
             counts.bad += 1
-        counts.events += body.count(_IN_EACH_EVENT)
+        counts.events += body.count(_EVENT_MARKER)
         counts.empty += body == b"[]\n"
     writer.close()
     await writer.wait_closed()
 
 
-async def _main(words: argparse.Namespace) -> None:
+async def _main(options: argparse.Namespace) -> None:
     request = sys.stdin.buffer.read()
     counts = Counts()
     started = time.monotonic()
 
     def is_running() -> bool:
-        if words.until_empty:
+        if options.until_empty:
             return not counts.empty
-        if words.responses is not None:
-            return counts.sent < int(words.responses)
-        return time.monotonic() < started + float(words.seconds)
+        if options.responses is not None:
+            return counts.sent < int(options.responses)
+        return time.monotonic() < started + float(options.seconds)
 
-    await asyncio.gather(*(_drive(words.target, request, counts, is_running) for _ in range(words.connections)))
+    await asyncio.gather(*(_drive(options.target, request, counts, is_running) for _ in range(options.connections)))
     counts.seconds = time.monotonic() - started
     sys.stdout.write(json.dumps(asdict(counts)))
 

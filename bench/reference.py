@@ -10,12 +10,12 @@ from inbox.settings import Settings
 from inbox.store.factory import open_store
 
 app = Flask(__name__, static_folder=None)
-# Our worker takes long polls, limits and counters from the app's services. No other worker uses them.
+# Only our worker uses the app's services: long polls, limits and counters.
 _folder = TemporaryDirectory(prefix="inbox-bench-")
 _settings = Settings(store=f"sqlite:///{_folder.name}/inbox.db")
 attach(app, services_of(create_app(_settings, open_store(_settings), Shared())))
 
 
 @app.route("/", methods=["GET", "POST"])
-def nothing() -> str:
+def return_nothing() -> str:
     return "{}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from bench.rounds import Row, row_from
+from bench.rounds import Row, parse_row
 from inbox.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -26,48 +26,48 @@ def save(rows: list[Row], names: Sequence[str]) -> None:
     """Writes the results. Rows that were not measured keep their previous results."""
     known = {row.name: row for row in load()[1]} if RESULTS.exists() else {}
     known |= {row.name: row for row in rows}
-    document = {"context": _context(), "rows": [known[name].as_json() for name in names if name in known]}
+    document = {"context": _read_context(), "rows": [known[name].as_json() for name in names if name in known]}
     RESULTS.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def load() -> tuple[dict[str, Any], list[Row]]:
     document = json.loads(RESULTS.read_text())
-    return document["context"], [row_from(each) for each in document["rows"]]
+    return document["context"], [parse_row(each) for each in document["rows"]]
 
 
-def text_table(rows: list[Row]) -> str:
-    cells = [("row", "ours", "reference", "unit", "ratio", "± noise", "goal", ""), *map(_cells, rows)]
+def render_table(rows: list[Row]) -> str:
+    cells = [("row", "ours", "reference", "unit", "ratio", "± noise", "goal", ""), *map(_render_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if column in _FIGURES else cell.ljust(width)
+            cell.rjust(width) if column in _NUMERIC_COLUMNS else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in cells
     )
 
 
-_FIGURES = (1, 2, 4, 5)
+_NUMERIC_COLUMNS = (1, 2, 4, 5)
 
 
-def page_with_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
+def replace_table(page: str, context: dict[str, Any], rows: list[Row]) -> str:
     """Returns the page with its table replaced by a table of `rows`."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     lines = [
         "| | ours | reference | | ratio | ± noise | goal | |",
         "|---|--:|--:|---|--:|--:|---|---|",
-        *(_line(row) for row in rows),
+        *(_render_line(row) for row in rows),
     ]
-    return before + _BEGIN + "\n".join(["", *lines, "", _environment(context), "", ""]) + _END + after
+    return before + _BEGIN + "\n".join(["", *lines, "", _render_environment(context), "", ""]) + _END + after
 
 
-def _line(row: Row) -> str:
-    name, ours, reference, unit, value, noise, goal, outcome = _cells(row)
+def _render_line(row: Row) -> str:
+    name, ours, reference, unit, value, noise, goal, outcome = _render_cells(row)
     return f"| {name} | {ours} | {reference} | {unit}, {row.against} | {value} | {noise} | {goal} | {outcome} |"
 
 
-def _environment(context: dict[str, Any]) -> str:
+def _render_environment(context: dict[str, Any]) -> str:
     parser = "with" if context["gunicorn_h1c"] else "without"
     return (
         f"Measured on {context['cores']} cores with Python {context['python']}, SQLite {context['sqlite']}, Flask "
@@ -76,40 +76,40 @@ def _environment(context: dict[str, Any]) -> str:
     )
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _render_cells(row: Row) -> tuple[str, ...]:
     return (
         row.name,
-        figure(row.median("ours")),
-        figure(row.median("reference")),
+        format_number(row.median("ours")),
+        format_number(row.median("reference")),
         row.unit,
-        value_text(row, row.value),
-        noise_text(row),
-        goal_text(row),
+        format_value(row, row.value),
+        format_noise(row),
+        format_goal(row),
         row.outcome,
     )
 
 
-def goal_text(row: Row) -> str:
+def format_goal(row: Row) -> str:
     units = {"ratio": "", "ours": f" {row.unit}", "more": f" {row.unit} more"}
     return f"{row.goal.bound} {row.goal.figure:g}{units[row.goal.part]}"
 
 
-def value_text(row: Row, value: float) -> str:
+def format_value(row: Row, value: float) -> str:
     """Formats a ratio, a figure or a difference, depending on the goal."""
     if row.goal.part == "ratio":
         return f"{value:.2f}"
-    return f"{figure(value)} {row.unit}" if row.goal.part == "ours" else f"{value:+.0f} {row.unit}"
+    return f"{format_number(value)} {row.unit}" if row.goal.part == "ours" else f"{value:+.0f} {row.unit}"
 
 
-def noise_text(row: Row) -> str:
-    return value_text(row, row.noise).removeprefix("+")
+def format_noise(row: Row) -> str:
+    return format_value(row, row.noise).removeprefix("+")
 
 
-def figure(value: float) -> str:
+def format_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _context() -> dict[str, Any]:
+def _read_context() -> dict[str, Any]:
     """Returns the cores and versions that the figures depend on, without anything that identifies the machine."""
     return {
         "cores": os.cpu_count(),

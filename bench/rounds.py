@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Goal:
-    """`part` names what the goal limits: the `ratio`, our figure (`ours`), or ours minus the reference (`more`)."""
+    """`part` is what the goal limits: the `ratio`, our figure (`ours`), or ours minus the reference (`more`)."""
 
     bound: Bound
     figure: float
@@ -52,9 +52,9 @@ class Row:
     rounds: list[Round]
 
     def median(self, part: str) -> float:
-        return statistics.median(self.each(part))
+        return statistics.median(self.values_of(part))
 
-    def each(self, part: str) -> list[float]:
+    def values_of(self, part: str) -> list[float]:
         return [float(getattr(one, part)) for one in self.rounds]
 
     @property
@@ -64,8 +64,8 @@ class Row:
 
     @property
     def noise(self) -> float:
-        """Returns the median absolute deviation of the rounds, which single outliers do not change."""
-        return statistics.median(abs(each - self.value) for each in self.each(self.goal.part))
+        """Returns the median absolute deviation of the rounds, which a single outlier does not change."""
+        return statistics.median(abs(each - self.value) for each in self.values_of(self.goal.part))
 
     @property
     def outcome(self) -> Outcome:
@@ -75,11 +75,10 @@ class Row:
         return Outcome.WITHIN_NOISE if self.goal.is_met_by(self.value + better) else Outcome.MISSED
 
     def as_json(self) -> dict[str, Any]:
-        found = {"value": self.value, "noise": self.noise, "outcome": self.outcome}
-        return asdict(self) | found
+        return asdict(self) | {"value": self.value, "noise": self.noise, "outcome": self.outcome}
 
 
-def row_from(document: dict[str, Any]) -> Row:
+def parse_row(document: dict[str, Any]) -> Row:
     """Reads a row that `as_json` wrote. Value, noise and outcome are computed from its rounds."""
     goal = document["goal"]
     return Row(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from inbox.domain.events import PageSize
 from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.store.sqlite import SQLiteStore
@@ -13,10 +14,12 @@ from inbox.store.sqlite import SQLiteStore
 TENANT = "bench"
 PAYLOAD = '{"order": 1001, "total": 12.5, "currency": "EUR"}'
 RETENTION_SECONDS = 86_400
+# No limit on the bytes of a page.
+PAGE_SIZE = PageSize(100, 1 << 40)
 
 _CACHE_KIB = 400_000
 
-# Random IDs like the service's, because they determine how fast the index grows.
+# Random IDs as in the service, because they determine how fast the index grows.
 _FILL = """
     WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :events),
         random_ids (hex) AS (SELECT lower(hex(randomblob(16))) FROM numbers)
@@ -28,13 +31,13 @@ _FILL = """
     FROM random_ids"""
 
 
-def fill(path: Path, waiting: int) -> None:
-    """Adds `waiting` events to a database, which is created if it does not exist."""
+def fill(path: Path, count: int) -> None:
+    """Adds `count` undelivered events to a database, and creates the database if it does not exist."""
     SQLiteStore(path, max_deliveries=1).close()
-    if not waiting:
+    if not count:
         return
     values = {
-        "events": waiting,
+        "events": count,
         "tenant": TENANT,
         "now_ms": time.time_ns() // 1_000_000,
         "payload": PAYLOAD,
@@ -53,5 +56,6 @@ def fill(path: Path, waiting: int) -> None:
 def create_tenants(path: Path, count: int) -> list[str]:
     """Returns an API key of each new tenant."""
     with closing(SQLiteStore(path, max_deliveries=1)) as store:
-        registry, keys = TenantService(store.tenants, store.now_ms), KeyService(store.keys, store.tenants, store.now_ms)
-        return [keys.create(registry.create("bench").tenant_id).key for _ in range(count)]
+        tenants = TenantService(store.tenants, store.now_ms)
+        keys = KeyService(store.keys, store.tenants, store.now_ms)
+        return [keys.create(tenants.create("bench").tenant_id).key for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Starts the compared servers as a user would, on a free port of loopback."""
+"""Runs the compared servers as processes, each on a free port of loopback."""
 
 import os
 import signal
@@ -15,8 +15,8 @@ from inbox.settings import Settings
 
 BIN = f"{Path(sys.executable).parent}/"
 
-# The same as `inbox serve` sets, apart from the worker class.
-_SAME_AS_OURS = ["--keep-alive", "75", "--graceful-timeout", "8", "--no-control-socket"]
+# The options that `inbox serve` sets, except the worker class.
+_SERVICE_OPTIONS = ["--keep-alive", "75", "--graceful-timeout", "8", "--no-control-socket"]
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the same as `inbox serve`
 _REFERENCE_THREADS = 32
 
@@ -29,47 +29,47 @@ class Server:
 
 
 @contextmanager
-def ours(database: Path, workers: int = Settings().workers, inbox: str = BIN + "inbox") -> Iterator[Server]:
-    """Starts the service on a new or filled database, with a key of the tenant `bench`.
+def run_service(database: Path, workers: int = Settings().workers, inbox: str = BIN + "inbox") -> Iterator[Server]:
+    """Runs the service on a new or filled database, and yields it with a key of the tenant `bench`.
 
-    `inbox` is the path of the command, which may be another checkout's.
+    `inbox` is the path of the command, in this or another checkout.
     """
     target = _free_address()
     host, port = target.split(":")
     environment = _clean_environment() | {"INBOX_STORE": f"sqlite:///{database}"}
 
-    def run(*words: str) -> str:
+    def run_command(*words: str) -> str:
         done = subprocess.run([inbox, *words], env=environment, capture_output=True, check=True, timeout=30)
         return done.stdout.decode().strip()
 
-    run("tenants", "create", "bench")
-    key = run("keys", "create", "bench")
+    run_command("tenants", "create", "bench")
+    key = run_command("keys", "create", "bench")
     command = [inbox, "serve", "--host", host, "--port", port, "--workers", str(workers)]
-    with _running(command, target, environment) as pid:
+    with _run(command, target, environment) as pid:
         yield Server(target, pid, key)
 
 
 @contextmanager
-def reference(worker_class: str = "gthread") -> Iterator[Server]:
-    """Starts gunicorn with an empty Flask view."""
+def run_reference(worker_class: str = "gthread") -> Iterator[Server]:
+    """Runs gunicorn with an empty Flask view."""
     target = _free_address()
-    options = ["--workers", str(Settings().workers), "--threads", str(_REFERENCE_THREADS), *_SAME_AS_OURS]
+    options = ["--workers", str(Settings().workers), "--threads", str(_REFERENCE_THREADS), *_SERVICE_OPTIONS]
     options += ["--worker-class", worker_class]
     if _SHARED_MEMORY.is_dir():
         options += ["--worker-tmp-dir", str(_SHARED_MEMORY)]
     command = [BIN + "gunicorn", *options, "--bind", target, "bench.reference:app"]
-    with _running(command, target, _clean_environment()) as pid:
+    with _run(command, target, _clean_environment()) as pid:
         yield Server(target, pid)
 
 
-def workers_of(server: Server) -> list[int]:
+def worker_pids(server: Server) -> list[int]:
     return [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
 
 
 def cpu_seconds(server: Server) -> float:
     """Returns the CPU time of all workers so far, user and system."""
     ticks = 0
-    for pid in workers_of(server):
+    for pid in worker_pids(server):
         # The name of the command is in brackets and may contain spaces.
         figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks += int(figures[11]) + int(figures[12])
@@ -82,17 +82,17 @@ def resident_megabytes(pid: int) -> float:
 
 
 @contextmanager
-def _running(command: list[str], target: str, environment: dict[str, str]) -> Iterator[int]:
+def _run(command: list[str], target: str, environment: dict[str, str]) -> Iterator[int]:
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(process, target)
+        _wait_until_listening(process, target)
         yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(15)
 
 
-def _wait_for(process: subprocess.Popen[bytes], target: str) -> None:
+def _wait_until_listening(process: subprocess.Popen[bytes], target: str) -> None:
     host, port = target.split(":")
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

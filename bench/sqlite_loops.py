@@ -19,7 +19,7 @@ _OLDEST = """
     SELECT seq FROM events
     WHERE tenant_id = ? AND inbox = 'default' AND status = 'undelivered' AND expires_at_s > ? ORDER BY seq LIMIT ?"""
 
-_TAKE = """
+_CLAIM = """
     UPDATE events SET status = 'delivered', deliveries = deliveries + 1, delivered_at_ms = ?, claim_id = ?
     WHERE seq IN (SELECT value FROM json_each(?))"""
 
@@ -28,33 +28,33 @@ _READ = """
     WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"""
 
 
-def insert(database: Path, at_a_time: int, seconds: float) -> float:
-    """Returns events per second, with `at_a_time` events per transaction."""
+def insert(database: Path, batch_size: int, seconds: float) -> float:
+    """Returns events per second, in transactions of `batch_size` events."""
     inserted = 0
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
         while time.perf_counter() < started + seconds:
-            now = time.time_ns() // 1_000_000
-            end = now // 1000 + RETENTION_SECONDS
+            now_ms = time.time_ns() // 1_000_000
+            expires_at_s = now_ms // 1000 + RETENTION_SECONDS
             with _transaction(connection):
                 connection.executemany(
-                    _INSERT, [(TENANT, str(uuid.uuid4()), now, PAYLOAD, end) for _ in range(at_a_time)]
+                    _INSERT, [(TENANT, str(uuid.uuid4()), now_ms, PAYLOAD, expires_at_s) for _ in range(batch_size)]
                 )
-            inserted += at_a_time
+            inserted += batch_size
         return inserted / (time.perf_counter() - started)
 
 
-def claim(database: Path, at_a_time: int, expected: int) -> float:
-    """Claims all events and returns events per second."""
+def claim(database: Path, batch_size: int, expected: int) -> float:
+    """Claims all events, in transactions of `batch_size`, and returns events per second."""
     claimed = 0
     with closing(_connection(database)) as connection:
         started = time.perf_counter()
         while True:
-            now = time.time_ns() // 1_000_000
+            now_ms = time.time_ns() // 1_000_000
             with _transaction(connection):
-                oldest = connection.execute(_OLDEST, (TENANT, now // 1000, at_a_time)).fetchall()
+                oldest = connection.execute(_OLDEST, (TENANT, now_ms // 1000, batch_size)).fetchall()
                 seqs = json.dumps([seq for (seq,) in oldest])
-                connection.execute(_TAKE, (now, uuid.uuid4().hex, seqs))
+                connection.execute(_CLAIM, (now_ms, uuid.uuid4().hex, seqs))
                 events = connection.execute(_READ, (seqs,)).fetchall()
             claimed += len(events)
             if not events:

@@ -19,7 +19,7 @@ class Measurement:
     rounds: Callable[[Path], list[Round]]
     needs_dynamodb: bool = False
 
-    def row(self, folder: Path) -> Row:
+    def measure(self, folder: Path) -> Row:
         return Row(self.name, self.unit, self.against, self.goal, self.rounds(folder))
 
 
@@ -32,41 +32,66 @@ def _at_most(figure: float) -> Goal:
 
 
 MEASUREMENTS = (
-    Measurement("POST /events", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.one_event),
-    Measurement("POST /events/batch of 100", "events/s", "a bare loop of inserts", _at_least(0.6), http_rows.batches),
+    Measurement("POST /events", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.measure_posts),
     Measurement(
-        "GET /inbox, 100 at a time", "events/s", "a bare loop of claims", _at_least(0.6), http_rows.until_empty
-    ),
-    Measurement("GET /inbox, empty", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.empty_inbox),
-    Measurement("GET /inbox, peek of 1", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.peek),
-    Measurement("an empty view, our worker", "requests/s", "gunicorn's gthread", _at_least(1.6), http_rows.our_worker),
-    Measurement("5,000 waiting polls: held", "polls", "sent", _at_least(1.0), waiting_polls.held),
-    Measurement(
-        "5,000 waiting polls: memory", "MB", "none waiting", Goal(Bound.AT_MOST, 400, "ours"), waiting_polls.memory
+        "POST /events/batch of 100", "events/s", "a bare loop of inserts", _at_least(0.6), http_rows.measure_batches
     ),
     Measurement(
-        "5,000 waiting polls: CPU", "% of a core", "none waiting", Goal(Bound.AT_MOST, 10, "ours"), waiting_polls.cpu
+        "GET /inbox, 100 at a time", "events/s", "a bare loop of claims", _at_least(0.6), http_rows.measure_polls
     ),
     Measurement(
-        "5,000 waiting polls: POST /events", "requests/s", "none waiting", _at_least(0.8), waiting_polls.sending
+        "GET /inbox, empty", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.measure_empty_polls
     ),
-    Measurement("from POST to a waiting poll, p99", "ms", "p50", Goal(Bound.AT_MOST, 100, "ours"), wake_up_latency.p99),
-    Measurement("poll of 100, 1,000,000 waiting", "ms", "1,000 waiting", _at_most(1.2), backlog.poll),
-    Measurement("POST /events, 1,000,000 stored", "ms", "1,000 stored", _at_most(1.2), backlog.post),
+    Measurement("GET /inbox, peek of 1", "requests/s", "an empty Flask view", _at_least(0.7), http_rows.measure_peeks),
     Measurement(
-        "DynamoDB: CPU per event sent", "ms", "boto3, a put_item each", _at_most(0.15), dynamodb_rows.sending, True
+        "an empty view, our worker", "requests/s", "gunicorn's gthread", _at_least(1.6), http_rows.measure_our_worker
+    ),
+    Measurement("5,000 waiting polls: held", "polls", "sent", _at_least(1.0), waiting_polls.measure_held),
+    Measurement(
+        "5,000 waiting polls: memory",
+        "MB",
+        "none waiting",
+        Goal(Bound.AT_MOST, 400, "ours"),
+        waiting_polls.measure_memory,
+    ),
+    Measurement(
+        "5,000 waiting polls: CPU",
+        "% of a core",
+        "none waiting",
+        Goal(Bound.AT_MOST, 10, "ours"),
+        waiting_polls.measure_cpu,
+    ),
+    Measurement(
+        "5,000 waiting polls: POST /events", "requests/s", "none waiting", _at_least(0.8), waiting_polls.measure_posts
+    ),
+    Measurement(
+        "from POST to a waiting poll, p99", "ms", "p50", Goal(Bound.AT_MOST, 100, "ours"), wake_up_latency.measure_p99
+    ),
+    Measurement("poll of 100, 1,000,000 undelivered", "ms", "1,000 undelivered", _at_most(1.2), backlog.measure_polls),
+    Measurement("POST /events, 1,000,000 stored", "ms", "1,000 stored", _at_most(1.2), backlog.measure_posts),
+    Measurement(
+        "DynamoDB: CPU per event sent",
+        "ms",
+        "boto3, a put_item each",
+        _at_most(0.15),
+        dynamodb_rows.measure_sends,
+        True,
     ),
     Measurement(
         "DynamoDB: CPU per event polled",
         "ms",
         "boto3, an update_item each",
         _at_most(0.15),
-        dynamodb_rows.polling,
+        dynamodb_rows.measure_polls,
         True,
     ),
-    Measurement("memory after 200,000 events", "MB", "after 10,000", _at_most(1.1), memory.growth),
+    Measurement("memory after 200,000 events", "MB", "after 10,000", _at_most(1.1), memory.measure_growth),
     Measurement(
-        "cold import of the authorizer", "ms", "boto3 alone", Goal(Bound.AT_MOST, 500, "more"), cold_import.rounds
+        "cold import of the authorizer",
+        "ms",
+        "boto3 alone",
+        Goal(Bound.AT_MOST, 500, "more"),
+        cold_import.measure_imports,
     ),
-    Measurement("code of the server layer", "lines", "the layer before", _at_most(0.5), code_lines.server),
+    Measurement("code of the server layer", "lines", "the layer before", _at_most(0.5), code_lines.count_server_lines),
 )

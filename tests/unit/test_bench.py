@@ -25,13 +25,13 @@ def test_goals_are_the_agreed_ones() -> None:
 
 def test_chart_shows_the_results() -> None:
     _, rows = report.load()
-    assert chart.CHART.read_text() == chart.drawn(rows)
+    assert chart.CHART.read_text() == chart.render_svg(rows)
 
 
 def test_table_in_the_docs_shows_the_results() -> None:
     context, rows = report.load()
     page = report.PAGE.read_text()
-    assert report.page_with_table(page, context, rows) == page
+    assert report.replace_table(page, context, rows) == page
 
 
 def test_docs_explain_every_row() -> None:
