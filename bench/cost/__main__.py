@@ -5,7 +5,7 @@ import os
 from contextlib import closing
 
 from bench.cost.measurements import UnitMeter
-from bench.cost.sheet import SHEET, UNITS, sheet
+from bench.cost.sheet import SHEET, UNITS, render_sheet
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from tests.engines import dynamodb_local
@@ -21,8 +21,8 @@ def main() -> None:
             store.init()
             figures = UnitMeter(connection).figures()
     UNITS.write_text(json.dumps(figures, indent=2) + "\n")
-    SHEET.write_text(sheet(figures))
-    print(f"{UNITS.name} and {SHEET.name} are written. `git diff` shows what changed.")
+    SHEET.write_text(render_sheet(figures))
+    print(f"{UNITS.name} and {SHEET.name} written. `git diff` shows the changes.")
 
 
 if __name__ == "__main__":

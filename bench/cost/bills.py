@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.cost import prices
 from bench.cost.measurements import Units
-from bench.cost.prices import HOURS_A_MONTH, MILLION, Price
+from bench.cost.prices import HOURS_PER_MONTH, MILLION, Price
 
 CONSUMED = ("sent alone", "consumed, 100 a poll")
 ACKNOWLEDGED = ("sent alone", "leased, 100 a poll", "acknowledged")
@@ -22,8 +22,8 @@ _TABLE = "Events"
 # CPU per event over HTTP, with one event per POST and 100 per poll: docs/explanation/scale.md says how it was measured.
 SENDING_MS, POLLING_MS = 1.8, 0.5
 PEAK_FACTOR = 3
-BUSY = 0.6
-_SECONDS_A_MONTH = HOURS_A_MONTH * 3600
+TARGET_UTILIZATION = 0.6
+_SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
 _MIN_TASKS = 2
 
 
@@ -33,7 +33,7 @@ class Bills:
 
     measured: Mapping[str, Any]
 
-    def units(self, steps: tuple[str, ...]) -> Units:
+    def units_of(self, steps: tuple[str, ...]) -> Units:
         of_steps = [Units(**self.measured["steps"][step]) for step in steps]
         return Units(
             sum(each.writes for each in of_steps),
@@ -41,60 +41,60 @@ class Bills:
             sum(each.status_index_writes for each in of_steps),
         )
 
-    def requests(self, steps: tuple[str, ...], times: float) -> float:
-        units = self.units(steps)
+    def price_requests(self, steps: tuple[str, ...], times: float) -> float:
+        units = self.units_of(steps)
         return times * (units.writes * prices.WRITES.dollars + units.reads * prices.READS.dollars) / MILLION
 
     @property
-    def bytes_an_event(self) -> int:
-        return sum(map(self._stored, self.measured["bytes"]))
+    def bytes_per_event(self) -> int:
+        return sum(map(self._stored_bytes, self.measured["bytes"]))
 
-    def storage(self, events: float) -> float:
+    def price_storage(self, events: float) -> float:
         """Returns the price of storing one month's events, as with a retention of 30 days."""
-        a_month = self.bytes_an_event * prices.STORAGE.dollars + self._stored(_TABLE) * prices.RECOVERY.dollars
-        return events * a_month / _GIGABYTE
+        per_month = self.bytes_per_event * prices.STORAGE.dollars + self._stored_bytes(_TABLE) * prices.RECOVERY.dollars
+        return events * per_month / _GIGABYTE
 
-    def _stored(self, table_or_index: str) -> int:
+    def _stored_bytes(self, table_or_index: str) -> int:
         return int(self.measured["bytes"][table_or_index]) + _ITEM_OVERHEAD_BYTES
 
-    def polls(self, minutes: float) -> float:
+    def price_polls(self, minutes: float) -> float:
         """Returns the price of a poller that finds nothing and polls too rarely to profit from caches."""
-        return self.requests(POLLED, _SECONDS_A_MONTH / 60 / minutes)
+        return self.price_requests(POLLED, _SECONDS_PER_MONTH / 60 / minutes)
 
-    def waits(self, looks_a_second: float) -> float:
-        return self.requests(("an empty poll",), _SECONDS_A_MONTH * looks_a_second)
+    def price_long_polls(self, reads_per_second: float) -> float:
+        return self.price_requests(("an empty poll",), _SECONDS_PER_MONTH * reads_per_second)
 
 
-def _vcpus(events: float) -> float:
+def _needed_vcpus(events: float) -> float:
     """Returns the vCPUs for the peak of a month's events."""
-    return PEAK_FACTOR * events / _SECONDS_A_MONTH * (SENDING_MS + POLLING_MS) / 1000 / BUSY
+    return PEAK_FACTOR * events / _SECONDS_PER_MONTH * (SENDING_MS + POLLING_MS) / 1000 / TARGET_UTILIZATION
 
 
-def tasks(events: float) -> int:
-    return max(_MIN_TASKS, ceil(_vcpus(events)))
+def count_tasks(events: float) -> int:
+    return max(_MIN_TASKS, ceil(_needed_vcpus(events)))
 
 
-def containers(events: float) -> float:
+def price_containers(events: float) -> float:
     """Returns the price of a load balancer and two small tasks, or tasks of 1 vCPU and 2 GB if two are not enough."""
-    vcpu, gigabytes = (0.25, 0.5) if _vcpus(events) <= _MIN_TASKS * 0.25 else (1.0, 2.0)
-    a_task = vcpu * prices.VCPU.dollars + gigabytes * prices.MEMORY.dollars
-    return HOURS_A_MONTH * (tasks(events) * a_task + prices.LOAD_BALANCER.dollars)
+    vcpu, gigabytes = (0.25, 0.5) if _needed_vcpus(events) <= _MIN_TASKS * 0.25 else (1.0, 2.0)
+    per_task = vcpu * prices.VCPU.dollars + gigabytes * prices.MEMORY.dollars
+    return HOURS_PER_MONTH * (count_tasks(events) * per_task + prices.LOAD_BALANCER.dollars)
 
 
-def sqs(price: Price, events: float, together: int) -> float:
-    """Returns the price of sending, receiving and deleting `events` in batches of `together`."""
-    return 3 * events / together * price.dollars / MILLION
+def price_sqs(price: Price, events: float, batch_size: int) -> float:
+    """Returns the price of sending, receiving and deleting `events` in batches of `batch_size`."""
+    return 3 * events / batch_size * price.dollars / MILLION
 
 
-def eventbridge(events: float) -> float:
+def price_eventbridge(events: float) -> float:
     return events * (prices.EVENTBRIDGE.dollars + prices.API_DESTINATION.dollars) / MILLION
 
 
-def hookdeck(events: float, price: Price) -> float:
+def price_hookdeck(events: float, price: Price) -> float:
     if events <= prices.HOOKDECK_INCLUDED:
         return 0.0
     return prices.HOOKDECK.dollars + (events - prices.HOOKDECK_INCLUDED) / 100_000 * price.dollars
 
 
-def svix(events: float) -> float:
+def price_svix(events: float) -> float:
     return max(0.0, events - prices.SVIX_INCLUDED) * prices.SVIX.dollars

@@ -16,7 +16,8 @@ from typing import Any
 from cachetools import TTLCache
 
 from bench.cost.sizes import stored_bytes
-from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, Order, PageSize, Receipt, Selection, Status
+from bench.sample_data import PAGE_SIZE
+from inbox.domain.events import DEFAULT_INBOX, Event, NewEvent, Order, Receipt, Selection, Status
 from inbox.domain.inboxes import Inbox
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
@@ -26,17 +27,15 @@ from inbox.store.dynamodb.layout import STATUS_INDEX
 from tests.engines.wire import Wire
 
 # In the far future: DynamoDB Local deletes expired items by its own clock.
-NOW = 4_102_444_800_123
-LATER = NOW // 1000 + 30 * 86_400
+NOW_MS = 4_102_444_800_123
+EXPIRES_AT_S = NOW_MS // 1000 + 30 * 86_400
 SMALL = b'{"order": 1001, "total": 12.5, "currency": "EUR"}'
 # Random bytes cannot be compressed, so this payload is stored as 10 KB.
 LARGE = b'{"document": "%s"}' % b64encode(random.Random(6).randbytes(10_000))  # noqa: S311 - no secret
-_POLL = 100
-_FEW = 10
+_SAMPLE_SIZE = 10
 _PRODUCERS = 32
 _SHARDS = 8
-_ANY_SIZE = 1 << 40
-_LONG_SECONDS = 3600.0
+_CACHE_SECONDS = 3600.0
 _MAX_DELIVERIES = 10
 
 
@@ -55,16 +54,16 @@ class Units:
 
 
 class UnitMeter:
-    """Counts units on a connection that nothing else uses, to existing tables."""
+    """Counts units of calls on a connection that nothing else uses. The tables must exist."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._wire = Wire(connection)
-        # Without a cache time, changes of inboxes do not wait for other processes.
+        # Changes of inboxes wait until the caches of other processes expire, so this store has none.
         self._store_without_cache = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
-        self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _LONG_SECONDS)
+        self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _CACHE_SECONDS)
         # The cache must not expire on a slow machine.
-        self._store.events._shards._cache = TTLCache(1_000, _LONG_SECONDS)
+        self._store.events._shards._cache = TTLCache(1_000, _CACHE_SECONDS)
         # DynamoDB Local does not report the units of a statement, so the same write is measured as an update.
         self._store.events._updates._statements_are_conditional = False
 
@@ -79,129 +78,147 @@ class UnitMeter:
         )
         return {
             "steps": {step: asdict(units) for step, units in steps.items()},
-            "bytes": stored_bytes(self._connection, self._tenant()),
+            "bytes": stored_bytes(self._connection, self._tenant_with_events()),
         }
 
     def _measure_sends(self) -> dict[str, Units]:
-        tenant, copied = self._tenant(), _name()
-        self._store_without_cache.inboxes.save(copied, Inbox("shipping", None, NOW))
+        tenant, copied = self._tenant_with_events(), _new_tenant_id()
+        self._store_without_cache.inboxes.save(copied, Inbox("shipping", None, NOW_MS))
         self._put(copied, [_event()])
-        alone = self._cost(1, lambda: self._put(tenant, [_event()]))
-        with_copy = self._cost(1, lambda: self._put(copied, [_event()]))
+        alone = self._count_units(1, lambda: self._put(tenant, [_event()]))
+        with_copy = self._count_units(1, lambda: self._put(copied, [_event()]))
         return {
             "sent alone": alone,
-            "sent by 32 producers at once": self._cost(_FEW * _PRODUCERS, lambda: self._produce(tenant)),
-            "sent in a batch of 100": self._cost(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
-            "sent without a type": self._cost(1, lambda: self._put(tenant, [_event(event_type=None)])),
-            "sent alone with an idempotency key": self._cost(1, lambda: self._put(tenant, [_keyed()])),
-            "sent in a batch of 100 with keys": self._cost(
-                100, lambda: self._put(tenant, [_keyed() for _ in range(100)])
+            "sent by 32 producers at once": self._count_units(_SAMPLE_SIZE * _PRODUCERS, lambda: self._produce(tenant)),
+            "sent in a batch of 100": self._count_units(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
+            "sent without a type": self._count_units(1, lambda: self._put(tenant, [_event(event_type=None)])),
+            "sent alone with an idempotency key": self._count_units(1, lambda: self._put(tenant, [_event_with_key()])),
+            "sent in a batch of 100 with keys": self._count_units(
+                100, lambda: self._put(tenant, [_event_with_key() for _ in range(100)])
             ),
-            "sent alone with a key, and copied": self._cost(1, lambda: self._put(copied, [_keyed()])),
-            "sent alone, 10 KB": self._cost(1, lambda: self._put(tenant, [_event(LARGE)])),
+            "sent alone with a key, and copied": self._count_units(1, lambda: self._put(copied, [_event_with_key()])),
+            "sent alone, 10 KB": self._count_units(1, lambda: self._put(tenant, [_event(LARGE)])),
             "copied to a named inbox": with_copy.minus(alone),
         }
 
     def _measure_polls(self) -> dict[str, Units]:
-        tenant, emptied, large, sharded = self._tenant(2 * _POLL), self._tenant(), self._tenant(), _name()
+        tenant, emptied, large, sharded = (
+            self._tenant_with_events(2 * PAGE_SIZE.events),
+            self._tenant_with_events(),
+            self._tenant_with_events(),
+            _new_tenant_id(),
+        )
         self._put(large, [_event(LARGE)])
-        self._create(sharded)
-        self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW)
+        self._create_tenant(sharded)
+        self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW_MS)
         self._claim(sharded)
         return {
-            "consumed, 100 a poll": self._cost(_POLL, lambda: self._claim(tenant)),
-            "consumed alone, 10 KB": self._cost(1, lambda: self._claim(large)),
-            "an empty poll": self._cost(1, lambda: self._claim(emptied)),
-            "an empty poll, 8 shards": self._cost(1, lambda: self._claim(sharded)),
+            "consumed, 100 a poll": self._count_units(PAGE_SIZE.events, lambda: self._claim(tenant)),
+            "consumed alone, 10 KB": self._count_units(1, lambda: self._claim(large)),
+            "an empty poll": self._count_units(1, lambda: self._claim(emptied)),
+            "an empty poll, 8 shards": self._count_units(1, lambda: self._claim(sharded)),
         }
 
     def _measure_leases(self) -> dict[str, Units]:
-        tenant, large = self._tenant(2 * _POLL), self._tenant()
+        tenant, large = self._tenant_with_events(2 * PAGE_SIZE.events), self._tenant_with_events()
         self._put(large, [_event(LARGE)])
         leased: list[Event] = []
-        taken = self._cost(_POLL, lambda: leased.extend(self._claim(tenant, NOW + 60_000)))
+        units_of_lease = self._count_units(
+            PAGE_SIZE.events, lambda: leased.extend(self._claim(tenant, NOW_MS + 60_000))
+        )
         receipts = [_receipt(event) for event in leased]
-        done, given_back = receipts[:_FEW], receipts[_FEW : 2 * _FEW]
-        of_large = [_receipt(event) for event in self._claim(large, NOW + 60_000)]
+        acknowledged, released = receipts[:_SAMPLE_SIZE], receipts[_SAMPLE_SIZE : 2 * _SAMPLE_SIZE]
+        of_large = [_receipt(event) for event in self._claim(large, NOW_MS + 60_000)]
         events = self._store.events
         return {
-            "leased, 100 a poll": taken,
-            "extended": self._cost(_FEW, lambda: events.extend(tenant, done, NOW + 90_000, NOW)),
-            "acknowledged": self._cost(_FEW, lambda: events.acknowledge(tenant, done, NOW)),
-            "acknowledged, 10 KB": self._cost(1, lambda: events.acknowledge(large, of_large, NOW)),
-            "released": self._cost(_FEW, lambda: events.release(tenant, given_back, NOW, NOW)),
+            "leased, 100 a poll": units_of_lease,
+            "extended": self._count_units(
+                _SAMPLE_SIZE, lambda: events.extend(tenant, acknowledged, NOW_MS + 90_000, NOW_MS)
+            ),
+            "acknowledged": self._count_units(_SAMPLE_SIZE, lambda: events.acknowledge(tenant, acknowledged, NOW_MS)),
+            "acknowledged, 10 KB": self._count_units(1, lambda: events.acknowledge(large, of_large, NOW_MS)),
+            "released": self._count_units(_SAMPLE_SIZE, lambda: events.release(tenant, released, NOW_MS, NOW_MS)),
         }
 
     def _measure_history(self) -> dict[str, Units]:
-        tenant = self._tenant(_POLL)
-        events, size = self._store.events, PageSize(_POLL, _ANY_SIZE)
-        peeked = self._cost(_POLL, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, size, NOW))
+        tenant = self._tenant_with_events(PAGE_SIZE.events)
+        events = self._store.events
+        peeked = self._count_units(
+            PAGE_SIZE.events, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PAGE_SIZE, NOW_MS)
+        )
         delivered = self._claim(tenant)
         one, selection = delivered[0].event_id, Selection(status=Status.DELIVERED)
-        listed = self._cost(_POLL, lambda: events.page(tenant, Selection(), Order.NEWEST, size, None, NOW))
-        alone = self._cost(1, lambda: events.replay(tenant, DEFAULT_INBOX, one, NOW))
+        listed = self._count_units(
+            PAGE_SIZE.events, lambda: events.page(tenant, Selection(), Order.NEWEST, PAGE_SIZE, None, NOW_MS)
+        )
+        alone = self._count_units(1, lambda: events.replay(tenant, DEFAULT_INBOX, one, NOW_MS))
         return {
             "peeked at, 100 at a time": peeked,
             "listed, 100 at a time": listed,
             "replayed alone": alone,
-            "replayed in a range": self._cost(_POLL, lambda: events.replay_all(tenant, selection, 1000, NOW)),
+            "replayed in a range": self._count_units(
+                PAGE_SIZE.events, lambda: events.replay_all(tenant, selection, 1000, NOW_MS)
+            ),
         }
 
     def _measure_look_ups(self) -> dict[str, Units]:
-        tenant, key_hash = _name(), sha256(uuid.uuid4().bytes).hexdigest()
-        key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW, None)
-        self._create(tenant)
+        tenant, key_hash = _new_tenant_id(), sha256(uuid.uuid4().bytes).hexdigest()
+        key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW_MS, None)
+        self._create_tenant(tenant)
         self._store.keys.create(key)
         events = self._store.events
         return {
-            "a key looked up": self._cost(1, lambda: self._store.keys.get_by_hash(key_hash)),
-            "a key's use noted": self._cost(1, lambda: self._store.keys.record_use(key_hash, NOW)),
-            "a tenant's shards looked up": self._cost(1, lambda: events._shards.get(tenant)),
-            "a tenant's inboxes looked up": self._cost(1, lambda: events._put_events._inboxes.get(tenant)),
+            "a key looked up": self._count_units(1, lambda: self._store.keys.get_by_hash(key_hash)),
+            "a key's use recorded": self._count_units(1, lambda: self._store.keys.record_use(key_hash, NOW_MS)),
+            "a tenant's shards looked up": self._count_units(1, lambda: events._shards.get(tenant)),
+            "a tenant's inboxes looked up": self._count_units(1, lambda: events._put_events._inboxes.get(tenant)),
         }
 
-    def _cost(self, events: int, act: Callable[[], object]) -> Units:
+    def _count_units(self, events: int, work: Callable[[], object]) -> Units:
         self._wire.reset()
-        act()
+        work()
         if self._wire.calls["BatchExecuteStatement"]:
             raise RuntimeError("DynamoDB Local does not report the units of statements")
         in_index = self._wire.write_units_of(STATUS_INDEX)
         return Units(*(round(units / events, 4) for units in (self._wire.write_units, self._wire.read_units, in_index)))
 
-    def _tenant(self, events: int = 0) -> str:
-        """Creates a tenant with `events` undelivered events, and fills the caches for it."""
-        tenant = _name()
+    def _tenant_with_events(self, events: int = 0) -> str:
+        """Creates a tenant with `events` undelivered events, fills the caches for it, and returns its ID."""
+        tenant = _new_tenant_id()
         self._put(tenant, [_event()])
         self._claim(tenant)
         self._put(tenant, [_event() for _ in range(events)])
         return tenant
 
-    def _create(self, tenant: str) -> None:
+    def _create_tenant(self, tenant: str) -> None:
         new = Tenant(
-            tenant_id=tenant, status=TenantStatus.REGISTERED, created_at_ms=NOW, updated_at_ms=NOW, updated_by="cost"
+            tenant_id=tenant,
+            status=TenantStatus.REGISTERED,
+            created_at_ms=NOW_MS,
+            updated_at_ms=NOW_MS,
+            updated_by="cost",
         )
-        self._store.tenants.create(new, [AuditEntry(1, NOW, "cost", AuditAction.CREATED, {})])
+        self._store.tenants.create(new, [AuditEntry(1, NOW_MS, "cost", AuditAction.CREATED, {})])
 
     def _put(self, tenant: str, events: Sequence[NewEvent]) -> None:
-        self._store.events.put(tenant, events, NOW, LATER)
+        self._store.events.put(tenant, events, NOW_MS, EXPIRES_AT_S)
 
     def _produce(self, tenant: str) -> None:
         start = threading.Barrier(_PRODUCERS)
 
         def produce(_producer: int) -> None:
             start.wait(30)
-            for _ in range(_FEW):
+            for _ in range(_SAMPLE_SIZE):
                 self._put(tenant, [_event()])
 
         with ThreadPoolExecutor(_PRODUCERS) as pool:
             list(pool.map(produce, range(_PRODUCERS)))
 
     def _claim(self, tenant: str, lease_until_ms: int | None = None) -> list[Event]:
-        size = PageSize(_POLL, _ANY_SIZE)
-        return self._store.events.claim(tenant, DEFAULT_INBOX, size, NOW, lease_until_ms).events
+        return self._store.events.claim(tenant, DEFAULT_INBOX, PAGE_SIZE, NOW_MS, lease_until_ms).events
 
 
-def _name() -> str:
+def _new_tenant_id() -> str:
     return f"tenant-{uuid.uuid4().hex[:8]}"
 
 
@@ -209,7 +226,7 @@ def _event(payload: bytes = SMALL, event_type: str | None = "order.created") -> 
     return NewEvent(str(uuid.uuid4()), event_type, payload)
 
 
-def _keyed() -> NewEvent:
+def _event_with_key() -> NewEvent:
     return NewEvent(str(uuid.uuid4()), "order.created", SMALL, sha256(SMALL).digest())
 
 

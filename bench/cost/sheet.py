@@ -10,118 +10,140 @@ from bench.cost.prices import MILLION
 
 UNITS = Path(__file__).parents[1] / "units.json"
 SHEET = Path(__file__).parents[2] / "docs" / "explanation" / "cost.md"
-_WORDS = Path(__file__).with_name("sheet.md")
-_MONTHS = (1_000, MILLION, 1_000 * MILLION)
-_LOOKS_A_SECOND = 5
+_TEMPLATE = Path(__file__).with_name("sheet.md")
+_EVENTS_PER_MONTH = (1_000, MILLION, 1_000 * MILLION)
+_LONG_POLL_READS_PER_SECOND = 5
 
 
-def sheet(measured: Mapping[str, Any]) -> str:
+def render_sheet(measured: Mapping[str, Any]) -> str:
     ours = Bills(measured)
-    consumed, acknowledged = ours.units(bills.CONSUMED), ours.units(bills.ACKNOWLEDGED)
-    of_units = {
-        "large_units": ours.units(bills.CONSUMED_LARGE).writes,
+    consumed, acknowledged = ours.units_of(bills.CONSUMED), ours.units_of(bills.ACKNOWLEDGED)
+    units = {
+        "large_units": ours.units_of(bills.CONSUMED_LARGE).writes,
         "lease_writes": acknowledged.writes - consumed.writes,
         "lease_reads": round(acknowledged.reads - consumed.reads, 2),
-        "copy_units": ours.units(("copied to a named inbox",)).writes,
-        "consume_units": ours.units(("consumed, 100 a poll",)).writes,
-        "key_copy_writes": ours.units(("sent alone with a key, and copied",)).writes
-        - ours.units(("sent alone", "copied to a named inbox")).writes,
-        "key_reads": ours.units(("sent in a batch of 100 with keys",)).reads,
-        "bytes_an_event": ours.bytes_an_event,
+        "copy_units": ours.units_of(("copied to a named inbox",)).writes,
+        "consume_units": ours.units_of(("consumed, 100 a poll",)).writes,
+        "key_copy_writes": ours.units_of(("sent alone with a key, and copied",)).writes
+        - ours.units_of(("sent alone", "copied to a named inbox")).writes,
+        "key_reads": ours.units_of(("sent in a batch of 100 with keys",)).reads,
+        "bytes_per_event": ours.bytes_per_event,
     }
-    a_million = ours.requests(bills.CONSUMED, MILLION)
+    per_million = ours.price_requests(bills.CONSUMED, MILLION)
     provisioned = prices.PROVISIONED.dollars * MILLION / 3600
-    of_money = {
-        "consumed_a_million": money(a_million),
-        "acknowledged_a_million": money(ours.requests(bills.ACKNOWLEDGED, MILLION)),
-        "large_a_million": money(ours.requests(bills.CONSUMED_LARGE, MILLION)),
-        "thousand_pollers": money(1000 * ours.polls(1)),
-        "provisioned_a_million": money(provisioned),
-        "break_even": _part(provisioned / prices.WRITES.dollars),
-        "on_demand_a_million": prices.WRITES.dollars,
-        "sqs_ratio": _part(bills.sqs(prices.SQS, MILLION, 1) / a_million),
-        "sqs_batch_ratio": _part(bills.sqs(prices.SQS, MILLION, 10) / a_million),
-        "least_tasks": bills.tasks(0),
-        "most_tasks": bills.tasks(_MONTHS[-1]),
+    amounts = {
+        "consumed_per_million": format_dollars(per_million),
+        "acknowledged_per_million": format_dollars(ours.price_requests(bills.ACKNOWLEDGED, MILLION)),
+        "large_per_million": format_dollars(ours.price_requests(bills.CONSUMED_LARGE, MILLION)),
+        "thousand_pollers": format_dollars(1000 * ours.price_polls(1)),
+        "provisioned_per_million": format_dollars(provisioned),
+        "break_even": _format_percent(provisioned / prices.WRITES.dollars),
+        "on_demand_per_million": prices.WRITES.dollars,
+        "sqs_ratio": _format_percent(bills.price_sqs(prices.SQS, MILLION, 1) / per_million),
+        "sqs_batch_ratio": _format_percent(bills.price_sqs(prices.SQS, MILLION, 10) / per_million),
+        "min_tasks": bills.count_tasks(0),
+        "max_tasks": bills.count_tasks(_EVENTS_PER_MONTH[-1]),
     }
-    tables = {"bills": _bills(ours), "steps": _steps(ours), "pollers": _pollers(ours), "prices": _prices()}
-    return _WORDS.read_text().format(**of_units, **of_money, **tables)
+    tables = {
+        "bills": _render_bills(ours),
+        "steps": _render_steps(ours),
+        "pollers": _render_pollers(ours),
+        "prices": _render_prices(),
+    }
+    return _TEMPLATE.read_text().format(**units, **amounts, **tables)
 
 
-def money(dollars: float) -> str:
+def format_dollars(dollars: float) -> str:
     if 0 < dollars < 0.01:
         return "< 0.01"
     return f"{dollars:,.2f}" if dollars < 100 else f"{dollars:,.0f}"
 
 
-def _part(ratio: float) -> str:
+def _format_percent(ratio: float) -> str:
     return f"{100 * ratio:.0f} %"
 
 
-def _bills(ours: Bills) -> str:
+def _render_bills(ours: Bills) -> str:
     parts: dict[str, Callable[[float], float]] = {
-        "units, consumed": lambda events: ours.requests(bills.CONSUMED, events),
-        "storage and point-in-time recovery": ours.storage,
-        "look-ups, maximum": lambda events: ours.requests(bills.LOOKED_UP, events),
-        "containers and load balancer": bills.containers,
+        "units, consumed": lambda events: ours.price_requests(bills.CONSUMED, events),
+        "storage and point-in-time recovery": ours.price_storage,
+        "look-ups, maximum": lambda events: ours.price_requests(bills.LOOKED_UP, events),
+        "containers and load balancer": bills.price_containers,
     }
-    more_for_leases = [
-        ours.requests(bills.ACKNOWLEDGED, events) - ours.requests(bills.CONSUMED, events) for events in _MONTHS
+    extra_for_leases = [
+        ours.price_requests(bills.ACKNOWLEDGED, events) - ours.price_requests(bills.CONSUMED, events)
+        for events in _EVENTS_PER_MONTH
     ]
     hookdeck = [
-        " to ".join(dict.fromkeys(money(bills.hookdeck(events, price)) for price in _HOOKDECK)) for events in _MONTHS
+        " to ".join(dict.fromkeys(format_dollars(bills.price_hookdeck(events, price)) for price in _HOOKDECK_PRICES))
+        for events in _EVENTS_PER_MONTH
     ]
-    return _table(
-        ("", *(f"{events:,} events" for events in _MONTHS)),
+    return _render_table(
+        ("", *(f"{events:,} events" for events in _EVENTS_PER_MONTH)),
         [
-            ("**Polling Inbox on DynamoDB, total**", *(f"**{money(_sum(parts, each))}**" for each in _MONTHS)),
-            *((f"· {name}", *(money(cost(events)) for events in _MONTHS)) for name, cost in parts.items()),
-            ("· extra for leasing and acknowledging", *(money(each) for each in more_for_leases)),
-            *(
-                (f"SQS {kind}, {how}", *(money(bills.sqs(price, events, together)) for events in _MONTHS))
-                for kind, price in (("standard", prices.SQS), ("FIFO", prices.SQS_FIFO))
-                for how, together in (("one by one", 1), ("ten at a time", 10))
+            (
+                "**Polling Inbox on DynamoDB, total**",
+                *(f"**{format_dollars(_add_up(parts, each))}**" for each in _EVENTS_PER_MONTH),
             ),
-            ("EventBridge, to an HTTP endpoint", *(money(bills.eventbridge(events)) for events in _MONTHS)),
+            *(
+                (f"· {name}", *(format_dollars(cost(events)) for events in _EVENTS_PER_MONTH))
+                for name, cost in parts.items()
+            ),
+            ("· extra for leasing and acknowledging", *(format_dollars(each) for each in extra_for_leases)),
+            *(
+                (
+                    f"SQS {kind}, {how}",
+                    *(format_dollars(bills.price_sqs(price, events, batch_size)) for events in _EVENTS_PER_MONTH),
+                )
+                for kind, price in (("standard", prices.SQS), ("FIFO", prices.SQS_FIFO))
+                for how, batch_size in (("one by one", 1), ("ten at a time", 10))
+            ),
+            (
+                "EventBridge, to an HTTP endpoint",
+                *(format_dollars(bills.price_eventbridge(events)) for events in _EVENTS_PER_MONTH),
+            ),
             ("Hookdeck", *hookdeck),
-            ("Svix", *(money(bills.svix(events)) for events in _MONTHS)),
+            ("Svix", *(format_dollars(bills.price_svix(events)) for events in _EVENTS_PER_MONTH)),
         ],
     )
 
 
-_HOOKDECK = (prices.HOOKDECK_MANY, prices.HOOKDECK_EVENTS)
+_HOOKDECK_PRICES = (prices.HOOKDECK_MANY, prices.HOOKDECK_EVENTS)
 
 
-def _sum(parts: Mapping[str, Callable[[float], float]], events: float) -> float:
+def _add_up(parts: Mapping[str, Callable[[float], float]], events: float) -> float:
     return sum(cost(events) for cost in parts.values())
 
 
-def _steps(ours: Bills) -> str:
+def _render_steps(ours: Bills) -> str:
     rows = []
     for step in ours.measured["steps"]:
-        units = ours.units((step,))
-        dollars = f"{ours.requests((step,), MILLION):.3f}"
-        rows.append((step, _or_none(units.writes), _or_none(units.reads), dollars))
+        units = ours.units_of((step,))
+        dollars = f"{ours.price_requests((step,), MILLION):.3f}"
+        rows.append((step, _format_units(units.writes), _format_units(units.reads), dollars))
     for life, steps in (("consumed", bills.CONSUMED), ("leased and acknowledged", bills.ACKNOWLEDGED)):
-        units, dollars = ours.units(steps), f"{ours.requests(steps, MILLION):.3f}"
-        rows.append((f"**a life: sent, {life}**", f"**{units.writes:g}**", f"**{units.reads:g}**", f"**{dollars}**"))
-    return _table(("", "write units", "read units", "dollars"), rows)
+        units, dollars = ours.units_of(steps), f"{ours.price_requests(steps, MILLION):.3f}"
+        rows.append((f"**total: sent, {life}**", f"**{units.writes:g}**", f"**{units.reads:g}**", f"**{dollars}**"))
+    return _render_table(("", "write units", "read units", "dollars"), rows)
 
 
-def _pollers(ours: Bills) -> str:
-    costs = {f"every {minutes} minutes": ours.polls(minutes) for minutes in (15, 5)}
-    costs |= {"every minute": ours.polls(1), "always, with `wait=20`": ours.waits(_LOOKS_A_SECOND)}
-    return "\n".join(f"| {how} | {money(cost)} |" for how, cost in costs.items())
+def _render_pollers(ours: Bills) -> str:
+    costs = {f"every {minutes} minutes": ours.price_polls(minutes) for minutes in (15, 5)}
+    costs |= {
+        "every minute": ours.price_polls(1),
+        "always, with `wait=20`": ours.price_long_polls(_LONG_POLL_READS_PER_SECOND),
+    }
+    return "\n".join(f"| {how} | {format_dollars(cost)} |" for how, cost in costs.items())
 
 
-def _prices() -> str:
-    return "\n".join(f"| {each.dollars:g} | {each.what} | {each.source} | {each.found} |" for each in prices.ALL)
+def _render_prices() -> str:
+    return "\n".join(f"| {each.dollars:g} | {each.what} | {each.source} | {each.as_of} |" for each in prices.ALL)
 
 
-def _or_none(units: float) -> str:
+def _format_units(units: float) -> str:
     return f"{units:g}" if units else ""
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def _render_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [head, ("---", *("---:" for _ in head[1:])), *rows]
     return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)

@@ -1,6 +1,6 @@
 """The size of an event, by the rules of docs.aws.amazon.com/amazondynamodb/…/CapacityUnitCalculations.html.
 
-They are computed because DynamoDB Local reports the size of the table for each index.
+Computed because DynamoDB Local reports the size of the table for each index.
 """
 
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ def stored_bytes(connection: Connection, tenant_id: str) -> dict[str, int]:
             ExpressionAttributeValues={":tenant": text(tenant_id)},
             **({} if index is None else {"IndexName": index}),
         )["Items"]
-        sizes[index or EVENTS] = max(_members(item) for item in found)
+        sizes[index or EVENTS] = max(_size_of_members(item) for item in found)
     return sizes
 
 
-def _members(members: Mapping[str, Any]) -> int:
-    return sum(len(name.encode()) + _value(value) for name, value in members.items())
+def _size_of_members(members: Mapping[str, Any]) -> int:
+    return sum(len(name.encode()) + _size_of_value(value) for name, value in members.items())
 
 
-def _value(attribute: Mapping[str, Any]) -> int:
+def _size_of_value(attribute: Mapping[str, Any]) -> int:
     ((kind, value),) = attribute.items()
     match kind:
         case "S":
@@ -42,8 +42,8 @@ def _value(attribute: Mapping[str, Any]) -> int:
         case "N":
             return ceil(len(value.lstrip("-").replace(".", "").strip("0")) / 2) + 1
         case "M":
-            return 3 + len(value) + _members(value)
+            return 3 + len(value) + _size_of_members(value)
         case "L":
-            return 3 + len(value) + sum(_value(each) for each in value)
+            return 3 + len(value) + sum(_size_of_value(each) for each in value)
         case _:
             return 1
