@@ -1,4 +1,4 @@
-# Two stages: the image has neither the sources nor the caches of pip.
+# Two stages, so that the image contains neither the sources nor pip's caches.
 FROM python:3.13.16-slim-bookworm AS build
 WORKDIR /build
 RUN python -m venv /opt/inbox && mkdir /data
@@ -10,7 +10,7 @@ COPY inbox inbox
 RUN /opt/inbox/bin/pip install --no-cache-dir --no-deps .
 
 FROM python:3.13.16-slim-bookworm
-# The base image has no compiled standard library. On a read-only file system every process would compile it again,
+# The base image has no compiled standard library. On a read-only file system, every process would compile it again,
 # including each health check.
 RUN python -m compileall -q -x '/(site-packages|tests?)/' "$(python -c 'import os; print(os.path.dirname(os.__file__))')"
 COPY --from=build /opt/inbox /opt/inbox

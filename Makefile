@@ -17,16 +17,16 @@ install: $(VENV)/.dev ## create .venv with the development requirements
 
 # Options for pytest, such as `make test PYTEST='-k keys'`.
 PYTEST ?=
-# Tests spend a third of their time waiting for processes and timeouts, so there are more workers than cores.
+# Tests wait a third of their time for processes and timeouts, so there are more workers than cores.
 WORKERS = $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 2) * 3 // 2)')
 RUN_TESTS = $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-# A missing engine is no error here: pytest skips its tests and its summary names it.
+# A missing engine is no error: pytest skips the tests that need it, and its summary names it.
 test: $(VENV)/.dev ## run the quick suite, in minutes: every promise, on SQLite and DynamoDB Local
 	@$(BIN)/python -m tests.engines dynamodb_local || true
 	$(RUN_TESTS) -m 'not slow' $(PYTEST)
 
-test-all: engines ## run everything else: browser, Zapier's code, emulated AWS, fuzzing, recipes, proxies, crashes
+test-all: engines ## run all other tests: browser, Zapier's code, emulated AWS, fuzzing, recipes, proxies, crashes
 	$(RUN_TESTS) -m slow $(PYTEST)
 
 engines: $(VENV)/.dev ## install the programs that tests use: DynamoDB Local, a browser, Zapier's code, an AWS emulator
@@ -48,7 +48,7 @@ check: $(VENV)/.dev ## check lint, format, types, import rules, templates, Docke
 	$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off --format json \
 		-r requirements.txt -r requirements-dev.txt -r bench/requirements.txt 2>&1 | $(BIN)/python deploy/dependency_audit.py
 
-# The reference is gunicorn's threaded worker with its C parser, which has no wheel for Linux and needs a C compiler.
+# The reference is gunicorn's threaded worker with its C parser. The parser has no wheel for Linux, so pip needs a C compiler.
 bench: engines ## measure ratios against references in the same run, and compare them with goals
 	@$(PIP) --require-hashes -r bench/requirements.txt
 	$(BIN)/python -m bench
@@ -56,7 +56,7 @@ bench: engines ## measure ratios against references in the same run, and compare
 profile: $(VENV)/.dev ## profile POST /events and polls; py-spy needs root
 	$(BIN)/python -m bench.profile
 
-cost: $(VENV)/.dev ## count the units of an event on DynamoDB, and write docs/explanation/cost.md
+cost: $(VENV)/.dev ## count the DynamoDB units of an event, and write docs/explanation/cost.md
 	$(BIN)/python -m bench.cost
 
 # Not in parallel: each test uses the whole machine.

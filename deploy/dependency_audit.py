@@ -1,7 +1,7 @@
 """The last step of `make check`: reads pip-audit's output, and names the packages that it could not look up.
 
-pip-audit silently skips packages that its service does not know, and fails if the service is out of reach. A check must
-neither pass silently without having looked nor fail because of the network.
+pip-audit silently skips packages that its service does not know, and fails if it cannot reach the service. The check
+must not pass silently if packages were not looked up, and must not fail because of the network.
 """
 
 import json
@@ -13,14 +13,14 @@ _OUT_OF_REACH = ("requests.exceptions.", "ServiceError", "Tip: your network may 
 
 
 def judge(output: str) -> tuple[bool, str]:
-    """Returns if the check passes, and the text to print; `output` is pip-audit's stdout and stderr."""
+    """Returns True if the check passes, and the text to print. `output` is pip-audit's stdout and stderr."""
     found = [line for line in output.splitlines() if line.startswith('{"dependencies":')]
     if not found:
         if any(words in output for words in _OUT_OF_REACH):
             return True, "NOT AUDITED: the vulnerability service is out of reach, and no package was looked up."
         return False, output
     packages = json.loads(found[-1])["dependencies"]
-    vulnerable = [_described(package) for package in packages if package.get("vulns")]
+    vulnerable = [_describe(package) for package in packages if package.get("vulns")]
     unknown = [package["name"] for package in packages if "skip_reason" in package]
     lines = [f"VULNERABLE: {each}" for each in vulnerable]
     if len(unknown) == len(packages):
@@ -32,7 +32,7 @@ def judge(output: str) -> tuple[bool, str]:
     return not vulnerable, "\n".join(lines)
 
 
-def _described(package: dict[str, Any]) -> str:
+def _describe(package: dict[str, Any]) -> str:
     return f"{package['name']} {package['version']}: {', '.join(each['id'] for each in package['vulns'])}"
 
 

@@ -90,16 +90,16 @@ def test_full_stdout_is_an_error_and_the_event_is_erased(running_service: Servic
     assert events_of(running_service, key) == []
 
 
-def test_waiting_events_are_left_alone(running_service: Service, key: str) -> None:
+def test_check_changes_nothing_if_the_tenant_has_undelivered_events(running_service: Service, key: str) -> None:
     requests.post(f"{running_service.url}/events", json={"order": 1}, headers=bearer(key), timeout=10)
     before = events_of(running_service, key)
-    assert "in use: it has events waiting" in failure(smoke(running_service.url, key))
+    assert "in use: it has undelivered events" in failure(smoke(running_service.url, key))
     assert events_of(running_service, key) == before
     assert before[0]["status"] == "undelivered"
     assert len(before) == 1
 
 
-def test_tenant_with_named_inboxes_is_left_alone(running_service: Service) -> None:
+def test_check_changes_nothing_if_the_tenant_has_named_inboxes(running_service: Service) -> None:
     key = running_service.create_key(f"named-{uuid.uuid4().hex[:8]}", "--scope", "all")
     made = requests.put(f"{running_service.url}/inboxes/crm", json={}, headers=bearer(key), timeout=10)
     assert made.status_code == 201

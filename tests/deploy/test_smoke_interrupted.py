@@ -122,12 +122,12 @@ def test_nothing_changes_if_another_producer_has_sent(
     before = events_of(running_service, key)
     run = smoke(running_service.url, key)
     assert (run.returncode, run.stderr) == (1, "")
-    assert "in use: it has events waiting" in run.stdout.splitlines()[-1]
+    assert "in use: it has undelivered events" in run.stdout.splitlines()[-1]
     assert events_of(running_service, key) == before
     assert len(before) == 2
 
 
-def test_nothing_changes_if_more_events_wait_than_a_page(running_service: Service, key: str) -> None:
+def test_nothing_changes_if_more_than_a_page_is_undelivered(running_service: Service, key: str) -> None:
     own = [{"event_type": "smoke", "payload": {"sent_by": "deploy/smoke"}} for _ in range(20)]
     sent = requests.post(
         f"{running_service.url}/events/batch", json=[*own, {"order": 1}], headers=bearer(key), timeout=10
@@ -135,5 +135,5 @@ def test_nothing_changes_if_more_events_wait_than_a_page(running_service: Servic
     assert sent.status_code == 201
     run = smoke(running_service.url, key)
     assert run.returncode == 1
-    assert "in use: it has events waiting" in run.stdout.splitlines()[-1]
+    assert "in use: it has undelivered events" in run.stdout.splitlines()[-1]
     assert len(events_of(running_service, key)) == 21

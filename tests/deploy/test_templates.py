@@ -128,8 +128,8 @@ def test_table_alarms_are_valid_and_have_the_thresholds_of_the_plan(name: str, m
     assert tables <= {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
     # The maximum of CloudWatch.
     assert len(stats) <= 10
-    (judged,) = [each for each in alarm["Metrics"] if each.get("ReturnData", True)]
-    assert judged["Id"] == "judged"
+    (returned,) = [each for each in alarm["Metrics"] if each.get("ReturnData", True)]
+    assert returned["Id"] == "alarm_value"
 
 
 def test_every_table_has_alarms() -> None:
