@@ -4,8 +4,8 @@ import json
 import re
 from dataclasses import dataclass
 
-_BUILDING = {"FROM", "WORKDIR", "RUN", "COPY", "ENV"}
-_RUNNING = {"USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
+_BUILD_INSTRUCTIONS = {"FROM", "WORKDIR", "RUN", "COPY", "ENV"}
+_RUN_INSTRUCTIONS = {"USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "CMD"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Stage:
         return step
 
 
-def stages_of(text: str) -> list[Stage]:
+def parse_stages(text: str) -> list[Stage]:
     stages: list[Stage] = []
-    for line in _lines(text):
-        step = _step(line)
+    for line in _split_instructions(text):
+        step = _parse_step(line)
         if step.instruction == "FROM":
             base, name = re.fullmatch(r"(\S+)(?: AS (\S+))?", step.rest).groups(default="")  # type: ignore[union-attr]
             stages.append(Stage(name, base, []))
@@ -52,21 +52,21 @@ def stages_of(text: str) -> list[Stage]:
     return stages
 
 
-def variables(step: Step, before: dict[str, str]) -> dict[str, str]:
+def read_variables(step: Step, earlier: dict[str, str]) -> dict[str, str]:
     """Returns the variables of an ENV, with references replaced by earlier values."""
     pairs = dict(word.split("=", 1) for word in step.words)
-    return {name: re.sub(r"\$(\w+)", lambda found: before[found[1]], value) for name, value in pairs.items()}
+    return {name: re.sub(r"\$(\w+)", lambda found: earlier[found[1]], value) for name, value in pairs.items()}
 
 
-def _lines(text: str) -> list[str]:
+def _split_instructions(text: str) -> list[str]:
     without_comments = re.sub(r"^[ \t]*#.*\n", "", text, flags=re.MULTILINE)
     joined = re.sub(r"\\\n\s*", "", without_comments)
     return [line for line in joined.splitlines() if line.strip()]
 
 
-def _step(line: str) -> Step:
+def _parse_step(line: str) -> Step:
     instruction, _, rest = line.partition(" ")
-    if instruction not in _BUILDING | _RUNNING:
+    if instruction not in _BUILD_INSTRUCTIONS | _RUN_INSTRUCTIONS:
         raise ValueError(f"unknown instruction: {line}")
     options = {}
     while option := re.match(r"--([a-z-]+)=(\S+)\s+", rest):

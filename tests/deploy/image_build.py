@@ -1,4 +1,4 @@
-"""Runs the steps of a Dockerfile, with this machine's file system in place of its base images."""
+"""Runs the steps of a Dockerfile, with this machine's file system in place of the base images."""
 
 import os
 import posixpath
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.deploy.dockerfile import Stage, Step, stages_of, variables
+from tests.deploy.dockerfile import Stage, Step, parse_stages, read_variables
 from tests.engines import container
 from tests.engines.container import Layer
 
-# Not /usr/local/bin, as in the official images: Python finds its library by the path of its executable.
+# Not in /usr/local/bin, as in the official images, because Python finds its library by the path of its executable.
 PYTHON = Path(sys.executable).resolve().with_name("python")
 _BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The build gets this machine's environment, which may configure pip, without these.
-_NOT_FOR_BUILDING = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
+# Prefixes. The build gets the other variables of this machine, which may configure pip.
+_REMOVED_VARIABLES = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
 
 
 @dataclass
@@ -34,15 +34,15 @@ class ImageBuild:
     def __init__(self, checkout: Path, folder: Path) -> None:
         self._context = checkout
         self._built: dict[str, Image] = {}
-        for number, stage in enumerate(stages_of((checkout / "Dockerfile").read_text())):
-            self.stage, self.image = stage, Image(base_in(folder / str(number)))
+        for number, stage in enumerate(parse_stages((checkout / "Dockerfile").read_text())):
+            self.stage, self.image = stage, Image(create_base_layer(folder / str(number)))
             self._build(stage, self.image)
             self._built[stage.name] = self.image
 
     def _build(self, stage: Stage, image: Image) -> None:
         for step in stage.steps:
             if step.instruction == "ENV":
-                image.environment |= variables(step, image.environment)
+                image.environment |= read_variables(step, image.environment)
             elif step.instruction == "WORKDIR":
                 image.folder = step.rest
                 image.layer.path(image.folder).mkdir(parents=True, exist_ok=True)
@@ -53,24 +53,24 @@ class ImageBuild:
 
     def _copy(self, step: Step, image: Image) -> None:
         *sources, target = step.words
-        inside = posixpath.normpath(posixpath.join(image.folder, target))
+        target_path = posixpath.normpath(posixpath.join(image.folder, target))
         for source in sources:
-            how: dict[str, Any]
+            options: dict[str, Any]
             if "from" in step.options:
-                # Hard links are enough: nothing writes to a copied file.
-                found, how = self._built[step.options["from"]].layer.path(source), {"copy_function": os.link}
+                # Hard links save time, and nothing writes to a copied file.
+                origin, options = self._built[step.options["from"]].layer.path(source), {"copy_function": os.link}
             else:
-                found, how = self._context / source, {"ignore": shutil.ignore_patterns("__pycache__")}
-            place = image.layer.path(inside)
-            if found.is_dir():
-                shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True, **how)
+                origin, options = self._context / source, {"ignore": shutil.ignore_patterns("__pycache__")}
+            destination = image.layer.path(target_path)
+            if origin.is_dir():
+                shutil.copytree(origin, destination, symlinks=True, dirs_exist_ok=True, **options)
             else:
-                place = place / found.name if target.endswith("/") else place
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(found, place)
+                destination = destination / origin.name if target.endswith("/") else destination
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(origin, destination)
 
 
-def base_in(folder: Path) -> Layer:
+def create_base_layer(folder: Path) -> Layer:
     """Returns a layer over this machine's file system that has a `python`."""
     # Folders that exist before the overlay is mounted belong to this user, so the build can write to them.
     link = folder / "upper" / PYTHON.relative_to("/")
@@ -81,7 +81,7 @@ def base_in(folder: Path) -> Layer:
 
 
 def _run(step: Step, image: Image) -> None:
-    machine = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_FOR_BUILDING)}
-    done = container.run(image.layer, step.command, machine | image.environment, image.folder)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(_REMOVED_VARIABLES)}
+    done = container.run(image.layer, step.command, variables | image.environment, image.folder)
     if done.returncode:
         raise AssertionError(f"RUN {step.rest}\n{done.stdout}{done.stderr}")

@@ -1,6 +1,7 @@
 """Compares the product's calls to DynamoDB during a test run with `calls.json`.
 
-test_rights.py compares that file with the IAM policies. So a policy has exactly the rights that a whole test run uses.
+test_permissions.py compares that file with the IAM policies, so a policy has exactly the permissions that a whole test
+run uses.
 """
 
 import json
@@ -19,21 +20,21 @@ CALLS = Path(__file__).with_name("calls.json")
 
 _PLUGIN = Path(call_recorder.__file__).stem
 
-# For the processes of pytest, whose path is set already; those that they start find it on PYTHONPATH.
+# For the processes of pytest, whose path is already set. The processes that they start find the module on PYTHONPATH.
 sys.modules[_PLUGIN] = call_recorder
 
-_CHOSEN_BY = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "stepwise")
-_WHOLE = ("", "not slow")
-_WHAT_TO_DO = f"Add the missing test, or change {CALLS.name} and then the policies that test_rights.py names."
+_SELECTING_OPTIONS = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "stepwise")
+_WHOLE_TIERS = ("", "not slow")
+_INSTRUCTION = f"Add the missing test, or change {CALLS.name} and then the policies that test_permissions.py names."
 
 
-def known_calls() -> dict[str, set[str]]:
-    """Returns the rights that each program needs."""
-    return {program: set(rights) for program, rights in json.loads(CALLS.read_text()).items()}
+def read_known_permissions() -> dict[str, set[str]]:
+    """Returns the permissions that each program needs."""
+    return {program: set(permissions) for program, permissions in json.loads(CALLS.read_text()).items()}
 
 
 class CallRecording:
-    """A pytest plugin for the main process, from which all others start."""
+    """A pytest plugin for the main process, which starts all others."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recorded-calls-")
@@ -47,33 +48,33 @@ class CallRecording:
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         is_whole = exitstatus == pytest.ExitCode.OK and _is_whole(session.config)
-        self._differences = list(differences(Path(self._folder.name), is_whole=is_whole))
+        self._differences = list(find_differences(Path(self._folder.name), is_whole=is_whole))
         if self._differences and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for line in [*self._differences, _WHAT_TO_DO] if self._differences else []:
+        for line in [*self._differences, _INSTRUCTION] if self._differences else []:
             terminalreporter.write_line(line, red=True, bold=True)
 
     def pytest_unconfigure(self) -> None:
         self._folder.cleanup()
 
 
-def differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
+def find_differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
     """Yields calls that `calls.json` does not have and, after a whole run, entries that no test has used."""
-    known, seen = known_calls(), dict[str, set[str]]()
+    known, seen = read_known_permissions(), dict[str, set[str]]()
     lines = sorted({line for file in folder.iterdir() for line in file.read_text().splitlines()})
-    for program, right, caller in (line.split("\t") for line in lines):
-        if right not in known.get(program, set()) | seen.setdefault(program, set()):
-            yield f"NOT IN {CALLS.name}: {program} needs {right}, for {caller}"
-        seen[program].add(right)
+    for program, permission, caller in (line.split("\t") for line in lines):
+        if permission not in known.get(program, set()) | seen.setdefault(program, set()):
+            yield f"NOT IN {CALLS.name}: {program} needs {permission}, for {caller}"
+        seen[program].add(permission)
     if is_whole:
-        for program, rights in known.items():
-            for right in sorted(rights - seen.get(program, set())):
-                yield f"NOT USED BY ANY TEST BUT IN {CALLS.name}: {program}, {right}"
+        for program, permissions in known.items():
+            for permission in sorted(permissions - seen.get(program, set())):
+                yield f"NOT USED BY ANY TEST BUT IN {CALLS.name}: {program}, {permission}"
 
 
 def _is_whole(config: pytest.Config) -> bool:
-    is_chosen = any(getattr(config.option, each, None) for each in _CHOSEN_BY)
-    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr in _WHOLE
-    return is_whole and not is_chosen and dynamodb_local.is_available()
+    is_selection = any(getattr(config.option, each, None) for each in _SELECTING_OPTIONS)
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr in _WHOLE_TIERS
+    return is_whole and not is_selection and dynamodb_local.is_available()

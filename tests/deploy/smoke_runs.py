@@ -9,7 +9,7 @@ from tests.deploy.conftest import CHECKOUT
 from tests.service import Service, bearer
 
 
-def started(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
+def start_smoke(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
     environment = {"INBOX_URL": url, "INBOX_API_KEY": key, "PATH": "/usr/bin:/bin"}
     return subprocess.Popen(
         [sys.executable, CHECKOUT / "deploy" / "smoke", *arguments],
@@ -20,12 +20,12 @@ def started(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def smoke(url: str, key: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    with started(url, key, *arguments) as process:
-        return finished(process)
+def run_smoke(url: str, key: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with start_smoke(url, key, *arguments) as process:
+        return wait_for_exit(process)
 
 
-def finished(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+def wait_for_exit(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     try:
         stdout, stderr = process.communicate(timeout=120)
     finally:
@@ -33,7 +33,7 @@ def finished(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
-def failure(run: subprocess.CompletedProcess[str]) -> str:
+def failure_of(run: subprocess.CompletedProcess[str]) -> str:
     """Returns the text of the last line. Asserts that it is the only failed check."""
     assert run.returncode == 1, run.stdout + run.stderr
     assert run.stderr == ""
@@ -43,7 +43,7 @@ def failure(run: subprocess.CompletedProcess[str]) -> str:
     return last.removeprefix("FAILED  ")
 
 
-def events_of(service: Service, key: str) -> list[dict[str, object]]:
+def list_events(service: Service, key: str) -> list[dict[str, object]]:
     listed = requests.get(f"{service.url}/events", headers=bearer(key), timeout=10)
     assert listed.status_code == 200
     events: list[dict[str, object]] = listed.json()

@@ -1,4 +1,4 @@
-"""Resolves parameters, conditions and references of a template, as CloudFormation does."""
+"""Reads templates, and resolves their parameters, conditions and references as CloudFormation does."""
 
 import json
 import re
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.deploy import templates
+from cfnlint.decode import cfn_yaml
 
 ENVIRONMENTS = ("dev", "sit", "prod")
-_ENVIRONMENT_FILES = templates.FOLDER.parent / "environments"
+TEMPLATES = Path(__file__).parents[2] / "deploy" / "cloudformation"
+_ENVIRONMENTS_FOLDER = TEMPLATES.parent / "environments"
 
 REGION = "af-south-1"
 ACCOUNT = "123456789012"
 _PSEUDO = {"AWS::Region": REGION, "AWS::AccountId": ACCOUNT, "AWS::Partition": "aws"}
-_NOTHING = {"Ref": "AWS::NoValue"}
+_NO_VALUE = {"Ref": "AWS::NoValue"}
 
-# Parameters that no environment file has, because their values exist only after other deployments.
-EXAMPLES = {
+# Parameters that no environment file has, because their values are known only after other deployments.
+EXAMPLE_PARAMETERS = {
     "AccessLogBucket": "",
     "CertificateArn": f"arn:aws:acm:{REGION}:{ACCOUNT}:certificate/1",
     "CodeBucket": "code",
@@ -37,55 +38,62 @@ class Stack:
     resources: dict[str, dict[str, Any]]
 
     def properties(self, logical_id: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.resources[logical_id]["Properties"]
-        return found
+        properties: dict[str, Any] = self.resources[logical_id]["Properties"]
+        return properties
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Returns the properties of each resource of a type by logical ID."""
         return {name: each["Properties"] for name, each in self.resources.items() if each["Type"] == kind}
 
 
-def names() -> list[str]:
-    return sorted(file.stem for file in templates.FOLDER.glob("*.yaml"))
+def template_names() -> list[str]:
+    return sorted(file.stem for file in TEMPLATES.glob("*.yaml"))
 
 
-def path(name: str) -> Path:
-    return templates.FOLDER / f"{name}.yaml"
+def template_path(name: str) -> Path:
+    return TEMPLATES / f"{name}.yaml"
 
 
-def environment(name: str) -> dict[str, str]:
+def read_template(name: str) -> dict[str, Any]:
+    """Returns the template as plain dictionaries, with `!Ref` and the like in their long forms."""
+    # Through JSON: cfn-lint's dictionaries keep line numbers, which take part in comparisons.
+    document: dict[str, Any] = json.loads(json.dumps(cfn_yaml.load(str(template_path(name)))))
+    return document
+
+
+def read_environment(name: str) -> dict[str, str]:
     """Returns the parameters in an environment's file."""
-    parameters: dict[str, str] = json.loads((_ENVIRONMENT_FILES / f"{name}.json").read_text())
+    parameters: dict[str, str] = json.loads((_ENVIRONMENTS_FOLDER / f"{name}.json").read_text())
     return parameters
 
 
-ANYTHING = (
-    EXAMPLES
-    | environment("prod")
+ALL_PARAMETERS = (
+    EXAMPLE_PARAMETERS
+    | read_environment("prod")
     | {"AnomalyMonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/1", "PrometheusSecurityGroup": "sg-00000001"}
 )
 
 
 def parameters_of(name: str, **given: str) -> dict[str, str]:
-    """Returns a value for every parameter of the template: the given one, or its default."""
-    declared = templates.read(path(name))["Parameters"]
+    """Returns a value for every parameter of the template: the given value, or its default."""
+    declared = read_template(name)["Parameters"]
     return {key: str(given[key] if key in given else each["Default"]) for key, each in declared.items()}
 
 
-def filled_in(name: str, **given: str) -> Stack:
-    template = templates.read(path(name))
-    resolve = _Resolver(template, parameters_of(name, **given))
+def resolve(name: str, **given: str) -> Stack:
+    template = read_template(name)
+    resolver = _Resolver(template, parameters_of(name, **given))
     resources = {
-        logical_id: resolve(each)
+        logical_id: resolver(each)
         for logical_id, each in template["Resources"].items()
-        if "Condition" not in each or resolve.condition(each["Condition"])
+        if "Condition" not in each or resolver.condition(each["Condition"])
     }
     return Stack(resources)
 
 
-def of_any(name: str) -> Stack:
+def resolve_all(name: str) -> Stack:
     """Returns the stack with every conditional resource, for tests that hold in any environment."""
-    return filled_in(name, **ANYTHING)
+    return resolve(name, **ALL_PARAMETERS)
 
 
 class _Resolver:
@@ -113,7 +121,7 @@ class _Resolver:
                 return re.sub(r"\$\{([\w:]+)\}", lambda found: str(self._values.get(found[1], found[0])), text)
             case dict():
                 items = ((key, self(each)) for key, each in value.items())
-                return {key: each for key, each in items if each != _NOTHING}
+                return {key: each for key, each in items if each != _NO_VALUE}
             case list():
-                return [each for each in map(self, value) if each != _NOTHING]
+                return [each for each in map(self, value) if each != _NO_VALUE]
         return value

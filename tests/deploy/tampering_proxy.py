@@ -1,4 +1,4 @@
-"""A proxy that changes responses of a service, to imitate misconfigured deployments."""
+"""A proxy that changes responses of a service, to imitate wrongly configured deployments."""
 
 import re
 import threading
@@ -23,24 +23,24 @@ class Exchange:
 
 def on(request: str, change: Callable[[Exchange], None], times: int = 1_000) -> Callable[[Exchange], None]:
     """Applies the change to the first `times` requests that start with this text."""
-    left = iter(range(times))
+    remaining = iter(range(times))
 
     def change_some(exchange: Exchange) -> None:
-        if exchange.request.startswith(request) and next(left, None) is not None:
+        if exchange.request.startswith(request) and next(remaining, None) is not None:
             change(exchange)
 
     return change_some
 
 
-def status(number: int) -> Callable[[Exchange], None]:
+def set_status(number: int) -> Callable[[Exchange], None]:
     return lambda exchange: setattr(exchange, "status", number)
 
 
-def body(pattern: bytes, replacement: bytes) -> Callable[[Exchange], None]:
+def replace_in_body(pattern: bytes, replacement: bytes) -> Callable[[Exchange], None]:
     return lambda exchange: setattr(exchange, "body", re.sub(pattern, replacement, exchange.body))
 
 
-def without(header: str) -> Callable[[Exchange], None]:
+def remove_header(header: str) -> Callable[[Exchange], None]:
     def change(exchange: Exchange) -> None:
         exchange.headers.pop(header, None)
 
@@ -48,18 +48,22 @@ def without(header: str) -> Callable[[Exchange], None]:
 
 
 @contextmanager
-def tampering(service_url: str, change: Callable[[Exchange], None]) -> Iterator[str]:
+def run_tampering_proxy(service_url: str, change: Callable[[Exchange], None]) -> Iterator[str]:
     """Starts the proxy and yields its URL."""
 
     class Handler(BaseHTTPRequestHandler):
-        def answer(self) -> None:
+        def respond(self) -> None:
             request = f"{self.command} {self.path}"
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            real = requests.request(
+            service_response = requests.request(
                 self.command, service_url + self.path, data=body, headers=dict(self.headers), timeout=30
             )
             exchange = Exchange(
-                request, "Authorization" in self.headers, real.status_code, dict(real.headers.items()), real.content
+                request,
+                "Authorization" in self.headers,
+                service_response.status_code,
+                dict(service_response.headers.items()),
+                service_response.content,
             )
             change(exchange)
             self.send_response_only(exchange.status)
@@ -69,7 +73,7 @@ def tampering(service_url: str, change: Callable[[Exchange], None]) -> Iterator[
             self.end_headers()
             self.wfile.write(exchange.body)
 
-        do_GET = do_HEAD = do_POST = do_DELETE = answer  # noqa: N815
+        do_GET = do_HEAD = do_POST = do_DELETE = respond  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass

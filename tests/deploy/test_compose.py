@@ -10,25 +10,25 @@ import yaml
 
 from inbox.settings import Settings, read_settings, variable_of
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.dockerfile import stages_of
+from tests.deploy.dockerfile import parse_stages
 from tests.engines.aws import aws_environment
 
 EMBEDDED, DYNAMODB = "docker-compose.yml", "docker-compose.dynamodb.yml"
-FINAL = stages_of((CHECKOUT / "Dockerfile").read_text())[-1]
+FINAL_STAGE = parse_stages((CHECKOUT / "Dockerfile").read_text())[-1]
 
 
-def services_of(file: str) -> dict[str, Any]:
+def read_services(file: str) -> dict[str, Any]:
     services: dict[str, Any] = yaml.safe_load((CHECKOUT / file).read_text())["services"]
     return services
 
 
-SERVICES = {f"{file}-{name}": service for file in (EMBEDDED, DYNAMODB) for name, service in services_of(file).items()}
-OURS = {name: service for name, service in SERVICES.items() if "build" in service}
-EACH = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
-EACH_OF_OURS = pytest.mark.parametrize("service", OURS.values(), ids=OURS)
+SERVICES = {f"{file}-{name}": service for file in (EMBEDDED, DYNAMODB) for name, service in read_services(file).items()}
+OWN_SERVICES = {name: service for name, service in SERVICES.items() if "build" in service}
+each_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
+each_own_service = pytest.mark.parametrize("service", OWN_SERVICES.values(), ids=OWN_SERVICES)
 
 
-@EACH
+@each_service
 def test_ports_are_on_loopback_and_containers_have_no_privileges(service: dict[str, Any]) -> None:
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
     assert service["cap_drop"] == ["ALL"]
@@ -36,20 +36,20 @@ def test_ports_are_on_loopback_and_containers_have_no_privileges(service: dict[s
     assert {"privileged", "user", "cap_add", "network_mode", "pid", "ipc"}.isdisjoint(service)
 
 
-@EACH
-def test_foreign_images_are_pinned(service: dict[str, Any]) -> None:
+@each_service
+def test_images_of_others_are_pinned(service: dict[str, Any]) -> None:
     assert ("build" in service) != bool(re.fullmatch(r"\S+:\d+\.\d+\.\d+", service["image"]))
 
 
-@EACH_OF_OURS
+@each_own_service
 def test_file_system_is_read_only_except_tmp_and_the_volume(service: dict[str, Any]) -> None:
     assert service["build"] == "."
     assert service["read_only"] is True
     assert service["tmpfs"] == ["/tmp"]  # noqa: S108
-    assert [mount.partition(":")[2] for mount in service.get("volumes", [])] in ([], [FINAL.only("VOLUME").rest])
+    assert [mount.partition(":")[2] for mount in service.get("volumes", [])] in ([], [FINAL_STAGE.only("VOLUME").rest])
 
 
-@EACH_OF_OURS
+@each_own_service
 def test_every_variable_is_a_setting_or_belongs_to_aws(service: dict[str, Any]) -> None:
     environment = service.get("environment", {})
     settings = {variable_of(each.name) for each in fields(Settings)}
@@ -59,20 +59,20 @@ def test_every_variable_is_a_setting_or_belongs_to_aws(service: dict[str, Any]) 
 
 @pytest.mark.parametrize("file", [EMBEDDED, DYNAMODB])
 def test_published_port_is_that_of_the_image(file: str) -> None:
-    (port,) = services_of(file)["inbox"]["ports"]
-    assert port.split(":")[-1] == FINAL.only("EXPOSE").rest
+    (port,) = read_services(file)["inbox"]["ports"]
+    assert port.split(":")[-1] == FINAL_STAGE.only("EXPOSE").rest
     # The compose file does not override the image's health check and command.
-    assert {"healthcheck", "command", "entrypoint"}.isdisjoint(services_of(file)["inbox"])
+    assert {"healthcheck", "command", "entrypoint"}.isdisjoint(read_services(file)["inbox"])
 
 
 def test_embedded_store_is_in_a_declared_volume() -> None:
     declared = yaml.safe_load((CHECKOUT / EMBEDDED).read_text())["volumes"]
-    assert services_of(EMBEDDED)["inbox"]["volumes"] == ["data:/data"]
+    assert read_services(EMBEDDED)["inbox"]["volumes"] == ["data:/data"]
     assert set(declared) == {"data"}
 
 
 def test_tables_are_created_before_the_service_starts() -> None:
-    services = services_of(DYNAMODB)
+    services = read_services(DYNAMODB)
     assert services["inbox"]["depends_on"] == {"tables": {"condition": "service_completed_successfully"}}
     assert services["tables"]["command"] == "inbox init"
     assert services["tables"]["depends_on"] == {"dynamodb": {"condition": "service_healthy"}}
@@ -81,11 +81,11 @@ def test_tables_are_created_before_the_service_starts() -> None:
 
 
 def test_both_stages_pin_the_same_supported_python() -> None:
-    bases = [stage.base for stage in stages_of((CHECKOUT / "Dockerfile").read_text())]
+    bases = [stage.base for stage in parse_stages((CHECKOUT / "Dockerfile").read_text())]
     versions = [re.fullmatch(r"python:(3\.\d+)(\.\d+)(?:-slim)?-bookworm", base) for base in bases]
     assert len({found and found[1] + found[2] for found in versions}) == 1
     assert versions[-1] is not None
     assert "-slim" in bases[-1]
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
-    least = project["requires-python"].removeprefix(">=")
-    assert [int(part) for part in versions[-1][1].split(".")] >= [int(part) for part in least.split(".")]
+    minimum = project["requires-python"].removeprefix(">=")
+    assert [int(part) for part in versions[-1][1].split(".")] >= [int(part) for part in minimum.split(".")]

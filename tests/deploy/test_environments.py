@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy import stacks, templates
+from tests.deploy import stacks
 from tests.deploy.stacks import REGION, Stack
 
 HOURLY = "cron(0 * * * ? *)"
@@ -23,8 +23,8 @@ TAGS = {"dev": EVERYWHERE, "sit": EVERYWHERE, "prod": EVERYWHERE | {"BackupPolic
 each_environment = pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
 
 
-def data(environment: str) -> Stack:
-    return stacks.filled_in("data", **stacks.environment(environment))
+def resolve_data(environment: str) -> Stack:
+    return stacks.resolve("data", **stacks.read_environment(environment))
 
 
 def backup_rules(stack: Stack) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def backup_rules(stack: Stack) -> list[dict[str, Any]]:
 
 @each_environment
 def test_tables_are_encrypted_streamed_protected_and_replicated(environment: str) -> None:
-    tables = data(environment).of_type("AWS::DynamoDB::GlobalTable").values()
+    tables = resolve_data(environment).of_type("AWS::DynamoDB::GlobalTable").values()
     assert len(tables) == 3
     for table in tables:
         assert table["BillingMode"] == "PAY_PER_REQUEST"
@@ -52,10 +52,10 @@ def test_tables_are_encrypted_streamed_protected_and_replicated(environment: str
 
 @each_environment
 def test_every_table_is_backed_up_on_schedule(environment: str) -> None:
-    stack = data(environment)
+    stack = resolve_data(environment)
     rules = backup_rules(stack)
-    kept = [(rule["ScheduleExpression"], rule["Lifecycle"]["DeleteAfterDays"]) for rule in rules]
-    assert kept == BACKUPS[environment]
+    schedules = [(rule["ScheduleExpression"], rule["Lifecycle"]["DeleteAfterDays"]) for rule in rules]
+    assert schedules == BACKUPS[environment]
     for rule in rules:
         copies = rule.get("CopyActions", [])
         assert [copy["DestinationBackupVaultArn"].split(":")[3] for copy in copies] == SECOND_REGION[environment]
@@ -65,32 +65,32 @@ def test_every_table_is_backed_up_on_schedule(environment: str) -> None:
 
 
 def test_hourly_backups_can_be_kept_for_90_days() -> None:
-    parameters = stacks.environment("prod") | {"BackupSchedule": HOURLY, "FrequentBackupSchedule": ""}
-    (rule,) = backup_rules(stacks.filled_in("data", **parameters))
+    parameters = stacks.read_environment("prod") | {"BackupSchedule": HOURLY, "FrequentBackupSchedule": ""}
+    (rule,) = backup_rules(stacks.resolve("data", **parameters))
     assert (rule["ScheduleExpression"], rule["Lifecycle"]) == (HOURLY, {"DeleteAfterDays": "90"})
 
 
 def test_price_of_backups_in_the_readme_matches_the_backups_kept() -> None:
-    kept = sum(int(days) * (24 if schedule == HOURLY else 1) for schedule, days in BACKUPS["prod"])
-    text = (templates.FOLDER.parent / "README.md").read_text()
-    assert f"are {kept} whole copies of the tables: {kept * 0.10:.2f} USD for each GB" in text
-    assert f"| 0.7 | {kept * 0.10:.2f}, and as much for the copies |" in text
+    copies_kept = sum(int(days) * (24 if schedule == HOURLY else 1) for schedule, days in BACKUPS["prod"])
+    text = (stacks.TEMPLATES.parent / "README.md").read_text()
+    assert f"are {copies_kept} whole copies of the tables: {copies_kept * 0.10:.2f} USD for each GB" in text
+    assert f"| 0.7 | {copies_kept * 0.10:.2f}, and as much for the copies |" in text
 
 
 def test_copies_go_to_the_vault_of_the_second_region() -> None:
-    vault = stacks.filled_in("second-region", **stacks.environment("prod")).properties("BackupVault")
-    for rule in backup_rules(data("prod")):
+    vault = stacks.resolve("second-region", **stacks.read_environment("prod")).properties("BackupVault")
+    for rule in backup_rules(resolve_data("prod")):
         (copy,) = rule["CopyActions"]
         assert copy["DestinationBackupVaultArn"].rpartition(":")[2] == vault["BackupVaultName"]
 
 
 @each_environment
 def test_bill_and_replication_have_alarms(environment: str) -> None:
-    parameters = stacks.environment(environment)
-    budget = stacks.filled_in("bill", **parameters).properties("Budget")
+    parameters = stacks.read_environment(environment)
+    budget = stacks.resolve("bill", **parameters).properties("Budget")
     assert budget["Budget"]["BudgetLimit"] == {"Amount": BUDGET[environment], "Unit": "USD"}
     (alert,) = budget["NotificationsWithSubscribers"]
     assert (alert["Notification"]["NotificationType"], alert["Notification"]["Threshold"]) == ("ACTUAL", 80)
     assert alert["Subscribers"] == [{"SubscriptionType": "EMAIL", "Address": parameters["NotificationEmail"]}]
-    monitoring = stacks.filled_in("monitoring", **stacks.EXAMPLES | parameters)
+    monitoring = stacks.resolve("monitoring", **stacks.EXAMPLE_PARAMETERS | parameters)
     assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGION[environment])

@@ -15,11 +15,11 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "grafana"
 README = (FOLDER / "README.md").read_text()
 DASHBOARD: dict[str, Any] = json.loads((FOLDER / "polling-inbox.json").read_text())
 PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
-SHOWING = [panel for panel in PANELS if panel["type"] != "row"]
+DATA_PANELS = [panel for panel in PANELS if panel["type"] != "row"]
 
 VARIABLES = {"datasource", "job", "instance"}
 # Labels that Prometheus adds.
-OF_THE_SCRAPE = {"job", "instance", "le"}
+SCRAPE_LABELS = {"job", "instance", "le"}
 SUFFIXES = ("_bucket", "_count", "_sum")
 
 
@@ -37,24 +37,26 @@ def metric_of(name: str) -> str:
     return found
 
 
-def check(expression: str) -> set[str]:
+def check_query(expression: str) -> set[str]:
     """Returns the metrics of an expression, after checking that they and the labels exist."""
     names = set(re.findall(r"\binbox_\w+", expression))
     labels = {each for name in names for sample in every_metric()[metric_of(name)].samples for each in sample.labels}
-    asked = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in group.split(", ")}
-    asked |= set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", expression))
-    assert asked <= labels | OF_THE_SCRAPE, expression
+    used_labels = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in group.split(", ")}
+    used_labels |= set(re.findall(r"(\w+)(?:=~|!~|!=|=)\"", expression))
+    assert used_labels <= labels | SCRAPE_LABELS, expression
     assert expression.count("(") == expression.count(")")
     assert expression.count("{") == expression.count("}")
     return {metric_of(name) for name in names}
 
 
 def test_dashboard_uses_every_metric_and_no_unknown_one() -> None:
-    assert {name for panel in SHOWING for each in expressions(panel) for name in check(each)} == set(every_metric())
+    assert {name for panel in DATA_PANELS for each in expressions(panel) for name in check_query(each)} == set(
+        every_metric()
+    )
 
 
 def test_quantiles_are_computed_from_buckets() -> None:
-    quantiles = [each for panel in SHOWING for each in expressions(panel) if "histogram_quantile" in each]
+    quantiles = [each for panel in DATA_PANELS for each in expressions(panel) if "histogram_quantile" in each]
     assert len(quantiles) >= 5
     for each in quantiles:
         assert re.fullmatch(
@@ -64,7 +66,7 @@ def test_quantiles_are_computed_from_buckets() -> None:
 
 def test_every_panel_has_title_description_and_unit() -> None:
     assert len({panel["title"] for panel in PANELS}) == len(PANELS)
-    for panel in SHOWING:
+    for panel in DATA_PANELS:
         assert panel["title"]
         assert panel["description"].endswith(".")
         assert panel["fieldConfig"]["defaults"]["unit"]
@@ -75,7 +77,7 @@ def test_every_panel_has_title_description_and_unit() -> None:
 
 def test_every_panel_uses_the_selected_source_and_job() -> None:
     assert {each["name"] for each in DASHBOARD["templating"]["list"]} == VARIABLES
-    for panel in SHOWING:
+    for panel in DATA_PANELS:
         sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
         assert {source["uid"] for source in sources} == {"${datasource}"}
         for expression in expressions(panel):
@@ -88,15 +90,15 @@ def test_every_panel_uses_the_selected_source_and_job() -> None:
 
 def test_panels_do_not_overlap() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
-    places = {panel["title"]: panel["gridPos"] for panel in PANELS}
-    for title, place in places.items():
-        assert place["x"] >= 0, title
-        assert place["x"] + place["w"] <= 24, title
-        assert min(place["w"], place["h"]) > 0, title
-    for (one, a), (other, b) in combinations(places.items(), 2):
-        apart = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
-        apart = apart or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
-        assert apart, (one, other)
+    positions = {panel["title"]: panel["gridPos"] for panel in PANELS}
+    for title, position in positions.items():
+        assert position["x"] >= 0, title
+        assert position["x"] + position["w"] <= 24, title
+        assert min(position["w"], position["h"]) > 0, title
+    for (one, a), (other, b) in combinations(positions.items(), 2):
+        are_apart = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+        are_apart = are_apart or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+        assert are_apart, (one, other)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_alert_rules_of_the_readme_use_existing_metrics(documents: list[dict[str
     ((group,),) = [each["groups"] for each in documents if "groups" in each]
     assert len(group["rules"]) >= 4
     for rule in group["rules"]:
-        assert check(rule["expr"])
+        assert check_query(rule["expr"])
         assert rule.keys() == {"alert", "expr", "for", "annotations"}
         assert rule["annotations"]["summary"].endswith(".")
 
@@ -125,4 +127,4 @@ def test_queries_of_the_docs_use_existing_metrics() -> None:
     queries = re.findall(r"^\| [^|]+ \| `([^`]+)`", page, re.MULTILINE)
     assert len(queries) >= 5
     for each in queries:
-        assert check(each)
+        assert check_query(each)

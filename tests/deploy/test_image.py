@@ -23,7 +23,7 @@ def test_built_image_runs_and_stops() -> None:
         check_contents(built)
         check_every_module_is_compiled(built)
         check_health_fails_without_a_service(built)
-        with container_of(built, built.stage.only("CMD").command) as running:
+        with start_container(built, built.stage.only("CMD").command) as running:
             wait_until_healthy(running, built)
             send_and_poll_an_event(running)
             check_process_1_has_no_privileges(running)
@@ -31,7 +31,7 @@ def test_built_image_runs_and_stops() -> None:
             check_stop_is_graceful(running, built)
 
 
-def container_of(built: ImageBuild, command: list[str]) -> Container:
+def start_container(built: ImageBuild, command: list[str]) -> Container:
     """Starts the image like `docker run --read-only --tmpfs /tmp`."""
     user, _, _ = built.stage.only("USER").rest.partition(":")
     # The home of a user without an entry in /etc/passwd.
@@ -62,7 +62,7 @@ def check_every_module_is_compiled(built: ImageBuild) -> None:
 
 
 def check_health_fails_without_a_service(built: ImageBuild) -> None:
-    with container_of(built, built.stage.only("HEALTHCHECK").command) as alone:
+    with start_container(built, built.stage.only("HEALTHCHECK").command) as alone:
         assert alone.wait() == 1
         assert "Connection refused" in alone.log.read_text()
 
@@ -98,8 +98,8 @@ def check_process_1_has_no_privileges(running: Container) -> None:
 def check_only_the_volume_is_writable(running: Container, built: ImageBuild) -> None:
     assert running.run(["ls", "/tmp"]).stdout == ""  # noqa: S108
     assert (built.image.layer.folder / "volumes" / "data" / "inbox.db").is_file()
-    for place in ("/", "/opt/inbox", "/usr", "/etc"):
-        refused = running.run(["touch", f"{place}/written"])
+    for folder in ("/", "/opt/inbox", "/usr", "/etc"):
+        refused = running.run(["touch", f"{folder}/written"])
         assert "Read-only file system" in refused.stderr
 
 

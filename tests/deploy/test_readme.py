@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from itertools import pairwise
 from operator import eq, ge
 from pathlib import Path
@@ -19,11 +20,11 @@ from tests.recipes import pages, session
 from tests.recipes.pages import Command, Page
 from tests.service import INBOX, Service, bearer
 
-# AWS's command line polls the state of a stack every 30 seconds.
+# AWS's command line reads the state of a stack every 30 seconds.
 COMMAND_SECONDS = 120
-# Not in a clone, or written to by the page's commands.
+# Git does not track these, or the page's commands write to them.
 _NOT_IN_A_CLONE = {".cache", "build", "data", "deploy", "dist"}
-_ITS_URL = "$ export INBOX_URL=https://inbox.example.com\n"
+_URL_LINE = "$ export INBOX_URL=https://inbox.example.com\n"
 _DOCKER = '#!/bin/sh\necho "$@" >>{log}\n[ "$1" != login ] || cat >/dev/null\n'
 
 
@@ -31,7 +32,7 @@ _DOCKER = '#!/bin/sh\necho "$@" >>{log}\n[ "$1" != login ] || cat >/dev/null\n'
 def clone(tmp_path: Path) -> Path:
     folder = tmp_path / "clone"
     folder.mkdir()
-    # A copy: the page changes the environments.
+    # A copy, because the page changes deploy/environments.
     shutil.copytree(CHECKOUT / "deploy", folder / "deploy")
     for each in CHECKOUT.iterdir():
         if each.name not in _NOT_IN_A_CLONE:
@@ -51,28 +52,31 @@ def reader_environment(folder: Path, url: str) -> dict[str, str]:
     del variables["INBOX_URL"], variables["INBOX_API_KEY"]
     return variables | {
         "PATH": f"{programs}:{aws.parent}:{variables['PATH']}",
-        **_rights(url),
+        **_credentials(url),
     }
 
 
-def _rights(url: str) -> dict[str, str]:
+def _credentials(url: str) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
-def run_the_task(service: Service, url: str, family: str) -> dict[str, Any]:
-    """Sets the service's environment to that of the task definition: the emulator does not run tasks."""
+def use_environment_of_task(service: Service, url: str, family: str) -> dict[str, Any]:
+    """Gives the service the environment of the task's container, which it returns: the emulator runs no tasks."""
     definition = client("ecs", url).describe_task_definition(taskDefinition=family)["taskDefinition"]
-    (container,) = definition["containerDefinitions"]
-    service.variables = {each["name"]: each["value"] for each in container["environment"]} | _rights(url)
-    found: dict[str, Any] = container
-    return found
+    containers: list[dict[str, Any]] = definition["containerDefinitions"]
+    (container,) = containers
+    service.variables = {each["name"]: each["value"] for each in container["environment"]} | _credentials(url)
+    return container
 
 
-def read_page(service: Service) -> list[Page]:
-    """Returns the page in three parts: until it waits for the tasks, until it deletes the stacks, and the rest."""
+def read_page() -> list[Page]:
+    """Returns the page in three parts: until it waits for the tasks, until it deletes the stacks, and the rest.
+
+    The second part reads the service's URL from the variable SERVICE_URL.
+    """
     text = (CHECKOUT / "deploy" / "README.md").read_text()
-    assert text.count(_ITS_URL) == 1
-    text = text.replace(_ITS_URL, f"$ export INBOX_URL={service.url}\n")
+    assert text.count(_URL_LINE) == 1
+    text = text.replace(_URL_LINE, "$ export INBOX_URL=$SERVICE_URL\n")
     steps = pages.steps_of("deploy/README.md", text)
     starts = [0]
     for words in ("aws ecs wait", "delete-stack"):
@@ -82,7 +86,7 @@ def read_page(service: Service) -> list[Page]:
 
 
 def matches(pattern: str, line: dict[str, Any]) -> bool:
-    """Returns True if a CloudWatch metric filter matches a log line. Knows only the syntax that we use."""
+    """Returns True if a CloudWatch metric filter matches a log line. Supports only the syntax of our templates."""
     (clauses,) = re.findall(r"\{ (.+) \}", pattern)
     for clause in clauses.split(" && "):
         name, operator, operand = re.fullmatch(r"\$\.(\w+) (=|>=) (\S+)", clause).groups()  # type: ignore[union-attr]
@@ -93,11 +97,11 @@ def matches(pattern: str, line: dict[str, Any]) -> bool:
 
 
 def check_metric_filters(url: str, service: Service) -> None:
-    """The metric filters match the log lines that the service really writes."""
+    """Checks that the metric filters match the log lines that the service writes."""
     patterns = {
         name: each["FilterPattern"]
         for template in ("monitoring", "backlog")
-        for name, each in stacks.of_any(template).of_type("AWS::Logs::MetricFilter").items()
+        for name, each in stacks.resolve_all(template).of_type("AWS::Logs::MetricFilter").items()
     }
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert (
@@ -109,14 +113,14 @@ def check_metric_filters(url: str, service: Service) -> None:
     assert not any(matches(patterns["ServerErrorsFilter"], line) for line in lines)
     assert matches(patterns["ServerErrorsFilter"], sent[0] | {"status": 503})
 
-    container = run_the_task(service, url, "inbox-dev-backlog")
-    told = json.loads(service.run(*container["command"][1:]).stdout)
-    assert matches(patterns["MetricFilter"], told)
-    assert told["oldest_undelivered_seconds"] == 0
+    container = use_environment_of_task(service, url, "inbox-dev-backlog")
+    backlog = json.loads(service.run(*container["command"][1:]).stdout)
+    assert matches(patterns["MetricFilter"], backlog)
+    assert backlog["oldest_undelivered_seconds"] == 0
 
 
 def check_gateway(url: str, service: Service, key: str) -> None:
-    """The stack's Lambda accepts a valid key only. The emulator forwards requests to our service."""
+    """Checks that the stack's Lambda accepts a valid key only. The emulator forwards requests to our service."""
     gateway = client("apigatewayv2", url)
     (api,) = gateway.get_apis()["Items"]
     for each in gateway.get_integrations(ApiId=api["ApiId"])["Items"]:
@@ -129,27 +133,29 @@ def check_gateway(url: str, service: Service, key: str) -> None:
         ("/problems/not-found", {}, 200),
     ):
         host = {"Host": f"{api['ApiId']}.execute-api.localhost"}
-        answer = requests.get(f"{url}{path}", headers=headers | host, timeout=30)
-        assert answer.status_code == status, (path, answer.text)
+        response = requests.get(f"{url}{path}", headers=headers | host, timeout=30)
+        assert response.status_code == status, (path, response.text)
 
 
 @pytest.mark.usefixtures("cloud_tools")
-def test_every_command_of_the_page_works(clone: Path, tmp_path: Path, service: Service) -> None:
+def test_every_command_of_the_page_works(clone: Path, tmp_path: Path, new_service: Callable[[], Service]) -> None:
     with cloud.running() as url:
-        machine = reader_environment(tmp_path, url)
-        until_the_tasks, until_the_end, tearing_down = read_page(service)
-        session.follow(until_the_tasks, clone, machine, COMMAND_SECONDS)
-        container = run_the_task(service, url, "inbox-dev")
+        variables = reader_environment(tmp_path, url)
+        set_up, use_and_operate, tear_down = read_page()
+        session.follow(set_up, clone, variables, COMMAND_SECONDS)
+        # Not before: another process could use its port in the minute that the first part takes.
+        service = new_service()
+        container = use_environment_of_task(service, url, "inbox-dev")
         assert re.fullmatch(r"\S+/polling-inbox:[0-9a-f]{7,}", container["image"])
         docker = (tmp_path / "docker.log").read_text()
         assert f"--tag {container['image']} .\n" in docker
         assert docker.endswith(f"push {container['image']}\n")
         service.start_process([INBOX, "serve"], service.folder)
         key = service.create_key("gateway")
-        session.follow(until_the_end, clone, machine, COMMAND_SECONDS)
+        session.follow(use_and_operate, clone, variables | {"SERVICE_URL": service.url}, COMMAND_SECONDS)
         check_metric_filters(url, service)
         check_gateway(url, service, key)
-        session.follow(tearing_down, clone, machine, COMMAND_SECONDS)
+        session.follow(tear_down, clone, variables, COMMAND_SECONDS)
         assert client("dynamodb", url).list_tables()["TableNames"] == [
             "back-Events",
             "back-TenantApiKeys",

@@ -11,8 +11,8 @@ import pytest
 import requests
 
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.smoke_runs import events_of, failure, smoke
-from tests.deploy.tampering_proxy import Exchange, body, on, status, tampering, without
+from tests.deploy.smoke_runs import failure_of, list_events, run_smoke
+from tests.deploy.tampering_proxy import Exchange, on, remove_header, replace_in_body, run_tampering_proxy, set_status
 from tests.service import Service, bearer, free_port
 
 
@@ -28,7 +28,7 @@ def test_good_deployment_on_dynamodb_passes(service: Service, dynamodb_local_url
 
 
 def passes(service: Service, key: str) -> None:
-    run = smoke(service.url, key)
+    run = run_smoke(service.url, key)
     assert (run.returncode, run.stderr) == (0, "")
     lines = run.stdout.splitlines()
     assert len(lines) == 14
@@ -38,16 +38,16 @@ def passes(service: Service, key: str) -> None:
     assert f"ok  the key of tenant {tenant_id} has the scopes to send and poll" in lines
     assert lines[-1] == "ok  every response of the service had an X-Request-Id"
     assert key not in run.stdout
-    assert events_of(service, key) == []
+    assert list_events(service, key) == []
 
 
 def test_file_is_executable_and_takes_the_url_as_an_argument(running_service: Service, key: str) -> None:
     assert (CHECKOUT / "deploy" / "smoke").stat().st_mode & 0o111 == 0o111
-    assert smoke("", key, f"{running_service.url}/").returncode == 0
+    assert run_smoke("", key, f"{running_service.url}/").returncode == 0
 
 
 def test_rate_limited_tenant_passes(running_service: Service, key: str) -> None:
-    (tenant_id,) = re.findall(r"of tenant (\S+) has", smoke(running_service.url, key).stdout)
+    (tenant_id,) = re.findall(r"of tenant (\S+) has", run_smoke(running_service.url, key).stdout)
     assert running_service.run("tenants", "update", tenant_id, "--rate-limit", "5").returncode == 0
     # A new key: the service caches the limit together with the key.
     limited = running_service.run("keys", "create", tenant_id, "--scope", "all").stdout.strip()
@@ -57,8 +57,8 @@ def test_rate_limited_tenant_passes(running_service: Service, key: str) -> None:
         if exchange.status == 429:
             refused.append(exchange.request)
 
-    with tampering(running_service.url, note) as url:
-        run = smoke(url, limited)
+    with run_tampering_proxy(running_service.url, note) as url:
+        run = run_smoke(url, limited)
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert refused
 
@@ -70,8 +70,8 @@ def test_check_fails_after_five_429_responses(running_service: Service, key: str
         asked.append(exchange.request)
         exchange.status, exchange.headers["Retry-After"] = 429, "0"
 
-    with tampering(running_service.url, on("GET /readyz", refuse)) as url:
-        assert failure(smoke(url, key)) == "GET /readyz returned 429 instead of 200"
+    with run_tampering_proxy(running_service.url, on("GET /readyz", refuse)) as url:
+        assert failure_of(run_smoke(url, key)) == "GET /readyz returned 429 instead of 200"
     assert asked == 5 * ["GET /readyz"]
 
 
@@ -87,14 +87,14 @@ def test_full_stdout_is_an_error_and_the_event_is_erased(running_service: Servic
             check=False,
         )
     assert (run.returncode, run.stderr) == (1, "error: the results could not be written: No space left on device.\n")
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_check_changes_nothing_if_the_tenant_has_undelivered_events(running_service: Service, key: str) -> None:
     requests.post(f"{running_service.url}/events", json={"order": 1}, headers=bearer(key), timeout=10)
-    before = events_of(running_service, key)
-    assert "in use: it has undelivered events" in failure(smoke(running_service.url, key))
-    assert events_of(running_service, key) == before
+    before = list_events(running_service, key)
+    assert "in use: it has undelivered events" in failure_of(run_smoke(running_service.url, key))
+    assert list_events(running_service, key) == before
     assert before[0]["status"] == "undelivered"
     assert len(before) == 1
 
@@ -103,8 +103,8 @@ def test_check_changes_nothing_if_the_tenant_has_named_inboxes(running_service: 
     key = running_service.create_key(f"named-{uuid.uuid4().hex[:8]}", "--scope", "all")
     made = requests.put(f"{running_service.url}/inboxes/crm", json={}, headers=bearer(key), timeout=10)
     assert made.status_code == 201
-    assert "named inboxes. Nothing was sent" in failure(smoke(running_service.url, key))
-    assert events_of(running_service, key) == []
+    assert "named inboxes. Nothing was sent" in failure_of(run_smoke(running_service.url, key))
+    assert list_events(running_service, key) == []
 
 
 def test_event_of_another_producer_is_released(running_service: Service, key: str) -> None:
@@ -112,34 +112,34 @@ def test_event_of_another_producer_is_released(running_service: Service, key: st
         if exchange.request == "GET /inboxes":
             requests.post(f"{running_service.url}/events", json={"order": 1}, headers=bearer(key), timeout=10)
 
-    with tampering(running_service.url, send_before_the_poll) as url:
-        assert "another producer sends to this tenant" in failure(smoke(url, key))
-    (other,) = events_of(running_service, key)
+    with run_tampering_proxy(running_service.url, send_before_the_poll) as url:
+        assert "another producer sends to this tenant" in failure_of(run_smoke(url, key))
+    (other,) = list_events(running_service, key)
     assert other["status"] == "undelivered"
 
 
 def test_wrong_key_is_reported(running_service: Service) -> None:
-    assert failure(smoke(running_service.url, "ibx_wrong")) == "the key is refused: GET /me returned 401"
+    assert failure_of(run_smoke(running_service.url, "ibx_wrong")) == "the key is refused: GET /me returned 401"
 
 
 def test_key_without_a_scope_is_reported(running_service: Service) -> None:
     key = running_service.create_key(f"reads-{uuid.uuid4().hex[:8]}", "--scope", "inbox:read")
-    assert failure(smoke(running_service.url, key)) == "the key has no scope events:write and tenant:manage"
+    assert failure_of(run_smoke(running_service.url, key)) == "the key has no scope events:write and tenant:manage"
 
 
 def test_refused_connection_is_reported() -> None:
-    text = failure(smoke(f"http://127.0.0.1:{free_port()}", "ibx_any"))
+    text = failure_of(run_smoke(f"http://127.0.0.1:{free_port()}", "ibx_any"))
     assert text.startswith("GET /healthz got no response: ")
 
 
 def test_key_is_never_sent_unencrypted() -> None:
     # An address reserved for documentation.
-    assert "nothing was sent" in failure(smoke("http://192.0.2.1", "ibx_any"))
+    assert "nothing was sent" in failure_of(run_smoke("http://192.0.2.1", "ibx_any"))
 
 
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_is_the_docstring(option: str) -> None:
-    run = smoke("", "", option)
+    run = run_smoke("", "", option)
     assert (run.returncode, run.stderr) == (0, "")
     assert f'"""{run.stdout}"""' in (CHECKOUT / "deploy" / "smoke").read_text()
 
@@ -159,7 +159,7 @@ def test_help_is_the_docstring(option: str) -> None:
     ],
 )
 def test_wrong_usage_is_reported(url: str, key: str, arguments: list[str]) -> None:
-    run = smoke(url, key, *arguments)
+    run = run_smoke(url, key, *arguments)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith("usage: ")
     assert "Traceback" not in run.stderr
@@ -172,39 +172,48 @@ def redirect(exchange: Exchange) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (on("GET /readyz", status(503)), "GET /readyz returned 503 instead of 200"),
+        (on("GET /readyz", set_status(503)), "GET /readyz returned 503 instead of 200"),
         (on("GET /healthz", redirect), "GET /healthz returned 307 instead of 200"),
-        (on("GET /healthz", without("X-Request-Id")), "the response to GET /healthz has no X-Request-Id"),
-        (on("GET /me", without("WWW-Authenticate")), "a request without a key got 401"),
-        (on("GET /me", status(200)), "a request without a key got 200"),
-        (on("GET /inbox?mode=peek", body(b"^.*$", b"<html>")), "is not JSON"),
-        (on("GET /inbox?mode=peek", body(b"^.*$", b"{}")), "is not a list"),
-        (on("POST /events", body(b'"id"', b'"ID"'), times=1), "the body of POST /events has no member id"),
-        (on("POST /events", without("Idempotency-Replayed")), "was not recognized by its idempotency key"),
-        (on("POST /events", status(502), times=1), "the event was not accepted: POST /events returned 502"),
-        (on("HEAD /inbox", status(200)), "HEAD /inbox returned 200 instead of 405"),
-        (on("GET /inbox?mode=lease", body(b"^.*$", b"[]")), "GET /inbox did not return the event"),
-        (on("GET /inbox?mode=lease", body(b'"amount":1[.]0', b'"amount":1')), "the polled payload differs"),
-        (on("GET /inbox?mode=lease", body(b'"amount":1[.]0', b'"amount":"1.0"')), "the polled payload differs"),
-        (on("GET /inbox?mode=lease", body(b"(1234567890){4}", b"1234567890e30")), "the polled payload differs"),
-        (on("GET /events/", body(b'"delivered"', b'"leased"')), "acknowledged, but its status is not delivered"),
-        (on("DELETE /events/", status(500)), "DELETE /events/"),
+        (on("GET /healthz", remove_header("X-Request-Id")), "the response to GET /healthz has no X-Request-Id"),
+        (on("GET /me", remove_header("WWW-Authenticate")), "a request without a key got 401"),
+        (on("GET /me", set_status(200)), "a request without a key got 200"),
+        (on("GET /inbox?mode=peek", replace_in_body(b"^.*$", b"<html>")), "is not JSON"),
+        (on("GET /inbox?mode=peek", replace_in_body(b"^.*$", b"{}")), "is not a list"),
+        (on("POST /events", replace_in_body(b'"id"', b'"ID"'), times=1), "the body of POST /events has no member id"),
+        (on("POST /events", remove_header("Idempotency-Replayed")), "was not recognized by its idempotency key"),
+        (on("POST /events", set_status(502), times=1), "the event was not accepted: POST /events returned 502"),
+        (on("HEAD /inbox", set_status(200)), "HEAD /inbox returned 200 instead of 405"),
+        (on("GET /inbox?mode=lease", replace_in_body(b"^.*$", b"[]")), "GET /inbox did not return the event"),
+        (on("GET /inbox?mode=lease", replace_in_body(b'"amount":1[.]0', b'"amount":1')), "the polled payload differs"),
+        (
+            on("GET /inbox?mode=lease", replace_in_body(b'"amount":1[.]0', b'"amount":"1.0"')),
+            "the polled payload differs",
+        ),
+        (
+            on("GET /inbox?mode=lease", replace_in_body(b"(1234567890){4}", b"1234567890e30")),
+            "the polled payload differs",
+        ),
+        (
+            on("GET /events/", replace_in_body(b'"delivered"', b'"leased"')),
+            "acknowledged, but its status is not delivered",
+        ),
+        (on("DELETE /events/", set_status(500)), "DELETE /events/"),
     ],
 )
 def test_failure_is_reported_and_no_event_is_left(
     change: Callable[[Exchange], None], text: str, running_service: Service, key: str
 ) -> None:
-    with tampering(running_service.url, change) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(running_service.url, change) as url:
+        run = run_smoke(url, key)
     assert run.returncode == 1
     failures = [line for line in run.stdout.splitlines() if line.startswith("FAILED  ")]
     assert text in failures[0]
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_event_that_may_still_be_stored_is_reported_too(running_service: Service, key: str) -> None:
-    with tampering(running_service.url, on("POST /events", status(502))) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(running_service.url, on("POST /events", set_status(502))) as url:
+        run = run_smoke(url, key)
     assert run.stdout.splitlines()[-2:] == [
         "FAILED  the event was not accepted: POST /events returned 502",
         "FAILED  and the event may still be stored: POST /events returned 502",
@@ -213,11 +222,11 @@ def test_event_that_may_still_be_stored_is_reported_too(running_service: Service
 
 def test_event_that_cannot_be_erased_is_reported_too(running_service: Service, key: str) -> None:
     def change(exchange: Exchange) -> None:
-        on("HEAD /inbox", status(200))(exchange)
-        on("DELETE /events/", status(500))(exchange)
+        on("HEAD /inbox", set_status(200))(exchange)
+        on("DELETE /events/", set_status(500))(exchange)
 
-    with tampering(running_service.url, change) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(running_service.url, change) as url:
+        run = run_smoke(url, key)
     first, second = run.stdout.splitlines()[-2:]
     assert first == "FAILED  HEAD /inbox returned 200 instead of 405"
     assert re.fullmatch("FAILED  and the event [0-9a-f-]{36} could not be erased", second)
@@ -231,8 +240,8 @@ def test_gateway_in_front_may_refuse_requests_without_a_key(
         if not exchange.has_key:
             exchange.status, exchange.headers, exchange.body = number, headers, b'{"message": "Unauthorized"}'
 
-    with tampering(running_service.url, change) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(running_service.url, change) as url:
+        run = run_smoke(url, key)
     assert run.returncode == 0, run.stdout
     assert f"ok  a request without a key gets {number} from a proxy or gateway in front of the service\n" in run.stdout
     assert run.stdout.endswith("\nok  every response of the service had an X-Request-Id\n")
@@ -240,7 +249,9 @@ def test_gateway_in_front_may_refuse_requests_without_a_key(
 
 def test_wrong_clock_is_a_warning(running_service: Service, key: str) -> None:
     # The first digit of epoch milliseconds is a 1 until 2033.
-    with tampering(running_service.url, on("POST /events", body(b'"timestamp":1', b'"timestamp":2'))) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(
+        running_service.url, on("POST /events", replace_in_body(b'"timestamp":1', b'"timestamp":2'))
+    ) as url:
+        run = run_smoke(url, key)
     assert run.returncode == 0, run.stdout
     assert re.search("^warn  the service's clock is [0-9]+ seconds ahead of this one$", run.stdout, re.MULTILINE)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import requests
 
-from tests.deploy.smoke_runs import events_of, finished, smoke, started
-from tests.deploy.tampering_proxy import Exchange, on, status, tampering
+from tests.deploy.smoke_runs import list_events, run_smoke, start_smoke, wait_for_exit
+from tests.deploy.tampering_proxy import Exchange, on, run_tampering_proxy, set_status
 from tests.service import Service, bearer
 
 
@@ -22,9 +22,9 @@ def disturbed(
         if exchange.request.startswith(during):
             disturb(processes[0])
 
-    with tampering(service.url, change) as url, started(url, key) as process:
+    with run_tampering_proxy(service.url, change) as url, start_smoke(url, key) as process:
         processes.append(process)
-        return finished(process)
+        return wait_for_exit(process)
 
 
 def killed(service: Service, key: str, request: str) -> None:
@@ -38,7 +38,7 @@ def test_signal_is_reported_and_the_event_is_erased(number: signal.Signals, runn
     *before, last = run.stdout.splitlines()
     assert all(line.startswith("ok  ") for line in before)
     assert last == f"FAILED  stopped by {number.name}"
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_second_signal_does_not_interrupt_the_erasing(running_service: Service, key: str) -> None:
@@ -49,7 +49,7 @@ def test_second_signal_does_not_interrupt_the_erasing(running_service: Service, 
     run = disturbed(running_service, key, ("POST /events", "DELETE /events/"), again)
     assert (run.returncode, run.stderr) == (1, "")
     assert run.stdout.splitlines()[-1] == "FAILED  stopped by SIGINT"
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_closed_stdout_ends_the_run_and_the_event_is_erased(running_service: Service, key: str) -> None:
@@ -59,14 +59,14 @@ def test_closed_stdout_ends_the_run_and_the_event_is_erased(running_service: Ser
 
     processes: list[subprocess.Popen[str]] = []
     with (
-        tampering(running_service.url, on("HEAD /inbox", lambda _: stop_reading(processes[0]))) as url,
-        started(url, key) as process,
+        run_tampering_proxy(running_service.url, on("HEAD /inbox", lambda _: stop_reading(processes[0]))) as url,
+        start_smoke(url, key) as process,
     ):
         processes.append(process)
         assert process.stderr
         assert process.stderr.read() == ""
         assert process.wait(120) == 1
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_both_failures_are_reported_if_the_service_goes_away(running_service: Service, key: str) -> None:
@@ -74,8 +74,8 @@ def test_both_failures_are_reported_if_the_service_goes_away(running_service: Se
         if exchange.request.startswith(("HEAD", "DELETE")):
             raise ConnectionError
 
-    with tampering(running_service.url, hang_up) as url:
-        run = smoke(url, key)
+    with run_tampering_proxy(running_service.url, hang_up) as url:
+        run = run_smoke(url, key)
     assert (run.returncode, run.stderr) == (1, "")
     first, second = run.stdout.splitlines()[-2:]
     assert first.startswith("FAILED  HEAD /inbox got no response: ")
@@ -90,18 +90,18 @@ def test_event_of_a_killed_run_is_erased_by_the_next(
     last_request: str, left_as: str, running_service: Service, key: str
 ) -> None:
     killed(running_service, key, last_request)
-    assert [event["status"] for event in events_of(running_service, key)] == [left_as]
-    run = smoke(running_service.url, key)
+    assert [event["status"] for event in list_events(running_service, key)] == [left_as]
+    run = run_smoke(running_service.url, key)
     assert (run.returncode, run.stderr) == (0, "")
     assert "ok  events left by an earlier run are erased: 1\n" in run.stdout
-    assert events_of(running_service, key) == []
+    assert list_events(running_service, key) == []
 
 
 def test_event_of_a_killed_run_that_cannot_be_erased_is_reported(running_service: Service, key: str) -> None:
     killed(running_service, key, "HEAD /inbox")
-    before = events_of(running_service, key)
-    with tampering(running_service.url, on("DELETE /events/", status(500))) as url:
-        run = smoke(url, key)
+    before = list_events(running_service, key)
+    with run_tampering_proxy(running_service.url, on("DELETE /events/", set_status(500))) as url:
+        run = run_smoke(url, key)
     last = run.stdout.splitlines()[-1]
     assert last == f"FAILED  the event {before[0]['id']}, left by an earlier run, could not be erased"
 
@@ -119,11 +119,11 @@ def test_nothing_changes_if_another_producer_has_sent(
     killed(running_service, key, "HEAD /inbox")
     sent = requests.post(f"{running_service.url}/events", json=event, headers=bearer(key), timeout=10)
     assert sent.status_code == 201
-    before = events_of(running_service, key)
-    run = smoke(running_service.url, key)
+    before = list_events(running_service, key)
+    run = run_smoke(running_service.url, key)
     assert (run.returncode, run.stderr) == (1, "")
     assert "in use: it has undelivered events" in run.stdout.splitlines()[-1]
-    assert events_of(running_service, key) == before
+    assert list_events(running_service, key) == before
     assert len(before) == 2
 
 
@@ -133,7 +133,7 @@ def test_nothing_changes_if_more_than_a_page_is_undelivered(running_service: Ser
         f"{running_service.url}/events/batch", json=[*own, {"order": 1}], headers=bearer(key), timeout=10
     )
     assert sent.status_code == 201
-    run = smoke(running_service.url, key)
+    run = run_smoke(running_service.url, key)
     assert run.returncode == 1
     assert "in use: it has undelivered events" in run.stdout.splitlines()[-1]
-    assert len(events_of(running_service, key)) == 21
+    assert len(list_events(running_service, key)) == 21

@@ -7,29 +7,29 @@ import pytest
 
 from inbox.settings import _TABLE_PREFIX
 from inbox.store.dynamodb.tables import DEFINITIONS, RECOVERY_DAYS, TTL_ATTRIBUTE
-from tests.deploy import stacks, templates
+from tests.deploy import stacks
 from tests.engines.aws import dynamodb_client
 from tests.service import Service
 
 DECLARED = ("AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes", "KeySchema")
 
 
-def tables(**given: str) -> dict[str, dict[str, Any]]:
-    parameters = stacks.environment("dev") | {"OwnTablePrefix": "", **given}
+def read_tables(**given: str) -> dict[str, dict[str, Any]]:
+    parameters = stacks.read_environment("dev") | {"OwnTablePrefix": "", **given}
     return {
         table["TableName"]: table
-        for table in stacks.filled_in("data", **parameters).of_type("AWS::DynamoDB::GlobalTable").values()
+        for table in stacks.resolve("data", **parameters).of_type("AWS::DynamoDB::GlobalTable").values()
     }
 
 
 def test_table_definitions_equal_those_of_init() -> None:
-    declared = {name: {key: table[key] for key in DECLARED if key in table} for name, table in tables().items()}
+    declared = {name: {key: table[key] for key in DECLARED if key in table} for name, table in read_tables().items()}
     assert declared == DEFINITIONS
 
 
 @pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
 def test_expiry_and_recovery_are_on_as_after_init(environment: str) -> None:
-    for table in tables(**stacks.environment(environment)).values():
+    for table in read_tables(**stacks.read_environment(environment)).values():
         assert table["TimeToLiveSpecification"] == {"AttributeName": TTL_ATTRIBUTE, "Enabled": True}
         for replica in table["Replicas"]:
             assert replica["PointInTimeRecoverySpecification"] == {
@@ -39,7 +39,7 @@ def test_expiry_and_recovery_are_on_as_after_init(environment: str) -> None:
 
 
 def test_template_accepts_the_same_prefixes_as_the_service() -> None:
-    pattern = templates.read(stacks.path("data"))["Parameters"]["OwnTablePrefix"]["AllowedPattern"]
+    pattern = stacks.read_template("data")["Parameters"]["OwnTablePrefix"]["AllowedPattern"]
     assert pattern == _TABLE_PREFIX
 
 
@@ -47,7 +47,7 @@ def test_service_runs_on_tables_of_the_template(dynamodb_local_url: str, service
     service.keep_in_dynamodb(dynamodb_local_url)
     client = dynamodb_client(dynamodb_local_url)
     prefix = service.variables["INBOX_TABLE_PREFIX"] = f"template-{uuid.uuid4().hex[:8]}-"
-    for name, table in tables(OwnTablePrefix=prefix).items():
+    for name, table in read_tables(OwnTablePrefix=prefix).items():
         assert name.startswith(prefix)
         client.create_table(
             TableName=name,

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from inbox.settings import read_settings
-from tests.deploy import stacks, templates
+from tests.deploy import stacks
 from tests.deploy.conftest import CHECKOUT
-from tests.deploy.dockerfile import stages_of
-from tests.deploy.policies import documents
+from tests.deploy.dockerfile import parse_stages
+from tests.deploy.policies import read_policies
 from tests.engines.aws import client
 
-each_template = pytest.mark.parametrize("name", stacks.names())
+each_template = pytest.mark.parametrize("name", stacks.template_names())
 
 
 @each_template
 def test_template_names_no_account_region_or_owner(name: str) -> None:
-    text = stacks.path(name).read_text()
+    text = stacks.template_path(name).read_text()
     assert re.findall(r"\b\d{12}\b", text) == []
     assert re.findall(r"\b(?:af|ap|ca|cn|eu|il|me|mx|sa|us)-[a-z]+-\d\b", text) == []
     assert re.findall(r"[\w.]+@[\w.]+\.\w+", text) == []
@@ -26,23 +26,23 @@ def test_template_names_no_account_region_or_owner(name: str) -> None:
 
 @each_template
 def test_environment_file_has_every_required_parameter(name: str) -> None:
-    parameters = templates.read(stacks.path(name))["Parameters"]
+    parameters = stacks.read_template(name)["Parameters"]
     needed = {key for key, each in parameters.items() if "Default" not in each}
     for environment in stacks.ENVIRONMENTS:
-        assert needed <= stacks.EXAMPLES.keys() | stacks.environment(environment).keys()
+        assert needed <= stacks.EXAMPLE_PARAMETERS.keys() | stacks.read_environment(environment).keys()
 
 
 def test_every_parameter_of_an_environment_is_used() -> None:
-    taken = {key for name in stacks.names() for key in templates.read(stacks.path(name))["Parameters"]}
+    used = {key for name in stacks.template_names() for key in stacks.read_template(name)["Parameters"]}
     for environment in stacks.ENVIRONMENTS:
-        assert stacks.environment(environment).keys() <= taken
+        assert stacks.read_environment(environment).keys() <= used
 
 
 @pytest.mark.parametrize(
     ("name", "resource"), [("service-ecs", "TaskDefinition"), ("backlog", "Task"), ("service-apprunner", "Service")]
 )
 def test_container_has_valid_settings_only(name: str, resource: str) -> None:
-    properties = stacks.of_any(name).properties(resource)
+    properties = stacks.resolve_all(name).properties(resource)
     if name == "service-apprunner":
         image = properties["SourceConfiguration"]["ImageRepository"]["ImageConfiguration"]
         variables = {each["Name"]: each["Value"] for each in image["RuntimeEnvironmentVariables"]}
@@ -56,18 +56,20 @@ def test_container_has_valid_settings_only(name: str, resource: str) -> None:
 
 
 def test_ecs_uses_the_health_check_of_the_image() -> None:
-    (container,) = stacks.of_any("service-ecs").properties("TaskDefinition")["ContainerDefinitions"]
-    command = stages_of((CHECKOUT / "Dockerfile").read_text())[-1].only("HEALTHCHECK").command
+    (container,) = stacks.resolve_all("service-ecs").properties("TaskDefinition")["ContainerDefinitions"]
+    command = parse_stages((CHECKOUT / "Dockerfile").read_text())[-1].only("HEALTHCHECK").command
     assert container["HealthCheck"]["Command"] == ["CMD", *command]
 
 
-def test_lambda_has_the_least_policy() -> None:
-    (policy,) = stacks.of_any("authorizer").properties("FunctionRole")["Policies"]
+def test_lambda_can_only_read_keys_and_write_its_log() -> None:
+    (policy,) = stacks.resolve_all("authorizer").properties("FunctionRole")["Policies"]
     tables, log = policy["PolicyDocument"]["Statement"]
-    (of_file,) = documents()["authorizer.json"]["Statement"]
-    here = f"arn:aws:dynamodb:{stacks.REGION}:{stacks.ACCOUNT}:table/prod-"
+    (of_file,) = read_policies()["authorizer.json"]["Statement"]
+    arn_prefix = f"arn:aws:dynamodb:{stacks.REGION}:{stacks.ACCOUNT}:table/prod-"
     assert tables | {"Resource": []} == of_file | {"Resource": []}
-    assert tables["Resource"] == [each.replace("arn:aws:dynamodb:*:*:table/*", here) for each in of_file["Resource"]]
+    assert tables["Resource"] == [
+        each.replace("arn:aws:dynamodb:*:*:table/*", arn_prefix) for each in of_file["Resource"]
+    ]
     assert (log["Action"], log["Resource"]) == (
         ["logs:CreateLogStream", "logs:PutLogEvents"],
         {"Fn::GetAtt": ["FunctionLogGroup", "Arn"]},
@@ -75,7 +77,7 @@ def test_lambda_has_the_least_policy() -> None:
 
 
 def test_service_scales_with_cpu_and_requests() -> None:
-    stack = stacks.of_any("service-ecs")
+    stack = stacks.resolve_all("service-ecs")
     target = stack.properties("ScalableTarget")
     assert (target["MinCapacity"], target["MaxCapacity"]) == ("2", "10")
     policies = [
@@ -91,18 +93,18 @@ def test_service_scales_with_cpu_and_requests() -> None:
 
 def test_metrics_are_reachable_for_prometheus_only() -> None:
     for group in ("", "sg-00000002"):
-        stack = stacks.filled_in("service-ecs", **stacks.ANYTHING | {"PrometheusSecurityGroup": group})
+        stack = stacks.resolve("service-ecs", **stacks.ALL_PARAMETERS | {"PrometheusSecurityGroup": group})
         rule = stack.properties("MetricsStayInside")
         assert rule["Conditions"] == [{"Field": "path-pattern", "PathPatternConfig": {"Values": ["/metrics"]}}]
         (action,) = rule["Actions"]
         assert (action["Type"], action["FixedResponseConfig"]["StatusCode"]) == ("fixed-response", "404")
-        ways_in = stack.of_type("AWS::EC2::SecurityGroupIngress").values()
-        assert [each["SourceSecurityGroupId"] for each in ways_in] == [group] * bool(group)
+        ingress_rules = stack.of_type("AWS::EC2::SecurityGroupIngress").values()
+        assert [each["SourceSecurityGroupId"] for each in ingress_rules] == [group] * bool(group)
 
 
-# Alarms over several metrics, with threshold, period and a metric from the capacity plan. The AWS emulator of
-# test_emulator.py does not support them, moto does.
-OVER_SEVERAL_METRICS = {
+# Alarms on several metrics, with threshold, period and one metric. The emulator of test_emulator.py does not support
+# them, moto does.
+MULTIPLE_METRIC_ALARMS = {
     "ReadUnitsAlarm": (10_000, 60, "ConsumedReadCapacityUnits"),
     "WriteUnitsAlarm": (5_000, 60, "ConsumedWriteCapacityUnits"),
     "ThrottlesAlarm": (10, 300, "WriteThrottleEvents"),
@@ -111,32 +113,32 @@ OVER_SEVERAL_METRICS = {
 }
 
 
-@pytest.mark.parametrize("name", OVER_SEVERAL_METRICS)
-def test_table_alarms_are_valid_and_have_the_thresholds_of_the_plan(name: str, moto_url: str) -> None:
-    properties: dict[str, Any] = stacks.of_any("monitoring").properties(name)
+@pytest.mark.parametrize("name", MULTIPLE_METRIC_ALARMS)
+def test_table_alarms_are_valid_and_have_the_planned_thresholds(name: str, moto_url: str) -> None:
+    properties: dict[str, Any] = stacks.resolve_all("monitoring").properties(name)
     properties |= {"AlarmActions": [], "OKActions": [], "Threshold": float(properties["Threshold"])}
     cloudwatch = client("cloudwatch", moto_url)
     cloudwatch.put_metric_alarm(**properties)
     (alarm,) = cloudwatch.describe_alarms(AlarmNames=[properties["AlarmName"]])["MetricAlarms"]
 
-    threshold, period, metric = OVER_SEVERAL_METRICS[name]
+    threshold, period, metric = MULTIPLE_METRIC_ALARMS[name]
     stats = [each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each]
     assert (alarm["Threshold"], {each["Period"] for each in stats}) == (threshold, {period})
     assert metric in {each["Metric"]["MetricName"] for each in stats}
     tables = {each["Value"] for stat in stats for each in stat["Metric"]["Dimensions"] if each["Name"] == "TableName"}
     assert tables
     assert tables <= {"prod-Events", "prod-TenantApiKeys", "prod-Tenants"}
-    # The maximum of CloudWatch.
+    # CloudWatch accepts up to 10 metrics per alarm.
     assert len(stats) <= 10
     (returned,) = [each for each in alarm["Metrics"] if each.get("ReturnData", True)]
     assert returned["Id"] == "alarm_value"
 
 
 def test_every_table_has_alarms() -> None:
-    stack = stacks.of_any("monitoring")
+    stack = stacks.resolve_all("monitoring")
     watched = {
         dimension["Value"]
-        for name in OVER_SEVERAL_METRICS
+        for name in MULTIPLE_METRIC_ALARMS
         for each in stack.properties(name)["Metrics"]
         for dimension in each.get("MetricStat", {}).get("Metric", {}).get("Dimensions", [])
         if dimension["Name"] == "TableName"
@@ -145,5 +147,5 @@ def test_every_table_has_alarms() -> None:
 
 
 def test_dashboard_is_json() -> None:
-    body = json.loads(stacks.of_any("monitoring").properties("Dashboard")["DashboardBody"])
+    body = json.loads(stacks.resolve_all("monitoring").properties("Dashboard")["DashboardBody"])
     assert all(widget["properties"]["region"] == stacks.REGION for widget in body["widgets"])

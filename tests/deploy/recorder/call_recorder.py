@@ -1,6 +1,6 @@
-"""Records which rights the product's calls to DynamoDB need. A botocore plugin, loaded in every process of a test run.
+"""A botocore plugin that records which permissions the product's calls to DynamoDB need.
 
-It has its own folder because that folder is on the PYTHONPATH of all these processes.
+Every process of a test run loads it. It has its own folder because that folder is on the PYTHONPATH of these processes.
 """
 
 import os
@@ -27,7 +27,7 @@ _IN_TRANSACTIONS = {
     "Put": "PutItem",
     "Update": "UpdateItem",
 }
-_NAMED_LIKE_THE_ACTION = {
+_NAMED_LIKE_ACTIONS = {
     *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
     *("CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "UpdateContinuousBackups"),
 }
@@ -52,47 +52,47 @@ def initialize_client_plugin(client: Any) -> None:
     client.meta.events.register("provide-client-params.dynamodb", _record)
 
 
-def needed_rights(operation: str, parameters: dict[str, Any]) -> Iterator[str]:
-    """Yields each right as `Action table` or `Action table/index/name`, without the table's prefix."""
-    if operation in _NAMED_LIKE_THE_ACTION:
-        yield _right(operation, parameters["TableName"], parameters.get("IndexName"))
+def needed_permissions(operation: str, parameters: dict[str, Any]) -> Iterator[str]:
+    """Yields each permission as `Action table` or `Action table/index/name`, without the table's prefix."""
+    if operation in _NAMED_LIKE_ACTIONS:
+        yield _permission(operation, parameters["TableName"], parameters.get("IndexName"))
     elif operation in ("BatchGetItem", "BatchWriteItem"):
-        yield from (_right(operation, table) for table in parameters["RequestItems"])
+        yield from (_permission(operation, table) for table in parameters["RequestItems"])
     elif operation in ("TransactGetItems", "TransactWriteItems"):
         for kind, item in (each for part in parameters["TransactItems"] for each in part.items()):
-            yield _right(_IN_TRANSACTIONS[kind], item["TableName"])
+            yield _permission(_IN_TRANSACTIONS[kind], item["TableName"])
     elif operation in ("BatchExecuteStatement", "ExecuteStatement"):
-        yield from (_of_statement(each["Statement"]) for each in parameters.get("Statements", [parameters]))
+        yield from (_permission_of_statement(each["Statement"]) for each in parameters.get("Statements", [parameters]))
     else:
         yield f"{operation} ?"
 
 
-def _right(action: str, table: str, index: str | None = None) -> str:
+def _permission(action: str, table: str, index: str | None = None) -> str:
     name = _TABLE.search(table)
     return f"{action} {name[0] if name else table}" + (f"/index/{index}" if index else "")
 
 
 @cache
-def _of_statement(statement: str) -> str:
+def _permission_of_statement(statement: str) -> str:
     found = _STATEMENT.match(statement)
     if found is None:
         return "PartiQL ?"
     *verbs, table, index = found.groups()
-    return _right(f"PartiQL{''.join(filter(None, verbs)).capitalize()}", table, index)
+    return _permission(f"PartiQL{''.join(filter(None, verbs)).capitalize()}", table, index)
 
 
 def _record(params: dict[str, Any], model: Any, **_: Any) -> None:
-    frames = list(_frames())
-    ours = [frame for frame in frames if _is_ours(frame.f_globals["__name__"])]
-    # A thread of the store's pool has no caller on its stack; its calls count too.
-    caller = next((frame for frame in ours if not _module(frame).startswith(_INTERMEDIATE)), frames[-1])
+    frames = list(_iterate_frames())
+    own_frames = [frame for frame in frames if _is_own_module(frame.f_globals["__name__"])]
+    # A thread of the store's pool has no caller on its stack. Its calls count too.
+    caller = next((frame for frame in own_frames if not _module(frame).startswith(_INTERMEDIATE)), frames[-1])
     # AWS's command line also makes calls in a test run.
-    is_product = any(_module(frame).startswith(_PRODUCT) for frame in ours)
+    is_product = any(_module(frame).startswith(_PRODUCT) for frame in own_frames)
     if not is_product or _module(caller).startswith(_NOT_THE_PRODUCT):
         return
-    program = _program(ours, caller)
-    for right in set(needed_rights(model.name, params)):
-        line = f"{program}\t{right}\t{_module(caller)}{caller.f_code.co_qualname}\n"
+    program = _identify_program(own_frames, caller)
+    for permission in set(needed_permissions(model.name, params)):
+        line = f"{program}\t{permission}\t{_module(caller)}{caller.f_code.co_qualname}\n"
         if line not in _written:
             _written.add(line)
             # Written at once because processes are killed, and to a file per process because they fork.
@@ -100,7 +100,7 @@ def _record(params: dict[str, Any], model: Any, **_: Any) -> None:
                 file.write(line)
 
 
-def _frames() -> Iterator[FrameType]:
+def _iterate_frames() -> Iterator[FrameType]:
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         yield frame
@@ -109,7 +109,7 @@ def _frames() -> Iterator[FrameType]:
 
 # Called for every frame of every call.
 @cache
-def _is_ours(module: str) -> bool:
+def _is_own_module(module: str) -> bool:
     return f"{module}.".startswith((*_PRODUCT, *_NOT_THE_PRODUCT))
 
 
@@ -118,16 +118,16 @@ def _module(frame: FrameType) -> str:
     return f"{frame.f_globals['__name__']}."
 
 
-def _program(ours: list[FrameType], caller: FrameType) -> str:
+def _identify_program(own_frames: list[FrameType], caller: FrameType) -> str:
     if _module(caller) == "authorizer.lambda_handler.":
         return "authorizer"
     command = sys.argv[1] if Path(sys.argv[0]).name == "inbox" else None
     if command in (None, "quickstart"):
-        return "operator" if any(_is_of_commands(frame) for frame in ours) else "service"
+        return "operator" if any(_belongs_to_command(frame) for frame in own_frames) else "service"
     return {"serve": "service", "backlog": "backlog"}.get(command, "operator")
 
 
-def _is_of_commands(frame: FrameType) -> bool:
+def _belongs_to_command(frame: FrameType) -> bool:
     is_function = frame.f_code.co_qualname in _FUNCTIONS_OF_COMMANDS
     return frame.f_globals["__name__"] in _MODULES_OF_COMMANDS or (
         is_function and _module(frame).startswith("inbox.store.dynamodb.")
