@@ -27,8 +27,8 @@ def _at_least(figure: float) -> Goal:
     return Goal(Bound.AT_LEAST, figure)
 
 
-def _at_most(figure: float) -> Goal:
-    return Goal(Bound.AT_MOST, figure)
+def _at_most(figure: float, part: str = "ratio") -> Goal:
+    return Goal(Bound.AT_MOST, figure, part)
 
 
 MEASUREMENTS = (
@@ -48,25 +48,15 @@ MEASUREMENTS = (
     ),
     Measurement("5,000 waiting polls: held", "polls", "sent", _at_least(1.0), waiting_polls.measure_held),
     Measurement(
-        "5,000 waiting polls: memory",
-        "MB",
-        "none waiting",
-        Goal(Bound.AT_MOST, 400, "ours"),
-        waiting_polls.measure_memory,
+        "5,000 waiting polls: memory", "MB", "none waiting", _at_most(400, "ours"), waiting_polls.measure_memory
     ),
     Measurement(
-        "5,000 waiting polls: CPU",
-        "% of a core",
-        "none waiting",
-        Goal(Bound.AT_MOST, 10, "ours"),
-        waiting_polls.measure_cpu,
+        "5,000 waiting polls: CPU", "% of a core", "none waiting", _at_most(10, "ours"), waiting_polls.measure_cpu
     ),
     Measurement(
         "5,000 waiting polls: POST /events", "requests/s", "none waiting", _at_least(0.8), waiting_polls.measure_posts
     ),
-    Measurement(
-        "from POST to a waiting poll, p99", "ms", "p50", Goal(Bound.AT_MOST, 100, "ours"), wake_up_latency.measure_p99
-    ),
+    Measurement("from POST to a waiting poll, p99", "ms", "p50", _at_most(100, "ours"), wake_up_latency.measure_p99),
     Measurement("poll of 100, 1,000,000 undelivered", "ms", "1,000 undelivered", _at_most(1.2), backlog.measure_polls),
     Measurement("POST /events, 1,000,000 stored", "ms", "1,000 stored", _at_most(1.2), backlog.measure_posts),
     Measurement(
@@ -87,11 +77,7 @@ MEASUREMENTS = (
     ),
     Measurement("memory after 200,000 events", "MB", "after 10,000", _at_most(1.1), memory.measure_growth),
     Measurement(
-        "cold import of the authorizer",
-        "ms",
-        "boto3 alone",
-        Goal(Bound.AT_MOST, 500, "more"),
-        cold_import.measure_imports,
+        "cold import of the authorizer", "ms", "boto3 alone", _at_most(500, "more"), cold_import.measure_imports
     ),
     Measurement("code of the server layer", "lines", "the layer before", _at_most(0.5), code_lines.count_server_lines),
 )

@@ -33,6 +33,7 @@ SMALL = b'{"order": 1001, "total": 12.5, "currency": "EUR"}'
 # Random bytes cannot be compressed, so this payload is stored as 10 KB.
 LARGE = b'{"document": "%s"}' % b64encode(random.Random(6).randbytes(10_000))  # noqa: S311 - no secret
 _SAMPLE_SIZE = 10
+_PAGE = PAGE_SIZE.events
 _PRODUCERS = 32
 _SHARDS = 8
 _CACHE_SECONDS = 3600.0
@@ -78,103 +79,95 @@ class UnitMeter:
         )
         return {
             "steps": {step: asdict(units) for step, units in steps.items()},
-            "bytes": stored_bytes(self._connection, self._tenant_with_events()),
+            "bytes": stored_bytes(self._connection, self._new_tenant()),
         }
 
     def _measure_sends(self) -> dict[str, Units]:
-        tenant, copied = self._tenant_with_events(), _new_tenant_id()
+        tenant, copied = self._new_tenant(), _new_tenant_id()
         self._store_without_cache.inboxes.save(copied, Inbox("shipping", None, NOW_MS))
         self._put(copied, [_event()])
-        alone = self._count_units(1, lambda: self._put(tenant, [_event()]))
-        with_copy = self._count_units(1, lambda: self._put(copied, [_event()]))
+        alone = self._measure(1, lambda: self._put(tenant, [_event()]))
+        with_copy = self._measure(1, lambda: self._put(copied, [_event()]))
         return {
             "sent alone": alone,
-            "sent by 32 producers at once": self._count_units(_SAMPLE_SIZE * _PRODUCERS, lambda: self._produce(tenant)),
-            "sent in a batch of 100": self._count_units(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
-            "sent without a type": self._count_units(1, lambda: self._put(tenant, [_event(event_type=None)])),
-            "sent alone with an idempotency key": self._count_units(1, lambda: self._put(tenant, [_event_with_key()])),
-            "sent in a batch of 100 with keys": self._count_units(
-                100, lambda: self._put(tenant, [_event_with_key() for _ in range(100)])
+            "sent by 32 producers at once": self._measure(_SAMPLE_SIZE * _PRODUCERS, lambda: self._produce(tenant)),
+            "sent in a batch of 100": self._measure(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
+            "sent without a type": self._measure(1, lambda: self._put(tenant, [_event(event_type=None)])),
+            "sent alone with an idempotency key": self._measure(1, lambda: self._put(tenant, [_keyed_event()])),
+            "sent in a batch of 100 with keys": self._measure(
+                100, lambda: self._put(tenant, [_keyed_event() for _ in range(100)])
             ),
-            "sent alone with a key, and copied": self._count_units(1, lambda: self._put(copied, [_event_with_key()])),
-            "sent alone, 10 KB": self._count_units(1, lambda: self._put(tenant, [_event(LARGE)])),
+            "sent alone with a key, and copied": self._measure(1, lambda: self._put(copied, [_keyed_event()])),
+            "sent alone, 10 KB": self._measure(1, lambda: self._put(tenant, [_event(LARGE)])),
             "copied to a named inbox": with_copy.minus(alone),
         }
 
     def _measure_polls(self) -> dict[str, Units]:
         tenant, emptied, large, sharded = (
-            self._tenant_with_events(2 * PAGE_SIZE.events),
-            self._tenant_with_events(),
-            self._tenant_with_events(),
+            self._new_tenant(2 * _PAGE),
+            self._new_tenant(),
+            self._new_tenant(),
             _new_tenant_id(),
         )
         self._put(large, [_event(LARGE)])
-        self._create_tenant(sharded)
+        self._register_tenant(sharded)
         self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW_MS)
         self._claim(sharded)
         return {
-            "consumed, 100 a poll": self._count_units(PAGE_SIZE.events, lambda: self._claim(tenant)),
-            "consumed alone, 10 KB": self._count_units(1, lambda: self._claim(large)),
-            "an empty poll": self._count_units(1, lambda: self._claim(emptied)),
-            "an empty poll, 8 shards": self._count_units(1, lambda: self._claim(sharded)),
+            "consumed, 100 a poll": self._measure(_PAGE, lambda: self._claim(tenant)),
+            "consumed alone, 10 KB": self._measure(1, lambda: self._claim(large)),
+            "an empty poll": self._measure(1, lambda: self._claim(emptied)),
+            "an empty poll, 8 shards": self._measure(1, lambda: self._claim(sharded)),
         }
 
     def _measure_leases(self) -> dict[str, Units]:
-        tenant, large = self._tenant_with_events(2 * PAGE_SIZE.events), self._tenant_with_events()
+        tenant, large = self._new_tenant(2 * _PAGE), self._new_tenant()
         self._put(large, [_event(LARGE)])
         leased: list[Event] = []
-        units_of_lease = self._count_units(
-            PAGE_SIZE.events, lambda: leased.extend(self._claim(tenant, NOW_MS + 60_000))
-        )
+        units_of_lease = self._measure(_PAGE, lambda: leased.extend(self._claim(tenant, NOW_MS + 60_000)))
         receipts = [_receipt(event) for event in leased]
         acknowledged, released = receipts[:_SAMPLE_SIZE], receipts[_SAMPLE_SIZE : 2 * _SAMPLE_SIZE]
         of_large = [_receipt(event) for event in self._claim(large, NOW_MS + 60_000)]
         events = self._store.events
         return {
             "leased, 100 a poll": units_of_lease,
-            "extended": self._count_units(
+            "extended": self._measure(
                 _SAMPLE_SIZE, lambda: events.extend(tenant, acknowledged, NOW_MS + 90_000, NOW_MS)
             ),
-            "acknowledged": self._count_units(_SAMPLE_SIZE, lambda: events.acknowledge(tenant, acknowledged, NOW_MS)),
-            "acknowledged, 10 KB": self._count_units(1, lambda: events.acknowledge(large, of_large, NOW_MS)),
-            "released": self._count_units(_SAMPLE_SIZE, lambda: events.release(tenant, released, NOW_MS, NOW_MS)),
+            "acknowledged": self._measure(_SAMPLE_SIZE, lambda: events.acknowledge(tenant, acknowledged, NOW_MS)),
+            "acknowledged, 10 KB": self._measure(1, lambda: events.acknowledge(large, of_large, NOW_MS)),
+            "released": self._measure(_SAMPLE_SIZE, lambda: events.release(tenant, released, NOW_MS, NOW_MS)),
         }
 
     def _measure_history(self) -> dict[str, Units]:
-        tenant = self._tenant_with_events(PAGE_SIZE.events)
+        tenant = self._new_tenant(_PAGE)
         events = self._store.events
-        peeked = self._count_units(
-            PAGE_SIZE.events, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PAGE_SIZE, NOW_MS)
-        )
+        peeked = self._measure(_PAGE, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PAGE_SIZE, NOW_MS))
         delivered = self._claim(tenant)
         one, selection = delivered[0].event_id, Selection(status=Status.DELIVERED)
-        listed = self._count_units(
-            PAGE_SIZE.events, lambda: events.page(tenant, Selection(), Order.NEWEST, PAGE_SIZE, None, NOW_MS)
-        )
-        alone = self._count_units(1, lambda: events.replay(tenant, DEFAULT_INBOX, one, NOW_MS))
+        listed = self._measure(_PAGE, lambda: events.page(tenant, Selection(), Order.NEWEST, PAGE_SIZE, None, NOW_MS))
+        alone = self._measure(1, lambda: events.replay(tenant, DEFAULT_INBOX, one, NOW_MS))
         return {
             "peeked at, 100 at a time": peeked,
             "listed, 100 at a time": listed,
             "replayed alone": alone,
-            "replayed in a range": self._count_units(
-                PAGE_SIZE.events, lambda: events.replay_all(tenant, selection, 1000, NOW_MS)
-            ),
+            "replayed in a range": self._measure(_PAGE, lambda: events.replay_all(tenant, selection, 1000, NOW_MS)),
         }
 
     def _measure_look_ups(self) -> dict[str, Units]:
         tenant, key_hash = _new_tenant_id(), sha256(uuid.uuid4().bytes).hexdigest()
         key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW_MS, None)
-        self._create_tenant(tenant)
+        self._register_tenant(tenant)
         self._store.keys.create(key)
         events = self._store.events
         return {
-            "a key looked up": self._count_units(1, lambda: self._store.keys.get_by_hash(key_hash)),
-            "a key's use recorded": self._count_units(1, lambda: self._store.keys.record_use(key_hash, NOW_MS)),
-            "a tenant's shards looked up": self._count_units(1, lambda: events._shards.get(tenant)),
-            "a tenant's inboxes looked up": self._count_units(1, lambda: events._put_events._inboxes.get(tenant)),
+            "a key looked up": self._measure(1, lambda: self._store.keys.get_by_hash(key_hash)),
+            "a key's use recorded": self._measure(1, lambda: self._store.keys.record_use(key_hash, NOW_MS)),
+            "a tenant's shards looked up": self._measure(1, lambda: events._shards.get(tenant)),
+            "a tenant's inboxes looked up": self._measure(1, lambda: events._put_events._inboxes.get(tenant)),
         }
 
-    def _count_units(self, events: int, work: Callable[[], object]) -> Units:
+    def _measure(self, events: int, work: Callable[[], object]) -> Units:
         self._wire.reset()
         work()
         if self._wire.calls["BatchExecuteStatement"]:
@@ -182,7 +175,7 @@ class UnitMeter:
         in_index = self._wire.write_units_of(STATUS_INDEX)
         return Units(*(round(units / events, 4) for units in (self._wire.write_units, self._wire.read_units, in_index)))
 
-    def _tenant_with_events(self, events: int = 0) -> str:
+    def _new_tenant(self, events: int = 0) -> str:
         """Creates a tenant with `events` undelivered events, fills the caches for it, and returns its ID."""
         tenant = _new_tenant_id()
         self._put(tenant, [_event()])
@@ -190,7 +183,7 @@ class UnitMeter:
         self._put(tenant, [_event() for _ in range(events)])
         return tenant
 
-    def _create_tenant(self, tenant: str) -> None:
+    def _register_tenant(self, tenant: str) -> None:
         new = Tenant(
             tenant_id=tenant,
             status=TenantStatus.REGISTERED,
@@ -226,7 +219,7 @@ def _event(payload: bytes = SMALL, event_type: str | None = "order.created") -> 
     return NewEvent(str(uuid.uuid4()), event_type, payload)
 
 
-def _event_with_key() -> NewEvent:
+def _keyed_event() -> NewEvent:
     return NewEvent(str(uuid.uuid4()), "order.created", SMALL, sha256(SMALL).digest())
 
 

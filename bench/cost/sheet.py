@@ -11,7 +11,8 @@ from bench.cost.prices import MILLION
 UNITS = Path(__file__).parents[1] / "units.json"
 SHEET = Path(__file__).parents[2] / "docs" / "explanation" / "cost.md"
 _TEMPLATE = Path(__file__).with_name("sheet.md")
-_EVENTS_PER_MONTH = (1_000, MILLION, 1_000 * MILLION)
+# Events per month.
+_VOLUMES = (1_000, MILLION, 1_000 * MILLION)
 _LONG_POLL_READS_PER_SECOND = 5
 
 
@@ -42,7 +43,7 @@ def render_sheet(measured: Mapping[str, Any]) -> str:
         "sqs_ratio": _format_percent(bills.price_sqs(prices.SQS, MILLION, 1) / per_million),
         "sqs_batch_ratio": _format_percent(bills.price_sqs(prices.SQS, MILLION, 10) / per_million),
         "min_tasks": bills.count_tasks(0),
-        "max_tasks": bills.count_tasks(_EVENTS_PER_MONTH[-1]),
+        "max_tasks": bills.count_tasks(_VOLUMES[-1]),
     }
     tables = {
         "bills": _render_bills(ours),
@@ -72,38 +73,35 @@ def _render_bills(ours: Bills) -> str:
     }
     extra_for_leases = [
         ours.price_requests(bills.ACKNOWLEDGED, events) - ours.price_requests(bills.CONSUMED, events)
-        for events in _EVENTS_PER_MONTH
+        for events in _VOLUMES
     ]
     hookdeck = [
         " to ".join(dict.fromkeys(format_dollars(bills.price_hookdeck(events, price)) for price in _HOOKDECK_PRICES))
-        for events in _EVENTS_PER_MONTH
+        for events in _VOLUMES
     ]
     return _render_table(
-        ("", *(f"{events:,} events" for events in _EVENTS_PER_MONTH)),
+        ("", *(f"{events:,} events" for events in _VOLUMES)),
         [
             (
                 "**Polling Inbox on DynamoDB, total**",
-                *(f"**{format_dollars(_add_up(parts, each))}**" for each in _EVENTS_PER_MONTH),
+                *(f"**{format_dollars(_add_up(parts, each))}**" for each in _VOLUMES),
             ),
-            *(
-                (f"· {name}", *(format_dollars(cost(events)) for events in _EVENTS_PER_MONTH))
-                for name, cost in parts.items()
-            ),
+            *((f"· {name}", *(format_dollars(cost(events)) for events in _VOLUMES)) for name, cost in parts.items()),
             ("· extra for leasing and acknowledging", *(format_dollars(each) for each in extra_for_leases)),
             *(
                 (
                     f"SQS {kind}, {how}",
-                    *(format_dollars(bills.price_sqs(price, events, batch_size)) for events in _EVENTS_PER_MONTH),
+                    *(format_dollars(bills.price_sqs(price, events, batch_size)) for events in _VOLUMES),
                 )
                 for kind, price in (("standard", prices.SQS), ("FIFO", prices.SQS_FIFO))
                 for how, batch_size in (("one by one", 1), ("ten at a time", 10))
             ),
             (
                 "EventBridge, to an HTTP endpoint",
-                *(format_dollars(bills.price_eventbridge(events)) for events in _EVENTS_PER_MONTH),
+                *(format_dollars(bills.price_eventbridge(events)) for events in _VOLUMES),
             ),
             ("Hookdeck", *hookdeck),
-            ("Svix", *(format_dollars(bills.price_svix(events)) for events in _EVENTS_PER_MONTH)),
+            ("Svix", *(format_dollars(bills.price_svix(events)) for events in _VOLUMES)),
         ],
     )
 
