@@ -56,12 +56,12 @@ class Lease:
         """Events whose lease expired before they were settled. Another consumer may get them too."""
         self._http = http
         self._held = {event["receipt"]: event for event in events}
-        self._is_batch = True
-        self._current: list[Event] = []
+        # The event that the loop handles. None without a loop.
+        self._current: list[Event] | None = None
 
     def __iter__(self) -> Iterator[Event]:
         """Acknowledges each event when the loop asks for the next one, unless it was settled in the loop."""
-        self._is_batch = False
+        self._current = []
         for event in self.held:
             if event["receipt"] in self._held:
                 self._current = [event]
@@ -94,7 +94,7 @@ class Lease:
 
     def _unfinished(self) -> list[Event]:
         """Returns the events that the block was handling when it ended."""
-        return self.held if self._is_batch else self._current
+        return self.held if self._current is None else self._current
 
     def _try_release(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
         """Tries once: otherwise the events return to the inbox when their leases expire."""

@@ -64,7 +64,7 @@ class HTTPClient:
         self._key = key.strip()
         # `requests` would quote the key in its error about an invalid header.
         if not (self._key.isascii() and self._key.isprintable() and self._key):
-            raise ValueError("The API key is empty or has characters that no key has.")
+            raise ValueError("The API key is empty or contains invalid characters.")
         self._read_json = read_json
         self._write_json = write_json
         self._compress = compress
@@ -105,7 +105,7 @@ class HTTPClient:
         tries = 0
         while True:
             try:
-                return self._try(method, self._url + path, request)
+                return self._try(method, path, request)
             except CallFailed as failure:
                 tries += 1
                 is_last = self.retries is not None and tries > self.retries
@@ -127,14 +127,17 @@ class HTTPClient:
             raise CallFailed(f"The service at {self._url} is not a Polling Inbox.")
         return result
 
-    def _try(self, method: str, target: str, request: Mapping[str, Any]) -> bytes:
+    def _try(self, method: str, path: str, request: Mapping[str, Any]) -> bytes:
         try:
             # A redirect turns a POST into a GET, which may be a poll.
-            response = self._session.request(method, target, timeout=_TIMEOUT_SECONDS, allow_redirects=False, **request)
+            response = self._session.request(
+                method, self._url + path, timeout=_TIMEOUT_SECONDS, allow_redirects=False, **request
+            )
         except (requests.RequestException, UnicodeError) as error:
             # Errors in the URL or a header are ValueErrors too.
             may_pass = not isinstance(error, ValueError)
-            raise CallFailed(f"The request to {target} failed ({type(error).__name__}).", may_pass=may_pass) from None
+            problem = "No response from" if isinstance(error, requests.ReadTimeout) else "Could not connect to"
+            raise CallFailed(f"{problem} {self._url}.", may_pass=may_pass) from None
         if response.status_code >= 300:
             raise _refusal(response)
         return response.content
