@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from inbox.cli.environment import OPERATOR, read_environment
+from inbox.cli.parameters import WholeNumber
 from inbox.domain.keys import TENANT_SCOPES
 from inbox.domain.tenants import TenantStatus
 from inbox.server.gunicorn_config import serve as run_server
@@ -17,15 +18,17 @@ from inbox.store.factory import open_store
 
 _DEMO = "demo"
 
-_FIRST_START = """
+_WELCOME = """
   Polling Inbox is running.
 
   Console   {url}/
   API       {url}/docs
   API key   {key}
-            (tenant {tenant}; shown only once. Another one: .venv/bin/inbox keys create {tenant} --scope all)
-
-  Send an event:
+  New key   .venv/bin/inbox keys create {tenant} --scope all
+"""
+_NO_KEY = "(shown only at the first start)"
+_FIRST_COMMANDS = """
+  The key is not shown again. Send an event:
 
 curl -sS {url}/events -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '{{"event_type": "order.created", "payload": {{"order": 1001}}}}'
 
@@ -34,20 +37,12 @@ curl -sS {url}/events -H 'Authorization: Bearer {key}' -H 'Content-Type: applica
 curl -sS {url}/inbox -H 'Authorization: Bearer {key}'
 """
 
-_LATER_START = """
-  Polling Inbox is running.
-
-  Console   {url}/
-  API       {url}/docs
-            (tenant {tenant} exists. Another key for it: .venv/bin/inbox keys create {tenant} --scope all)
-"""
-
 
 @click.command()
 @click.option("--host", help="Address to listen on. Default: INBOX_HOST.")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: INBOX_PORT.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Worker processes. Default: INBOX_WORKERS.")
-@click.option("--threads", type=click.IntRange(1, 1024), help="Threads per worker process. Default: INBOX_THREADS.")
+@click.option("--port", type=WholeNumber(1, 65535), help="Port to listen on. Default: INBOX_PORT.")
+@click.option("--workers", type=WholeNumber(1, 256), help="Worker processes. Default: INBOX_WORKERS.")
+@click.option("--threads", type=WholeNumber(1, 1024), help="Threads per worker process. Default: INBOX_THREADS.")
 def serve(**options: Any) -> None:
     """Run the service."""
     settings = read_environment(**options)
@@ -67,13 +62,14 @@ def quickstart() -> None:
 
 
 def _welcome(settings: Settings) -> str:
+    """Creates the tenant at the first start. Returns the text to print."""
+    key, text = _NO_KEY, _WELCOME
     with closing(open_store(settings)) as store:
-        key, first = "", store.tenants.get(_DEMO) is None
-        if first:
+        if store.tenants.get(_DEMO) is None:
             TenantService(store.tenants, store.now_ms).create(
                 OPERATOR, _DEMO, status=TenantStatus.REGISTERED, organization_name="Demo"
             )
             service = KeyService(store.keys, store.tenants, store.now_ms)
             key = service.create(_DEMO, "quickstart", TENANT_SCOPES).key
-    text = _FIRST_START if first else _LATER_START
+            text += _FIRST_COMMANDS
     return text.format(url=f"http://{settings.address}", tenant=_DEMO, key=key)

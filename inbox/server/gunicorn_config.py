@@ -40,7 +40,8 @@ def _try_to_listen(settings: Settings) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((settings.host, settings.port))
     except OSError as error:
-        hint = " Set INBOX_PORT to use another port." if error.errno in (errno.EACCES, errno.EADDRINUSE) else ""
+        is_port_refused = error.errno in (errno.EACCES, errno.EADDRINUSE)
+        hint = " Use another port: INBOX_PORT, or `inbox serve --port`." if is_port_refused else ""
         raise SettingsError(f"Cannot listen on {settings.address} ({error.strerror}).{hint}") from None
 
 

@@ -19,8 +19,9 @@ SCOPES = ["events:read", "events:write", "inbox:read", "tenant:manage"]
 def test_quickstart_prints_commands_that_work_and_its_key_only_once(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
-    reason = f"Cannot listen on 127.0.0.1:{service.port} (Address already in use). Set INBOX_PORT to use another port."
-    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"error: {reason}\n")
+    reason = f"error: Cannot listen on 127.0.0.1:{service.port} (Address already in use)."
+    hint = "Use another port: INBOX_PORT, or `inbox serve --port`."
+    assert (failed.returncode, failed.stdout, failed.stderr) == (1, "", f"{reason} {hint}\n")
 
     for is_first in (True, False):
         service.start("quickstart")
@@ -36,7 +37,7 @@ def test_quickstart_prints_commands_that_work_and_its_key_only_once(service: Ser
         if is_first:
             sent, polled = responses
             assert [(event["id"], event["payload"]) for event in polled] == [(sent["id"], {"order": 1001})]
-        (command,) = re.findall(r"\.venv/bin/inbox (keys create demo[^)]*)\)", printed)
+        (command,) = re.findall(r"New key +\.venv/bin/inbox (keys create demo.*)", printed)
         key = service.invoke(*command.split()).stdout.strip()
         assert requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).json()["scopes"] == SCOPES
         service.stop()

@@ -183,9 +183,9 @@ def test_every_picture_exists_and_every_picture_of_the_console_is_shown() -> Non
 
 
 def test_the_readme_shows_the_lines_that_a_first_start_prints() -> None:
-    from inbox.cli.serve import _FIRST_START
+    from inbox.cli.serve import _FIRST_COMMANDS
 
-    printed = _FIRST_START.format(url="http://127.0.0.1:8080", tenant="demo", key="ibx_…")
+    printed = _FIRST_COMMANDS.format(url="http://127.0.0.1:8080", tenant="demo", key="ibx_…")
     readme = (ROOT / "README.md").read_text()
     lines = [line for line in printed.splitlines() if line.startswith("curl ")]
     assert len(lines) == 2
