@@ -11,25 +11,17 @@ import click
 from inbox import __version__
 from inbox.errors import InboxError
 
-# Each command in the order of `inbox --help`, with its module.
-_MODULES = {
-    "serve": "serve",
-    "quickstart": "serve",
-    "init": "store",
-    "config": "store",
-    "backup": "store",
-    "restore": "store",
-    "copy": "store",
-    "tenants": "tenants",
-    "keys": "keys",
-    "send": "events",
-    "poll": "poll",
-    "replay": "events",
-    "inboxes": "inboxes",
-    "purge": "store",
-    "backlog": "store",
-    "recount": "store",
+# The commands of each module, in the order of `inbox --help`.
+_COMMANDS = {
+    "serve": ["serve", "quickstart"],
+    "store": ["init", "config", "backup", "restore", "copy", "purge", "backlog", "recount"],
+    "tenants": ["tenants"],
+    "keys": ["keys"],
+    "events": ["send", "replay"],
+    "poll": ["poll"],
+    "inboxes": ["inboxes"],
 }
+_MODULES = {command: module for module, commands in _COMMANDS.items() for command in commands}
 
 
 class _Commands(click.Group):

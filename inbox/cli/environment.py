@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import closing
+from typing import Any, TypeVar
 
 import click
 
@@ -12,9 +11,11 @@ from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.factory import open_existing_store, open_store
+from inbox.store.interface import SourceStore, Store, TargetStore
 
 OPERATOR = "cli"
 """The author of changes in the audit log."""
+OpenStore = TypeVar("OpenStore", Store, SourceStore, TargetStore)
 
 
 def read_environment(**options: Any) -> Settings:
@@ -23,17 +24,20 @@ def read_environment(**options: Any) -> Settings:
     return read_settings(os.environ | given, on_terminal=sys.stderr.isatty())
 
 
-@contextmanager
-def open_tenants(*, create_store: bool = False) -> Iterator[TenantService]:
+def close_with_command(store: OpenStore) -> OpenStore:
+    """Returns the store. It is closed when the command ends."""
+    return click.get_current_context().with_resource(closing(store))
+
+
+def open_tenants(*, create_store: bool = False) -> TenantService:
     settings = read_environment()
     if create_store and settings.sqlite_path is not None and not settings.sqlite_path.exists():
         click.echo(f"Creating the store {settings.sqlite_path}.", err=True)
     # Without a migration: a service of an earlier release may be running on the store, and could not restart after it.
-    with closing(open_store(settings, upgrade=False) if create_store else open_existing_store(settings)) as store:
-        yield TenantService(store.tenants, store.now_ms)
+    store = close_with_command(open_store(settings, upgrade=False) if create_store else open_existing_store(settings))
+    return TenantService(store.tenants, store.now_ms)
 
 
-@contextmanager
-def open_keys() -> Iterator[KeyService]:
-    with closing(open_existing_store(read_environment())) as store:
-        yield KeyService(store.keys, store.tenants, store.now_ms)
+def open_keys() -> KeyService:
+    store = close_with_command(open_existing_store(read_environment()))
+    return KeyService(store.keys, store.tenants, store.now_ms)

@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from inbox.cli.output import progress
-from inbox.cli.parameters import inbox_name, timestamp_ms
+from inbox.cli.parameters import INBOX_NAME, parse_time
 from inbox.cli.service_calls import calls_service
 from inbox.client import Client
 from inbox.domain import exact_json
@@ -39,17 +39,15 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
 
 @click.command()
 @click.argument("event_id", type=click.UUID, required=False)
-@click.option(
-    "--since", type=timestamp_ms, metavar="TIME", help="Events from this time, ISO 8601 or epoch milliseconds."
-)
-@click.option("--until", type=timestamp_ms, metavar="TIME", help="Events before this time.")
+@click.option("--since", type=parse_time, metavar="TIME", help="Events from this time, ISO 8601 or epoch milliseconds.")
+@click.option("--until", type=parse_time, metavar="TIME", help="Events before this time.")
 @click.option("--type", "event_type", help="Events of this type.")
 @click.option(
     "--status",
     type=click.Choice([str(Status.DELIVERED), str(Status.DEAD)]),
     help="Default: both.",
 )
-@click.option("--inbox", default=DEFAULT_INBOX, type=inbox_name, metavar="NAME", help="Named inbox.")
+@click.option("--inbox", default=DEFAULT_INBOX, type=INBOX_NAME, metavar="NAME", help="Named inbox.")
 @click.option("--all", "everything", is_flag=True, help="Every delivered or dead event.")
 @click.option("--yes", is_flag=True, help="Do not ask before --all.")
 @calls_service
@@ -60,7 +58,9 @@ def replay(client: Client, event_id: UUID | None, inbox: str, everything: bool, 
     """
     given = {name: value for name, value in filters.items() if value is not None}
     if sum((event_id is not None, bool(given), everything)) != 1:
-        raise click.UsageError("Use an event ID, filters, or --all.")
+        raise click.UsageError(
+            "Use an event ID, --all, or filters: --since, --until, --type, --status. --inbox is no filter."
+        )
     if everything and not yes:
         _confirm(client, inbox)
     if event_id is not None:
@@ -86,9 +86,9 @@ def _confirm(client: Client, inbox: str) -> None:
 
 def _replay_all(client: Client, inbox: str, filters: dict[str, Any]) -> Iterator[int]:
     for _ in range(_MAX_CALLS):
-        answer = client.replay_matching(inbox, **filters)
+        result = client.replay_matching(inbox, **filters)
         # `exact_json` parses numbers to text.
-        yield exact_json.whole_number(answer["replayed"]) or 0
-        if not answer["more"]:
+        yield exact_json.whole_number(result["replayed"]) or 0
+        if not result["more"]:
             return
     click.echo("More events match. Run the command again, or stop the consumer that polls them meanwhile.", err=True)

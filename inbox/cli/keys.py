@@ -4,11 +4,13 @@ import click
 
 from inbox.cli.environment import open_keys
 from inbox.cli.output import json_option, print_rows
-from inbox.cli.parameters import Duration
+from inbox.cli.parameters import KEY_NAME, TENANT_ID, Duration
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 _ALL = "all"
+
+_tenant_id = click.argument("tenant_id", metavar="TENANT", type=TENANT_ID)
 
 
 @click.group()
@@ -17,8 +19,8 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("tenant_id", metavar="TENANT")
-@click.option("--name", default="", help="What the key is for.")
+@_tenant_id
+@click.option("--name", default="", type=KEY_NAME, help="What the key is for.")
 @click.option(
     "--scope",
     "scopes",
@@ -26,33 +28,35 @@ def keys() -> None:
     type=click.Choice([_ALL, *map(str, Scope)]),
     help="What the key may do. Repeatable. `all` is every scope but admin. Default: events:write and inbox:read.",
 )
-@click.option("--expires-in", "lifetime_seconds", type=Duration(), help="Lifetime, such as 90d. Default: no end.")
+@click.option(
+    "--expires-in",
+    "lifetime_seconds",
+    type=Duration(),
+    help="Lifetime: a number followed by s, m, h or d, from 1s to 36500d. Default: never expires.",
+)
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
     """Create a key and print it. It cannot be shown again."""
     named = {Scope(scope) for scope in scopes if scope != _ALL}
     chosen = (named | TENANT_SCOPES if _ALL in scopes else named) or DEFAULT_SCOPES
-    with open_keys() as service:
-        expires_at_ms = None if lifetime_seconds is None else service.now_ms() + lifetime_seconds * 1000
-        click.echo(service.create(tenant_id, name, chosen, expires_at_ms).key)
+    service = open_keys()
+    expires_at_ms = None if lifetime_seconds is None else service.now_ms() + lifetime_seconds * 1000
+    click.echo(service.create(tenant_id, name, chosen, expires_at_ms).key)
 
 
 @keys.command("list")
-@click.argument("tenant_id", metavar="TENANT")
+@_tenant_id
 @json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
-    """List a tenant's keys, without the keys themselves."""
-    with open_keys() as service:
-        rows = [key_document(key) for key in service.list(tenant_id)]
-    print_rows(rows, _COLUMNS, as_json=as_json)
+    """List a tenant's keys by ID. Secrets are not shown."""
+    print_rows([key_document(key) for key in open_keys().list(tenant_id)], _COLUMNS, as_json=as_json)
 
 
 @keys.command()
 @click.argument("key_id")
 def revoke(key_id: str) -> None:
     """Revoke a key."""
-    with open_keys() as service:
-        service.revoke(key_id)
-    click.echo(f"{key_id} is revoked. Running services follow within INBOX_KEY_CACHE_SECONDS.", err=True)
+    open_keys().revoke(key_id)
+    click.echo(f"Key {key_id} revoked. Takes effect within INBOX_KEY_CACHE_SECONDS seconds.", err=True)
 
 
 @keys.command()
@@ -63,11 +67,14 @@ def revoke(key_id: str) -> None:
     type=Duration(0, MAX_OVERLAP_SECONDS),
     default="24h",
     show_default=True,
-    help="How long the old key stays valid.",
+    help="How long the old key stays valid: a number followed by s, m, h or d, from 0s to 30d.",
 )
 def rotate(key_id: str, overlap_seconds: int) -> None:
     """Replace a key and print the new one. It cannot be shown again."""
-    with open_keys() as service:
-        new = service.rotate(key_id, overlap_seconds)
+    service = open_keys()
+    new = service.rotate(key_id, overlap_seconds)
     click.echo(new.key)
-    click.echo(f"{new.metadata.key_id} replaces {key_id}, which is valid until the overlap ends.", err=True)
+    end = "is no longer valid"
+    if overlap_seconds:
+        end = f"is valid until {key_document(service.get(key_id))['expires_at']}"
+    click.echo(f"Key {new.metadata.key_id} replaces {key_id}, which {end}.", err=True)

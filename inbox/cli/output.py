@@ -28,6 +28,8 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_
 def _text(value: Any) -> str:
     if value in (None, ""):
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     text = ",".join(value) if isinstance(value, list) else str(value)
     # Tenants choose names, which must not contain control sequences for the operator's terminal.
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import click
 
-from inbox.cli.parameters import inbox_name
+from inbox.cli.parameters import INBOX_NAME, WholeNumber
 from inbox.cli.service_calls import calls_service
 from inbox.client import CallFailed, Client, Event, Lease
 from inbox.domain import exact_json
@@ -32,8 +32,8 @@ _MAX_PAUSE_MS = 100
 
 
 @click.command()
-@click.option("--inbox", default=DEFAULT_INBOX, type=inbox_name, metavar="NAME", help="Named inbox to poll.")
-@click.option("--limit", type=click.IntRange(1, 500), default=100, show_default=True, help="Events per poll.")
+@click.option("--inbox", default=DEFAULT_INBOX, type=INBOX_NAME, metavar="NAME", help="Named inbox to poll.")
+@click.option("--limit", type=WholeNumber(1, 500), default=100, show_default=True, help="Events per poll.")
 @click.option("--peek", is_flag=True, help="Leave the events undelivered.")
 @click.option("--follow", is_flag=True, help="Keep polling until Ctrl-C.")
 @calls_service
@@ -44,7 +44,7 @@ def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> No
     as with `head`, the rest stays in the inbox.
     """
     if follow and peek:
-        raise click.UsageError("--follow and --peek exclude each other.")
+        raise click.UsageError("--follow and --peek cannot be used together.")
     if follow:
         _follow(client, inbox, limit)
     elif peek:
@@ -90,7 +90,7 @@ def print_events(client: Client, inbox: str, limit: int, wait_seconds: int = 0) 
                 lease.release(lease.held)
             raise
     if lease.lost:
-        click.echo(f"The lease of {len(lease.lost)} events expired. They may be delivered again.", err=True)
+        click.echo(f"The leases of {len(lease.lost)} events expired. They may be delivered again.", err=True)
     return lease
 
 

@@ -12,6 +12,8 @@ from inbox.domain import exact_json
 
 # Few, because a person waits for the command.
 _RETRIES = 2
+_INVALID_REQUEST = 422
+_UNREACHABLE = "Check that the service is running and that INBOX_URL or --url is correct."
 # A payload of the maximum depth is two levels down in a response: in an array, in an event.
 _read_json = partial(exact_json.parse, max_depth=exact_json.MAX_DEPTH + 2)
 
@@ -38,7 +40,9 @@ def calls_service(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(client, **arguments)
             except CallFailed as failure:
-                hint = "" if failure.status else " Check that the service is running, and its URL (INBOX_URL or --url)."
+                if failure.status == _INVALID_REQUEST:
+                    raise click.UsageError(str(failure)) from None
+                hint = "" if failure.status else f" {_UNREACHABLE}"
                 raise click.ClickException(f"{failure}{hint}") from None
 
     key = click.option("--key", help="API key. Default: INBOX_API_KEY.")

@@ -1,18 +1,19 @@
 """The commands on the store as a whole: init, config, backup, restore, copy, purge, backlog and recount."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from inbox.cli.environment import read_environment
+from inbox.cli.environment import close_with_command, read_environment
 from inbox.cli.output import print_rows, progress
+from inbox.cli.parameters import TENANT_ID
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
 from inbox.services import stats
-from inbox.services.backlog import InboxBacklog, find_backlog
+from inbox.services.backlog import find_backlog
 from inbox.services.retention import Retention
 from inbox.services.store_copy import StoreCopy
 from inbox.settings import SQLITE
@@ -29,8 +30,7 @@ def init() -> None:
     With SQLite this is the database file, with DynamoDB the tables.
     """
     settings = read_environment()
-    with closing(factory.open_store(settings)) as store:
-        store.init()
+    close_with_command(factory.open_store(settings)).init()
     click.echo(f"{settings.store} is ready.", err=True)
 
 
@@ -49,7 +49,7 @@ def _new_file(_context: click.Context, _argument: click.Parameter, text: str) ->
 
 @contextmanager
 def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar whose length is known only once the work is under way."""
+    """Yields a function that shows how much of a total is done."""
     with progress(label, length=0) as bar:
 
         def show(done: int, total: int) -> None:
@@ -62,7 +62,10 @@ def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
 @click.command()
 @click.argument("file", callback=_new_file)
 def backup(file: Path) -> None:
-    """Copy the embedded store into a new FILE, while the service runs, and print its path."""
+    """Copy the embedded store into a new FILE, and print its path.
+
+    The service may run meanwhile.
+    """
     settings = read_environment()
     interrupt_on_stop_signals()
     with _progress("Copying the database") as show:
@@ -73,7 +76,10 @@ def backup(file: Path) -> None:
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def restore(file: Path) -> None:
-    """Replace the embedded store by the backup FILE, and keep the previous database beside it."""
+    """Replace the embedded store with a backup.
+
+    Keeps the previous database beside it. Stop the service first.
+    """
     settings = read_environment()
     interrupt_on_stop_signals()
     with _progress("Copying the backup") as show:
@@ -100,19 +106,17 @@ def copy(source: Path, target: str) -> None:
     Copies tenants, keys, inboxes and events. Safe to repeat.
     """
     settings = read_environment(store=target)
-    with (
-        closing(factory.open_source(source, settings)) as source_store,
-        closing(factory.open_target(settings)) as target_store,
-    ):
-        target_store.check()
-        move = StoreCopy(source_store, target_store, target_store.now_ms)
-        with progress("Copying events", length=move.count()) as bar:
-            copied = move.copy(bar.update)
-        # The target counts only what happens there.
-        for tenant in source_store.tenants.all():
-            stats.recount(target_store, tenant.tenant_id, settings.retention_days)
+    source_store = close_with_command(factory.open_source(source, settings))
+    target_store = close_with_command(factory.open_target(settings))
+    target_store.check()
+    copying = StoreCopy(source_store, target_store, target_store.now_ms)
+    with progress("Copying events", length=copying.count()) as bar:
+        copied = copying.copy(bar.update)
+    # The target counts only what happens there.
+    for tenant in source_store.tenants.all():
+        stats.recount(target_store, tenant.tenant_id, settings.retention_days)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
-    click.echo(f"{total}; {copied.written} events were written.")
+    click.echo(f"{total}, {copied.written} of them new")
     if copied.too_large:
         raise click.ClickException("Not copied, too large for DynamoDB: " + ", ".join(copied.too_large))
 
@@ -120,12 +124,9 @@ def copy(source: Path, target: str) -> None:
 @click.command()
 def purge() -> None:
     """Delete expired events and print the number of rows. A running service does so once a minute."""
-    with (
-        closing(factory.open_existing_store(read_environment())) as store,
-        progress("Deleting expired events", Retention(store.events, store.now_ms).purge()) as steps,
-    ):
-        deleted = sum(steps)
-    click.echo(deleted)
+    store = close_with_command(factory.open_existing_store(read_environment()))
+    with progress("Deleting expired events", Retention(store.events, store.now_ms).purge()) as steps:
+        click.echo(sum(steps))
 
 
 @click.command()
@@ -135,38 +136,38 @@ def backlog(*, as_json: bool) -> None:
 
     Sorted by the age of the oldest event.
     """
-    with closing(factory.open_existing_store(read_environment())) as store:
-        longest_first = sorted(find_backlog(store, store.now_ms), key=lambda inbox: inbox.timestamp_ms)
+    store = close_with_command(factory.open_existing_store(read_environment()))
+    oldest_first = sorted(find_backlog(store, store.now_ms), key=lambda inbox: inbox.timestamp_ms)
     if as_json:
-        click.echo(exact_json.dump(_metric(longest_first)))
-    else:
-        rows = [asdict(each) | {"oldest_at": format_timestamp(each.timestamp_ms)} for each in longest_first]
-        print_rows(rows, _BACKLOG_COLUMNS, as_json=False)
-
-
-def _metric(longest_first: list[InboxBacklog]) -> dict[str, str | int | None]:
-    oldest = longest_first[0] if longest_first else None
-    return {
-        "event": "backlog",
-        "oldest_undelivered_seconds": oldest.age_seconds if oldest else 0,
-        "tenant_id": oldest.tenant_id if oldest else None,
-        "inbox": oldest.inbox if oldest else None,
-        "waiting_inboxes": len(longest_first),
-    }
+        oldest = oldest_first[0] if oldest_first else None
+        metric = {
+            "event": "backlog",
+            "oldest_undelivered_seconds": oldest.age_seconds if oldest else 0,
+            "tenant_id": oldest.tenant_id if oldest else None,
+            "inbox": oldest.inbox if oldest else None,
+            "waiting_inboxes": len(oldest_first),
+        }
+        click.echo(exact_json.dump(metric))
+        return
+    rows = [asdict(each) | {"oldest_at": format_timestamp(each.timestamp_ms)} for each in oldest_first]
+    print_rows(rows, _BACKLOG_COLUMNS, as_json=False)
+    if not rows:
+        click.echo("No undelivered events.", err=True)
 
 
 @click.command()
-@click.argument("tenant_id", required=False, metavar="[TENANT]")
+@click.argument("tenant_id", required=False, metavar="[TENANT]", type=TENANT_ID)
 def recount(tenant_id: str | None) -> None:
-    """Recompute the counters of GET /stats from the stored events. Prints how many changed.
+    """Recompute the counters of GET /stats. Prints how many changed.
 
-    Use it after counts were lost. Erased events, and all but the last delivery of replayed events, no longer count.
-    On DynamoDB, stop the service first.
+    Use it after counts were lost. It counts the stored events: erased ones no longer count, nor do all but the last
+    delivery of replayed ones. On DynamoDB, stop the service first.
     """
     settings = read_environment()
-    with closing(factory.open_existing_store(settings)) as store:
-        tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
-        changes = (stats.recount(store, each, settings.retention_days) for each in tenants)
-        with progress("Counting", changes, length=len(tenants)) as counted:
-            total = sum(counted)
-    click.echo(total)
+    store = close_with_command(factory.open_existing_store(settings))
+    tenants = [each.tenant_id for each in store.tenants.all()] if tenant_id is None else [tenant_id]
+    changes = (stats.recount(store, each, settings.retention_days) for each in tenants)
+    with progress("Counting", changes, length=len(tenants)) as counted:
+        changed = sum(counted)
+    click.echo(changed)
+    click.echo(f"{changed} counters changed.", err=True)

@@ -20,8 +20,18 @@ EVENT_ID = "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55"
         ["serve", "--port", "http"],
         ["serve", "--port", "70000"],
         ["tenants", "create"],
+        ["tenants", "create", ""],
+        ["tenants", "create", "bad id"],
+        ["tenants", "create", "acme", "--email", "nobody"],
+        ["tenants", "create", "acme", "--name", "x" * 201],
+        ["tenants", "create", "acme", "--name", "\x1b[31mred\nnew line"],
+        ["tenants", "create", "acme", "--name", ""],
+        ["tenants", "show", "bad id"],
+        ["tenants", "update", "acme", "--email", "nobody"],
+        ["tenants", "update", "acme", "--destination-email", "nobody"],
         ["tenants", "update", "acme"],
         ["tenants", "update", "acme", "--rate-limit", "-1"],
+        ["keys", "create", "acme", "--name", "x" * 201],
         ["keys", "create", "acme", "--scope", "everything"],
         ["keys", "create", "acme", "--expires-in", "soon"],
         ["keys", "create", "acme", "--expires-in", "36501d"],
@@ -72,6 +82,49 @@ def test_wrong_usage_exits_with_2_and_shows_the_usage(service: Service, argument
     assert list(service.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--port", "http"], "Invalid value for '--port': must be a whole number from 1 to 65535."),
+        (["serve", "--port", "0"], "Invalid value for '--port': must be a whole number from 1 to 65535."),
+        (["inboxes", "disable", "crm"], "Only the inbox `default` can be disabled."),
+        (["inboxes", "enable", "crm"], "Only the inbox `default` can be enabled."),
+        (["poll", "--follow", "--peek"], "--follow and --peek cannot be used together."),
+        (
+            ["replay", "--inbox", "crm"],
+            "Use an event ID, --all, or filters: --since, --until, --type, --status. --inbox is no filter.",
+        ),
+    ],
+)
+def test_wrong_usage_is_explained(service: Service, arguments: list[str], message: str) -> None:
+    done = service.invoke(*arguments, INBOX_API_KEY="k")
+    assert done.stderr.startswith(f"error: {message}\nUsage: ")
+
+
+def test_values_that_the_service_refuses_are_wrong_usage(tenant: Tenant) -> None:
+    for arguments in (("send", "--type", "a b", "{}"), ("inboxes", "create", "x", "--event-type", "a b")):
+        refused = tenant.run(*arguments)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith("error: 422 ")
+        assert "\nUsage: inbox " in refused.stderr
+
+
+def test_unreachable_service_is_named(service: Service) -> None:
+    refused = service.invoke("poll", "--peek", "--key", "k", "--url", "http://127.0.0.1:1/")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "error: Could not connect to http://127.0.0.1:1. "
+        "Check that the service is running and that INBOX_URL or --url is correct.\n"
+    )
+
+
+@pytest.mark.parametrize("group", [[], ["tenants"], ["keys"], ["inboxes"]])
+def test_summaries_of_commands_are_not_cut(service: Service, group: list[str]) -> None:
+    listed = service.invoke(*group, "--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) > 3
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
+
+
 def test_service_call_without_a_key_exits_with_2(service: Service) -> None:
     done = service.invoke("send", "{}")
     assert (done.returncode, done.stderr.splitlines()[0]) == (
@@ -89,20 +142,13 @@ def test_group_without_a_command_prints_its_help_and_exits_with_2(service: Servi
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["tenants", "create", "bad id"],
         ["tenants", "create", "taken"],
         ["tenants", "create", "other", "--email", "OPS@taken.example"],
-        ["tenants", "create", "other", "--email", "nobody"],
-        ["tenants", "create", "other", "--name", "x" * 201],
-        ["tenants", "create", "other", "--name", "\x1b[31mred\nnew line"],
-        ["tenants", "create", "other", "--name", ""],
-        ["tenants", "update", "taken", "--email", "nobody"],
         *[["tenants", verb, "nobody"] for verb in ("show", "suspend", "resume", "delete", "restore", "audit")],
         ["tenants", "suspend", "system"],
         ["tenants", "delete", "system"],
         ["keys", "create", "nobody"],
         ["keys", "create", "taken", "--scope", "admin"],
-        ["keys", "create", "taken", "--name", "x" * 201],
         ["keys", "list", "nobody"],
         ["keys", "revoke", "key_none"],
         ["keys", "rotate", "key_none"],
@@ -154,7 +200,8 @@ def test_response_of_another_service_is_an_error(service: Service, body: bytes) 
         done = service.invoke("poll", "--peek", "--key", "k", "--url", f"http://127.0.0.1:{server.server_port}")
         thread.join()
     assert (done.returncode, done.stdout) == (1, "")
-    assert "not a Polling Inbox. Check that the service is running, and its URL" in done.stderr
+    url_hint = "Check that the service is running and that INBOX_URL or --url is correct.\n"
+    assert done.stderr.endswith(f"is not a Polling Inbox. {url_hint}")
 
 
 def test_refusals_of_the_service_are_printed(tenant: Tenant) -> None:

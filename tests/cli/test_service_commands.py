@@ -76,17 +76,17 @@ def test_inboxes_are_created_shown_listed_and_deleted(tenant: Tenant) -> None:
     assert tenant.run("inboxes", "show", "crm").returncode == 1
 
 
-def test_default_is_turned_off_and_on(tenant: Tenant) -> None:
+def test_default_is_disabled_and_enabled(tenant: Tenant) -> None:
     assert tenant.run("inboxes", "list").stderr == ""
-    off = tenant.run("inboxes", "disable", "default")
-    assert (off.returncode, json.loads(off.stdout)["enabled"]) == (0, False)
-    assert tenant.run("inboxes", "show", "default").stdout == off.stdout
+    disabled = tenant.run("inboxes", "disable", "default")
+    assert (disabled.returncode, json.loads(disabled.stdout)["enabled"]) == (0, False)
+    assert tenant.run("inboxes", "show", "default").stdout == disabled.stdout
     listed = tenant.run("inboxes", "list", "--json")
-    assert (listed.returncode, listed.stdout, listed.stderr) == (0, "", "default is off.\n")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (0, "", "default is disabled.\n")
 
     assert json.loads(tenant.run("send", '{"n": 1}').stdout)["status"] == "delivered"
-    on = tenant.run("inboxes", "enable", "default")
-    assert (on.returncode, json.loads(on.stdout)["enabled"]) == (0, True)
+    enabled = tenant.run("inboxes", "enable", "default")
+    assert (enabled.returncode, json.loads(enabled.stdout)["enabled"]) == (0, True)
     tenant.run("send", '{"n": 2}')
     assert tenant.payloads("poll", "--peek") == [{"n": 2}]
     assert "enable default" in tenant.run("inboxes", "create", "default").stderr
@@ -96,7 +96,7 @@ def test_existing_inbox_is_only_replaced_with_an_option(tenant: Tenant) -> None:
     created = tenant.run("inboxes", "create", "crm", "--event-type", "order.*", "--event-type", "invoice.paid")
     refused = tenant.run("inboxes", "create", "crm", "--event-type", "order.*")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "gets order.*, invoice.paid" in refused.stderr
+    assert "receives order.*, invoice.paid" in refused.stderr
     assert "--replace" in refused.stderr
     assert tenant.run("inboxes", "create", "crm").returncode == 1
     again = tenant.run("inboxes", "create", "crm", "--event-type", "invoice.paid", "--event-type", "order.*")
@@ -105,7 +105,7 @@ def test_existing_inbox_is_only_replaced_with_an_option(tenant: Tenant) -> None:
     replaced = tenant.run("inboxes", "create", "crm", "--replace")
     assert (replaced.returncode, json.loads(replaced.stdout)["event_types"]) == (0, None)
     refused = tenant.run("inboxes", "create", "crm", "--event-type", "order.*")
-    assert (refused.returncode, "gets every event" in refused.stderr) == (1, True)
+    assert (refused.returncode, "receives every event" in refused.stderr) == (1, True)
 
 
 def test_creating_an_inbox_needs_a_scope(running_service: Service) -> None:

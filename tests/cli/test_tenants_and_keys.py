@@ -26,6 +26,7 @@ def test_tenants_are_created_and_listed(service: Service) -> None:
     table = service.invoke("tenants", "list").stdout.splitlines()
     assert table[0].split() == ["tenant_id", "organization_name", "email", "status", "active", "date_created"]
     assert table[1].startswith("acme  ")
+    assert table[1].split()[-2] == "yes"
 
 
 def test_key_is_printed_once_and_never_listed(service: Service) -> None:
@@ -105,8 +106,30 @@ def test_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
     for command, status in (("suspend", "SUSPENDED"), ("resume", "UNVALIDATED"), ("resume", "UNVALIDATED")):
         done = service.invoke("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")
-        assert f"acme is {status}." in done.stderr
+        assert done.stderr == f"Tenant acme is {status}. Takes effect within INBOX_KEY_CACHE_SECONDS seconds.\n"
         assert tenant(service)["status"] == status
+
+
+def test_resumed_tenant_that_is_deleted_stays_deleted(service: Service) -> None:
+    service.invoke("tenants", "create", "acme")
+    service.invoke("tenants", "suspend", "acme")
+    deleted = service.invoke("tenants", "delete", "acme")
+    assert deleted.stderr == "Tenant acme deleted. `inbox tenants restore acme` restores it.\n"
+    resumed = service.invoke("tenants", "resume", "acme")
+    hint = "It is still deleted. `inbox tenants restore acme` restores it."
+    assert (resumed.returncode, resumed.stderr) == (0, f"Tenant acme is REGISTERED. {hint}\n")
+    assert not tenant(service)["active"]
+    restored = service.invoke("tenants", "restore", "acme")
+    assert restored.stderr == "Tenant acme restored. Status: REGISTERED.\n"
+
+
+def test_changes_of_an_audit_entry_are_separated(service: Service) -> None:
+    service.invoke("tenants", "create", "acme")
+    updated = service.invoke("tenants", "update", "acme", "--name", "Acme", "--rate-limit", "7")
+    assert updated.stderr == "Tenant acme updated.\n"
+    last = service.invoke("tenants", "audit", "acme").stdout.splitlines()[1]
+    assert " no " in last
+    assert last.endswith("organization_name: - → Acme, rate_limit: - → 7")
 
 
 def test_tenant_is_updated(on_each_engine: Service) -> None:
@@ -131,10 +154,15 @@ def test_rotated_key_is_printed_alone_and_both_work(on_each_engine: Service) -> 
     new = rotated.stdout.removesuffix("\n")
     assert apikey.is_well_formed(new)
     assert new not in rotated.stderr
+    old_key = json.loads(service.invoke("keys", "list", "acme", "--json").stdout.splitlines()[0])
+    assert old_key["key_id"] == key_id
+    assert rotated.stderr.endswith(f" replaces {key_id}, which is valid until {old_key['expires_at']}.\n")
     service.start()
     for key in (old, new):
         assert service.invoke("poll", "--peek", "--key", key).returncode == 0
-    assert service.invoke("keys", "rotate", key_id, "--overlap", "0s").returncode == 0
+    ended = service.invoke("keys", "rotate", key_id, "--overlap", "0s")
+    assert ended.returncode == 0
+    assert ended.stderr.endswith(f" replaces {key_id}, which is no longer valid.\n")
     rows = [json.loads(line) for line in service.invoke("keys", "list", "acme", "--json").stdout.splitlines()]
     assert {row["key_id"]: row["status"] for row in rows}[key_id] == "expired"
     assert len(rows) == 3

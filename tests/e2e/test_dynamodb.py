@@ -109,7 +109,7 @@ def test_copied_events_are_polled(service: Service, on_dynamodb: Service) -> Non
     for written in (3, 0):
         copied = on_dynamodb.invoke("copy", "--from", source, "--to", "dynamodb://")
         assert (copied.returncode, copied.stderr) == (0, "")
-        assert copied.stdout == f"1 tenants, 1 keys, 0 inboxes, 3 events; {written} events were written.\n"
+        assert copied.stdout == f"1 tenants, 1 keys, 0 inboxes, 3 events, {written} of them new\n"
     on_dynamodb.start()
     polled = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
     assert [event["payload"]["number"] for event in polled] == [0, 1, 2]
