@@ -40,9 +40,15 @@ def make_run(newcomer: Service) -> str:
     return newcomer.log.read_text()
 
 
-def follow(newcomer: Service, name: str, part: str, key: str) -> None:
-    page = Page(name, (), pages.steps_of(name, part.replace(URL_ON_PAGE, newcomer.url)))
-    session.follow(page, newcomer.folder, session.environment(newcomer.url, key, newcomer.folder))
+def follow(service: Service, name: str, part: str, key: str) -> None:
+    page = Page(name, (), pages.steps_of(name, part.replace(URL_ON_PAGE, service.url)))
+    variables = session.environment(service.url, key, service.folder)
+    session.follow(page, service.folder, variables | {"INBOX_STORE": service.environment["INBOX_STORE"]})
+
+
+def guides() -> list[str]:
+    """Returns the pages that show commands with their output."""
+    return sorted(file.name for file in HOW_TO.glob("*.md") if "```console" in file.read_text())
 
 
 @pytest.mark.usefixtures("recipe_programs")
@@ -56,16 +62,13 @@ def test_every_command_works_in_the_order_it_is_read(newcomer: Service) -> None:
     newcomer.stop()
     assert KEY.search(make_run(newcomer)) is None
     follow(newcomer, QUICKSTART.name, second_part, "the key is lost")
-
-
-def tried_guides() -> list[str]:
-    return sorted(file.name for file in HOW_TO.glob("*.md") if "```console" in file.read_text())
+    # The last two once more, because they show how many events other guides have left.
+    for name in (*guides(), "replay-events.md", "monitor.md"):
+        follow(newcomer, name, (HOW_TO / name).read_text(), key)
 
 
 @pytest.mark.usefixtures("recipe_programs")
-@pytest.mark.parametrize("name", tried_guides())
+@pytest.mark.parametrize("name", guides())
 def test_guide_works_as_it_is_written(name: str, service: Service) -> None:
     service.start()
-    page = Page(name, (), pages.steps_of(name, (HOW_TO / name).read_text()))
-    variables = session.environment(service.url, service.create_key("demo", "--scope", "all"), service.folder)
-    session.follow(page, service.folder, variables | {"INBOX_STORE": service.environment["INBOX_STORE"]})
+    follow(service, name, (HOW_TO / name).read_text(), service.create_key("demo", "--scope", "all"))
