@@ -23,7 +23,7 @@ def _only_default(context: click.Context, _argument: click.Parameter, name: str)
 
 
 _name = click.argument("name", type=INBOX_NAME)
-_default = click.argument("name", metavar=DEFAULT_INBOX, callback=_only_default)
+_default = click.argument("name", metavar=f"{{{DEFAULT_INBOX}}}", callback=_only_default)
 
 
 @click.group()

@@ -1,7 +1,7 @@
 """inbox poll: prints events, and loses none on the way to the program that reads stdout.
 
 A write to a pipe succeeds before the reader has read it, and `head -1` exits with the rest of its input unread. So each
-event is printed after the reader has read the one before, and an event is acknowledged only once it was read.
+event is printed after the reader has read the previous one, and acknowledged only after the reader has read it.
 """
 
 import errno
@@ -40,8 +40,8 @@ _MAX_PAUSE_MS = 100
 def poll(client: Client, inbox: str, limit: int, peek: bool, follow: bool) -> None:
     """Poll and print the undelivered events.
 
-    Prints one JSON object per line. Events are leased, and acknowledged once they were read: if the output ends early,
-    as with `head`, the rest stays in the inbox.
+    Prints one JSON object per line. Leases the events, and acknowledges each after it was read: if the reader ends
+    early, as `head` does, the rest stays in the inbox.
     """
     if follow and peek:
         raise click.UsageError("--follow and --peek cannot be used together.")
@@ -82,7 +82,7 @@ def print_events(client: Client, inbox: str, limit: int, wait_seconds: int = 0) 
         try:
             printer.print_all()
         except BaseException:
-            # One try each, since `--follow` retries for ever. Unsettled events return when the lease expires.
+            # One try each, because `--follow` retries without limit. Unsettled events return when the lease expires.
             client.retries = 0
             with suppress(CallFailed):
                 lease.acknowledge(printer.read)
@@ -128,7 +128,7 @@ class _Printer:
         return int(unread)
 
     def _renew(self) -> None:
-        """Extends the lease: a reader such as a loop in a shell may take longer than it lasts."""
+        """Extends the lease, because a reader such as a loop in a shell may take longer."""
         if time.monotonic() >= self._renew_at:
             self._lease.acknowledge(self.read)
             self._lease.extend(_RENEWED_LEASE_SECONDS)

@@ -31,9 +31,8 @@ def calls_service(command: Callable[..., None]) -> Callable[..., None]:
             raise click.UsageError("Missing API key. Set INBOX_API_KEY or use --key.")
         if not address.lower().startswith(("http://", "https://")):
             raise click.UsageError("The URL of the service must start with http:// or https://.")
-        exact: dict[str, Any] = {"read_json": _read_json, "write_json": exact_json.dump}
         try:
-            client = Client(address, key, retries=_RETRIES, **exact)
+            client = Client(address, key, retries=_RETRIES, read_json=_read_json, write_json=exact_json.dump)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         with client:

@@ -13,6 +13,7 @@ from inbox.domain.tenants import MAX_RATE_LIMIT, Tenant, TenantStatus, audit_doc
 _COLUMNS = ("tenant_id", "organization_name", "email", "status", "active", "date_created")
 _AUDIT_COLUMNS = ("number", "at", "by", "action", "forced", "changes")
 _MAX_ENTRIES = 1_000
+_RESTORE_HINT = "`inbox tenants restore {}` restores it."
 
 _tenant_id = click.argument("tenant_id", metavar="ID", type=TENANT_ID)
 _organization_name = click.option("--name", "organization_name", type=ORGANIZATION_NAME, help="Organization.")
@@ -82,7 +83,7 @@ def resume(tenant_id: str) -> None:
 def delete(tenant_id: str) -> None:
     """Refuse all keys of a tenant and hide it. Nothing is erased, and `restore` reverts it."""
     open_tenants().delete(tenant_id, OPERATOR)
-    click.echo(f"Tenant {tenant_id} deleted. {_restore_hint(tenant_id)}", err=True)
+    click.echo(f"Tenant {tenant_id} deleted. {_RESTORE_HINT.format(tenant_id)}", err=True)
 
 
 @tenants.command()
@@ -121,9 +122,5 @@ def shard(tenant_id: str, shards: int) -> None:
 def _print_status(tenant: Tenant) -> None:
     effect = "Takes effect within INBOX_KEY_CACHE_SECONDS seconds."
     if not tenant.active:
-        effect = f"It is still deleted. {_restore_hint(tenant.tenant_id)}"
+        effect = f"It is still deleted. {_RESTORE_HINT.format(tenant.tenant_id)}"
     click.echo(f"Tenant {tenant.tenant_id} is {tenant.status}. {effect}", err=True)
-
-
-def _restore_hint(tenant_id: str) -> str:
-    return f"`inbox tenants restore {tenant_id}` restores it."

@@ -44,7 +44,7 @@ class Replayed(TypedDict):
 
 
 class Lease:
-    """Leased events: no other consumer gets them until their leases expire.
+    """Leased events: no other poll returns them until their leases expire.
 
     Iterate over the lease to settle its events one by one, one call each, or use `events` to handle them as one batch.
     `list(lease)` acknowledges all of them before any of them is handled.
@@ -53,7 +53,7 @@ class Lease:
     def __init__(self, http: HTTPClient, events: list[Event]) -> None:
         self.events = events
         self.lost: list[Event] = []
-        """Events whose lease expired before they were settled. Another consumer may get them too."""
+        """Events whose lease expired before they were settled. Another poll may return them, too."""
         self._http = http
         self._held = {event["receipt"]: event for event in events}
         # The event that the loop handles. None without a loop.
@@ -80,9 +80,9 @@ class Lease:
         self._settle("/inbox/ack", events)
 
     def release(self, events: Iterable[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
-        """Returns events to the inbox; polls get them after `delay_seconds`.
+        """Returns events to the inbox. Polls return them again after `delay_seconds`.
 
-        `failed` counts as a lost lease. After INBOX_MAX_DELIVERIES of them the service makes the event dead.
+        `failed` counts like an expired lease. After INBOX_MAX_DELIVERIES of these the event is dead.
         """
         self._settle("/inbox/release", events, delay_seconds=delay_seconds, failed=failed)
 
@@ -119,16 +119,16 @@ class Client(HTTPClient):
     def send(
         self, payload: Mapping[str, Any], event_type: str | None = None, *, idempotency_key: str | None = None
     ) -> StoredEvent:
-        """Returns when the event is on disk. Repeated calls with the same `idempotency_key` store one event."""
+        """Returns the event after it was stored on disk. Repeated calls with one `idempotency_key` store one event."""
         envelope = {"payload": payload, "event_type": event_type, "idempotency_key": idempotency_key or _new_id()}
         stored: StoredEvent = self.ask("POST", "/events", dict, envelope)
         return stored
 
     def send_many(self, events: Iterable[NewEvent], *, idempotency_key: str | None = None) -> list[StoredEvent]:
-        """Sends events in their order, up to 500 per request. The first request that fails raises CallFailed.
+        """Sends events in their order, up to 500 per request. Returns them as stored.
 
-        The events of the requests before are stored then (`CallFailed.stored_before`). With an `idempotency_key`, all
-        of them can be sent again.
+        The first request that fails raises CallFailed. The events of earlier requests are stored then
+        (`CallFailed.stored_before`). With an `idempotency_key`, all events can be sent again.
         """
         # Each event's key contains its position, so that it does not depend on the split into requests.
         key = sha256((idempotency_key or _new_id()).encode(errors="surrogatepass")).hexdigest()
@@ -191,7 +191,7 @@ class Client(HTTPClient):
     def replay(self, event_id: str, inbox: str = "default") -> Event:
         """Makes a delivered or dead event undelivered again.
 
-        Not retried after a lost response: a consumer may have received the event again by then.
+        Returns the event. Not retried after a lost response: a poll may have returned the event again by then.
         """
         path = f"/events/{quote(event_id, safe='')}/replay"
         event: Event = self.ask("POST", path, dict, parameters={"inbox": inbox}, repeatable=False)

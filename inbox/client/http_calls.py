@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from time import sleep
 from typing import Any, Self
 
@@ -14,35 +15,31 @@ _MIN_COMPRESSED_BYTES = 1024
 _COMPRESSION_LEVEL = 6
 
 
+@dataclass(eq=False)
 class CallFailed(Exception):
     """The service refused the call or did not respond.
 
     `status` is that of the response, or None without a response. `problem` is the problem document, or empty.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        problem: dict[str, Any] | None = None,
-        retry_after_seconds: int = 0,
-        may_pass: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.problem = problem or {}
-        self.retry_after_seconds = retry_after_seconds
-        self.may_pass = may_pass
-        """True if the same call may succeed later."""
-        self.stored_before = 0
-        """For `send_many`: how many events were stored. The pointers in `problem` count from the next one."""
+    message: str
+    _: KW_ONLY
+    status: int | None = None
+    problem: dict[str, Any] = field(default_factory=dict)
+    retry_after_seconds: int = 0
+    may_pass: bool = False
+    """True if the same call may succeed later."""
+    stored_before: int = 0
+    """For `send_many`: how many events were stored. The pointers in `problem` count from the next one."""
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class HTTPClient:
     """Calls one service with one key. Not thread-safe.
 
-    `retries` is the maximum per call, None is no limit. `on_retry` is called before each retry with the pause in
+    `retries` is the maximum per call; None is no limit. `on_retry` is called before each retry with the pause in
     seconds. `read_json` and `write_json` replace the json module, for numbers that must keep every digit. `compress`
     sends bodies above 1 KiB with gzip.
     """
