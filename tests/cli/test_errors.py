@@ -167,14 +167,14 @@ def test_other_errors_exit_with_1_and_print_one_line(service: Service, arguments
 
 @pytest.mark.parametrize("arguments", [["serve"], ["init"], ["config"], ["tenants", "list"]])
 @pytest.mark.parametrize(("name", "value"), [("INBOX_PORT", "x"), ("INBOX_SOMETHING", "1")])
-def test_invalid_setting_is_one_line(service: Service, arguments: list[str], name: str, value: str) -> None:
+def test_invalid_setting_prints_one_line(service: Service, arguments: list[str], name: str, value: str) -> None:
     done = service.invoke(*arguments, **{name: value})
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert name in done.stderr
 
 
 @pytest.mark.parametrize("name", ["folder", "garbage", "garbage/inbox.db"])
-def test_store_that_cannot_be_opened_is_one_line(service: Service, name: str) -> None:
+def test_store_that_cannot_be_opened_prints_one_line(service: Service, name: str) -> None:
     path = service.folder / name
     (service.folder / "folder").mkdir()
     (service.folder / "garbage").write_text("This is not a database. " * 100)

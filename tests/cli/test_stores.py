@@ -36,7 +36,7 @@ WRITE = {
 MIGRATE = {"inbox init", "inbox serve", "inbox quickstart"}
 # SQLite has no shards, and `copy` needs DynamoDB: tests/e2e/test_dynamodb.py.
 OTHERS = {"inbox config", "inbox backup", "inbox restore", "inbox copy", "inbox tenants shard"}
-OLDER = [*range(1, len(_scripts()))]
+OLDER_VERSIONS = [*range(1, len(_scripts()))]
 
 
 def run(path: Path, words: str, arguments: list[str]) -> Result:
@@ -53,7 +53,7 @@ def test_every_command_is_in_one_of_the_lists() -> None:
     assert on_store == READ.keys() | WRITE.keys() | MIGRATE | OTHERS
 
 
-@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_no_command_changes_a_store_of_an_earlier_release(
     path: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,17 +73,17 @@ def test_no_command_changes_a_store_of_an_earlier_release(
 
 
 def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> None:
-    make_older(path, OLDER[-1])
+    make_older(path, OLDER_VERSIONS[-1])
     with closing(apsw.Connection(str(path))) as service:
         # The write stays in the log, and so would a migration.
         service.execute("INSERT INTO clock VALUES ('boot', 1, 1, 1)")
         for words, arguments in (READ | WRITE).items():
             assert run(path, words, arguments).exit_code == 1, words
-        assert service.pragma("user_version") == OLDER[-1]
+        assert service.pragma("user_version") == OLDER_VERSIONS[-1]
         assert service.execute("SELECT boot_id FROM clock").fetchall() == [("boot",)]
 
 
-@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_init_migrates_a_store_of_an_earlier_release(path: Path, version: int) -> None:
     make_older(path, version)
     assert run(path, "inbox init", []).exit_code == 0

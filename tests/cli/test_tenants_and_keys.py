@@ -55,7 +55,7 @@ def test_key_is_printed_once_and_never_listed(service: Service) -> None:
         ("system", ["all", "admin"], ["admin", "events:read", "events:write", "inbox:read", "tenant:manage"]),
     ],
 )
-def test_key_gets_the_requested_scopes(service: Service, tenant_id: str, options: list[str], scopes: list[str]) -> None:
+def test_key_has_the_requested_scopes(service: Service, tenant_id: str, options: list[str], scopes: list[str]) -> None:
     service.create_key(tenant_id, *[word for scope in options for word in ("--scope", scope)])
     assert json.loads(service.invoke("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
 

@@ -9,7 +9,7 @@ import requests
 
 from tests.service import INBOX, Service, bearer
 
-ALL_SCOPES = ("--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
+ALL_SCOPES = ("--scope", "all")
 
 
 class Client:
@@ -30,20 +30,20 @@ class Client:
         return [event["payload"]["n"] for event in self.get(f"/events?status={status}&order=oldest")]
 
     def send(self, payload: dict[str, Any]) -> str:
-        answer = self.call("POST", "/events", json={"payload": payload})
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["id"])
+        response = self.call("POST", "/events", json={"payload": payload})
+        assert response.status_code == 201, response.text
+        return str(response.json()["id"])
 
     def get(self, path: str) -> list[dict[str, Any]]:
-        answer = self.call("GET", path)
-        assert answer.status_code == 200, answer.text
-        events: list[dict[str, Any]] = answer.json()
+        response = self.call("GET", path)
+        assert response.status_code == 200, response.text
+        events: list[dict[str, Any]] = response.json()
         return events
 
     def acknowledge(self, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        answer = self.call("POST", "/inbox/ack", json={"receipts": [event["receipt"] for event in events]})
-        assert answer.status_code == 200, answer.text
-        document: dict[str, Any] = answer.json()
+        response = self.call("POST", "/inbox/ack", json={"receipts": [event["receipt"] for event in events]})
+        assert response.status_code == 200, response.text
+        document: dict[str, Any] = response.json()
         return document
 
 

@@ -13,7 +13,7 @@ from generated_inbox.models import Envelope, EnvelopePayload, PollMode, RawEvent
 URL, KEY = os.environ["INBOX_URL"], os.environ["INBOX_KEY"]
 
 
-def connected(key: str) -> AuthenticatedClient:
+def connect(key: str) -> AuthenticatedClient:
     return AuthenticatedClient(base_url=URL, token=key, raise_on_unexpected_status=True)
 
 
@@ -21,7 +21,7 @@ def envelope(payload: dict[str, Any]) -> Envelope:
     return Envelope(payload=EnvelopePayload.from_dict(payload), event_type="order.created")
 
 
-with connected(KEY) as client:
+with connect(KEY) as client:
     sent = send_event.sync(client=client, body=envelope(json.loads(sys.argv[1])))
     batch = send_batch.sync(client=client, body=[envelope({"n": 2}), RawEvent.from_dict({"n": 3})])
     peeked = poll.sync(client=client, mode=PollMode.PEEK)
@@ -29,8 +29,8 @@ with connected(KEY) as client:
     settled = acknowledge.sync(client=client, body=ReceiptsBody(receipts=[event.receipt for event in leased]))
     polled = poll.sync_detailed(client=client)
     refused = poll.sync(client=client, limit=0)
-with connected("no key") as stranger:
-    turned_away = poll.sync(client=stranger)
+with connect("no key") as client_without_key:
+    unauthorized = poll.sync(client=client_without_key)
 
 documents = {
     "sent": [each.to_dict() for each in (sent, *batch)],
@@ -40,7 +40,7 @@ documents = {
     "polled": [each.to_dict() for each in polled.parsed],
     "more": polled.headers["Inbox-More"],
     "refused": refused.to_dict(),
-    "turned_away": turned_away.to_dict(),
-    "kinds": sorted({type(each).__name__ for each in (sent, *peeked, settled, refused, turned_away)}),
+    "unauthorized": unauthorized.to_dict(),
+    "kinds": sorted({type(each).__name__ for each in (sent, *peeked, settled, refused, unauthorized)}),
 }
 print(json.dumps(documents))  # noqa: T201 - for the test

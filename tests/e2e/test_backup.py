@@ -48,7 +48,7 @@ def event_ids(database: Path) -> set[str]:
         return {event_id for (event_id,) in connection.execute("SELECT event_id FROM events")}
 
 
-def files(service: Service) -> set[str]:
+def list_files(service: Service) -> set[str]:
     return {each.name for each in service.folder.iterdir()}
 
 
@@ -62,7 +62,7 @@ def test_backup_of_a_busy_service_has_every_event_accepted_before(service: Servi
             made = service.run("backup", f"backup-{number}.db")
             assert (made.returncode, made.stdout, made.stderr) == (0, f"backup-{number}.db\n", "")
             assert before <= event_ids(service.folder / f"backup-{number}.db")
-    assert {name for name in files(service) if "backup" in name} == {f"backup-{number}.db" for number in range(3)}
+    assert {name for name in list_files(service) if "backup" in name} == {f"backup-{number}.db" for number in range(3)}
 
 
 def test_restore_brings_a_polled_event_back(service: Service) -> None:
@@ -106,7 +106,7 @@ def test_file_in_use_is_not_restored(service: Service) -> None:
     refused = service.run("restore", "inbox.db", INBOX_STORE=f"sqlite:///{service.folder}/other.db")
     assert refused.returncode == 1
     assert "inbox.db is in use" in refused.stderr
-    assert not any(name.startswith("other.db") for name in files(service))
+    assert not any(name.startswith("other.db") for name in list_files(service))
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_file_in_use_is_not_restored(service: Service) -> None:
 def test_wrong_paths_change_nothing(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
     service.run("init")
     service.log.write_text("some words\n" * 100)
-    before = files(service)
+    before = list_files(service)
     refused = service.run(*arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert message in refused.stderr
-    assert files(service) == before
+    assert list_files(service) == before
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
@@ -148,25 +148,25 @@ def test_commands_are_refused_on_dynamodb(service: Service, command: str) -> Non
 
 def test_terminal_shows_progress(service: Service) -> None:
     service.run("init")
-    ours, theirs = pty.openpty()
+    terminal, its_stderr = pty.openpty()
     subprocess.run(
         [INBOX, "backup", "backup.db"],
         env=service.environment,
         cwd=service.folder,
         stdout=subprocess.PIPE,
-        stderr=theirs,
+        stderr=its_stderr,
         check=True,
     )
-    os.close(theirs)
-    shown = os.read(ours, 65_536).decode()
-    os.close(ours)
+    os.close(its_stderr)
+    shown = os.read(terminal, 65_536).decode()
+    os.close(terminal)
     assert "Copying the database" in shown
     assert "100%" in shown
 
 
-def test_stopped_backup_leaves_nothing(service: Service) -> None:
+def test_stopped_backup_leaves_no_files(service: Service) -> None:
     service.run("init")
-    before = files(service)
+    before = list_files(service)
     with closing(apsw.Connection(f"{service.folder}/inbox.db")) as connection:
         # The backups wait for this lock.
         connection.pragma("locking_mode", "exclusive")
@@ -184,4 +184,4 @@ def test_stopped_backup_leaves_nothing(service: Service) -> None:
         for each, process in stopped.items():
             process.send_signal(each)
         assert [process.wait(30) for process in stopped.values()] == [1, 1, 1]
-    assert files(service) == before
+    assert list_files(service) == before

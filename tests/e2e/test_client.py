@@ -51,20 +51,20 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def line() -> LossyConnection:
+def connection() -> LossyConnection:
     return LossyConnection()
 
 
 @pytest.fixture
-def client(running_service: Service, line: LossyConnection) -> Iterator[Client]:
+def client(running_service: Service, connection: LossyConnection) -> Iterator[Client]:
     """A client with a new tenant."""
     key = running_service.create_key(f"t-{secrets.token_hex(8)}")
     with Client(f"{running_service.url}/", key) as client:
-        client._session.mount(running_service.url, line)
+        client._session.mount(running_service.url, connection)
         yield client
 
 
-class Observed(Client):
+class ObservedClient(Client):
     """Records the responses."""
 
     def __init__(self, other: Client, **options: Any) -> None:
@@ -86,7 +86,7 @@ def send(client: Client, count: int) -> None:
 
 
 def test_compressed_responses_are_read(client: Client) -> None:
-    with Observed(client) as consumer:
+    with ObservedClient(client) as consumer:
         send(consumer, 100)
         assert numbers(consumer.poll()) == list(range(1, 101))
         assert consumer.responses[-1].headers["Content-Encoding"] == "gzip"
@@ -94,7 +94,7 @@ def test_compressed_responses_are_read(client: Client) -> None:
 
 
 def test_large_bodies_are_compressed_on_request(client: Client) -> None:
-    with Observed(client, compress=True) as producer:
+    with ObservedClient(client, compress=True) as producer:
         send(producer, 1)
         send(producer, 100)
         producer.send({"n": 0, "text": "x" * 2000})
@@ -103,7 +103,7 @@ def test_large_bodies_are_compressed_on_request(client: Client) -> None:
 
 
 def test_batch_that_is_too_large_after_decompression_is_split(client: Client) -> None:
-    with Observed(client, compress=True) as producer:
+    with ObservedClient(client, compress=True) as producer:
         producer.send_many([{"payload": {"n": n, "text": "x" * 260_000}} for n in range(1, 71)])
         assert [response.status_code for response in producer.responses] == [413, 201, 201]
     assert numbers(client.peek(limit=2)) == [1, 2]
@@ -183,7 +183,7 @@ def test_block_that_raises_releases_unacknowledged_events(client: Client) -> Non
     assert client.peek() == []
 
 
-def in_status(client: Client, status: str) -> list[int]:
+def list_numbers(client: Client, status: str) -> list[int]:
     return numbers(client.ask("GET", "/events", list, parameters={"status": status, "order": "oldest"}))
 
 
@@ -197,7 +197,7 @@ def test_consumer_gets_past_a_poison_event(client: Client) -> None:
                 1 // (attempts[-1] - 1)
     # 10 is INBOX_MAX_DELIVERIES.
     assert attempts == [1] * 10 + [2, 3, 4]
-    assert (in_status(client, "dead"), in_status(client, "delivered")) == ([1], [2, 3, 4])
+    assert (list_numbers(client, "dead"), list_numbers(client, "delivered")) == ([1], [2, 3, 4])
 
 
 def test_only_the_current_event_fails_when_the_loop_raises(client: Client) -> None:
@@ -205,18 +205,18 @@ def test_only_the_current_event_fails_when_the_loop_raises(client: Client) -> No
     with pytest.raises(ZeroDivisionError), client.lease(delay_seconds=60) as lease:  # noqa: PT012
         for event in lease:
             1 // (event["payload"]["n"] - 2)
-    assert (in_status(client, "delivered"), numbers(client.peek())) == ([1], [3, 4])
+    assert (list_numbers(client, "delivered"), numbers(client.peek())) == ([1], [3, 4])
     with client.lease() as lease:
         assert [event["deliveries"] for event in lease] == [2, 2]
-    assert (in_status(client, "delivered"), in_status(client, "undelivered")) == ([1, 3, 4], [2])
+    assert (list_numbers(client, "delivered"), list_numbers(client, "undelivered")) == ([1, 3, 4], [2])
 
 
 def test_iterating_acknowledges_an_event_before_the_next(client: Client) -> None:
     send(client, 3)
     with client.lease() as lease:
-        delivered = [in_status(client, "delivered") for _ in lease]
+        delivered = [list_numbers(client, "delivered") for _ in lease]
         assert (delivered, lease.held) == ([[], [1], [1, 2]], [])
-    assert in_status(client, "delivered") == [1, 2, 3]
+    assert list_numbers(client, "delivered") == [1, 2, 3]
 
 
 def test_breaking_out_of_a_loop_releases_the_remaining_events(client: Client) -> None:
@@ -225,7 +225,7 @@ def test_breaking_out_of_a_loop_releases_the_remaining_events(client: Client) ->
         for event in lease:
             if event["payload"]["n"] == 2:
                 break
-    assert (in_status(client, "delivered"), numbers(client.peek())) == ([1, 2], [3])
+    assert (list_numbers(client, "delivered"), numbers(client.peek())) == ([1, 2], [3])
 
 
 def test_events_settled_in_the_loop_are_not_settled_again(client: Client) -> None:
@@ -237,7 +237,7 @@ def test_events_settled_in_the_loop_are_not_settled_again(client: Client) -> Non
             elif event["payload"]["n"] == 3:
                 lease.acknowledge([event])
     assert lease.lost == []
-    assert (in_status(client, "undelivered"), in_status(client, "delivered")) == ([1, 2], [3, 4])
+    assert (list_numbers(client, "undelivered"), list_numbers(client, "delivered")) == ([1, 2], [3, 4])
 
 
 def test_block_that_raises_fails_the_whole_batch(client: Client) -> None:
@@ -246,7 +246,7 @@ def test_block_that_raises_fails_the_whole_batch(client: Client) -> None:
         with pytest.raises(ZeroDivisionError), client.lease() as lease:  # noqa: PT012
             lease.acknowledge(lease.events[1:])
             raise ZeroDivisionError
-    assert (in_status(client, "dead"), in_status(client, "delivered")) == ([1], [2])
+    assert (list_numbers(client, "dead"), list_numbers(client, "delivered")) == ([1], [2])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -262,7 +262,7 @@ def test_stop_does_not_count_as_failure(client: Client, error: type[BaseExceptio
 
 
 def test_handled_event_that_cannot_be_acknowledged_has_not_failed(
-    client: Client, line: LossyConnection, monkeypatch: pytest.MonkeyPatch
+    client: Client, connection: LossyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.retries = 0
     send(client, 1)
@@ -276,20 +276,20 @@ def test_handled_event_that_cannot_be_acknowledged_has_not_failed(
     monkeypatch.setattr(client, "ask", watched)
     with pytest.raises(CallFailed), client.lease() as lease:  # noqa: PT012
         for _ in lease:
-            line.statuses = [503]
+            connection.statuses = [503]
     assert [path for path, _ in calls] == ["/inbox/default", "/inbox/ack", "/inbox/release"]
     assert calls[-1][1]["failed"] is False
 
 
-def test_failed_release_with_a_lost_response_counts_once(client: Client, line: LossyConnection) -> None:
+def test_failed_release_with_a_lost_response_counts_once(client: Client, connection: LossyConnection) -> None:
     send(client, 1)
-    for time in range(10):
-        assert in_status(client, "dead") == []
+    for attempt in range(10):
+        assert list_numbers(client, "dead") == []
         with client.lease() as lease:
-            line.to_lose = 1 + time % 3
+            connection.to_lose = 1 + attempt % 3
             lease.release(lease.events, failed=True)
         assert lease.lost == []
-    assert in_status(client, "dead") == [1]
+    assert list_numbers(client, "dead") == [1]
 
 
 def test_settling_no_events_changes_nothing(client: Client) -> None:
@@ -308,12 +308,14 @@ def test_empty_lease_is_settled_without_requests(client: Client) -> None:
         assert lease.events == []
 
 
-def test_exception_of_the_block_is_raised_even_if_the_release_fails(client: Client, line: LossyConnection) -> None:
+def test_exception_of_the_block_is_raised_even_if_the_release_fails(
+    client: Client, connection: LossyConnection
+) -> None:
     send(client, 1)
     with pytest.raises(ZeroDivisionError), client.lease():  # noqa: PT012
-        line.to_lose = 1
+        connection.to_lose = 1
         raise ZeroDivisionError
-    assert line.to_lose == 0
+    assert connection.to_lose == 0
 
 
 def test_lease_is_released_and_extended_explicitly(client: Client) -> None:
@@ -341,43 +343,45 @@ def test_events_with_an_expired_lease_are_reported_as_lost(client: Client) -> No
     assert numbers(client.poll()) == [1, 2]
 
 
-def test_lost_responses_lose_and_duplicate_nothing(client: Client, line: LossyConnection, pauses: list[int]) -> None:
-    line.to_lose = 3
+def test_lost_responses_lose_and_duplicate_nothing(
+    client: Client, connection: LossyConnection, pauses: list[int]
+) -> None:
+    connection.to_lose = 3
     send(client, 2)
-    line.to_lose = 1
+    connection.to_lose = 1
     client.send({"n": 3})
-    line.to_lose = 2
+    connection.to_lose = 2
     assert numbers(client.poll(limit=1)) == [1]
-    line.to_lose = 2
+    connection.to_lose = 2
     with client.lease() as lease:
         assert numbers(lease.events) == [2, 3]
-        line.to_lose = 1
+        connection.to_lose = 1
     assert lease.lost == []
     assert client.poll() == []
     assert pauses == [1, 2, 4, 1, 1, 2, 1, 2, 1]
 
 
-def test_retries_wait_for_retry_after(client: Client, line: LossyConnection, pauses: list[int]) -> None:
-    line.statuses = [503, 429, 500]
+def test_retries_wait_for_retry_after(client: Client, connection: LossyConnection, pauses: list[int]) -> None:
+    connection.statuses = [503, 429, 500]
     client.send({"n": 1})
     assert pauses == [7, 7, 7]
     assert numbers(client.poll()) == [1]
 
 
-def test_retries_are_limited(client: Client, line: LossyConnection, pauses: list[int]) -> None:
-    line.to_lose = 4
+def test_retries_are_limited(client: Client, connection: LossyConnection, pauses: list[int]) -> None:
+    connection.to_lose = 4
     with pytest.raises(CallFailed, match=r"^Could not connect to \S+\.$") as failed:
         client.send({"n": 1})
     assert (failed.value.status, failed.value.may_pass, pauses) == (None, True, [1, 2, 4])
 
 
-def test_replayed_events_are_polled_again(client: Client, line: LossyConnection) -> None:
+def test_replayed_events_are_polled_again(client: Client, connection: LossyConnection) -> None:
     send(client, 2)
     first, _ = client.poll()
     assert client.replay(first["id"])["status"] == "undelivered"
     assert numbers(client.poll()) == [1]
     assert client.replay_matching(status="delivered") == {"replayed": 2, "more": False}
-    line.statuses = [429]
+    connection.statuses = [429]
     assert client.replay_matching() == {"replayed": 0, "more": False}
     assert numbers(client.poll()) == [1, 2]
     now = datetime.now(UTC)
@@ -387,10 +391,12 @@ def test_replayed_events_are_polled_again(client: Client, line: LossyConnection)
     assert numbers(client.poll()) == [1, 2]
 
 
-def test_replay_is_not_retried_after_a_lost_response(client: Client, line: LossyConnection, pauses: list[int]) -> None:
+def test_replay_is_not_retried_after_a_lost_response(
+    client: Client, connection: LossyConnection, pauses: list[int]
+) -> None:
     stored = client.send({"n": 1})
     client.poll()
-    line.to_lose = 1
+    connection.to_lose = 1
     with pytest.raises(CallFailed):
         client.replay(stored["id"])
     assert pauses == []
@@ -406,30 +412,30 @@ def test_refusals_are_raised_at_once_with_their_reason(
         with pytest.raises(CallFailed) as refused:
             client.poll(inbox)
         assert refused.value.status == 404
-    with pytest.raises(CallFailed, match="401"), Client(running_service.url, apikey.mint()) as stranger:
-        stranger.poll()
+    with pytest.raises(CallFailed, match="401"), Client(running_service.url, apikey.mint()) as unknown_key_client:
+        unknown_key_client.poll()
     for key in ("", " ", "ibx_secret\nkey", "ibx_secret\u200bkey"):
         with pytest.raises(ValueError, match=r"^The API key is empty or contains invalid characters\.$"):
             Client(running_service.url, key)
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.send({"n": float("nan")})
     for url in ("inbox.example", "http://", "http://127.0.0.1:99999"):
-        with pytest.raises(CallFailed, match=r"^Could not connect to \S+\.$"), Client(url, "key") as lost:
-            lost.poll()
+        with pytest.raises(CallFailed, match=r"^Could not connect to \S+\.$"), Client(url, "key") as unreachable:
+            unreachable.poll()
     assert pauses == []
 
 
-def test_problems_of_other_servers_are_ignored(client: Client, line: LossyConnection) -> None:
+def test_problems_of_other_servers_are_ignored(client: Client, connection: LossyConnection) -> None:
     for body in (b"", b"[]", b'{"errors": null}', b'{"status": 403, "title": "No", "errors": [{}]}', b"\xff"):
-        line.statuses, line.body = [403], body
+        connection.statuses, connection.body = [403], body
         with pytest.raises(CallFailed, match=r"^403 ") as refused:
             client.poll()
         assert refused.value.problem == {}
 
 
-def test_redirects_are_reported_and_not_followed(client: Client, line: LossyConnection) -> None:
+def test_redirects_are_reported_and_not_followed(client: Client, connection: LossyConnection) -> None:
     client.send({"n": 1})
-    line.statuses, line.location = [301], "http://127.0.0.1:1/inbox"
+    connection.statuses, connection.location = [301], "http://127.0.0.1:1/inbox"
     with pytest.raises(CallFailed, match=r"^301 The service redirects to http://127.0.0.1:1/inbox$"):
         client.peek()
 

@@ -75,12 +75,12 @@ def test_service_does_not_start_on_a_store_that_cannot_be_opened(service: Servic
     assert f" {service.folder}/inbox.db " in done.stderr
 
 
-def test_argument_that_is_not_utf8_is_one_line(service: Service) -> None:
+def test_argument_that_is_not_utf8_prints_one_line(service: Service) -> None:
     done = service.run("tenants", "create", "acme", "--name", "\udcff")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
-def test_full_stdout_is_one_line(service: Service) -> None:
+def test_full_stdout_prints_one_line(service: Service) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [INBOX, "config"], env=service.environment, stdout=full, stderr=subprocess.PIPE, check=False

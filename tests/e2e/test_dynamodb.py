@@ -154,7 +154,7 @@ def test_creating_a_key_deletes_keys_that_ended_long_ago(on_dynamodb: Service) -
 
 
 @pytest.mark.parametrize("missing", ["AWS_REGION", "AWS_ENDPOINT_URL_DYNAMODB"])
-def test_missing_aws_setting_is_one_line(service: Service, missing: str) -> None:
+def test_missing_aws_setting_prints_one_line(service: Service, missing: str) -> None:
     environment = aws_environment("http://127.0.0.1:1") | {"AWS_EC2_METADATA_DISABLED": "true"}
     if missing == "AWS_REGION":
         environment.pop(missing)

@@ -20,11 +20,13 @@ def generate(url: str, folder: Path) -> None:
     command += ["--output-path", folder / "generated_inbox", "--fail-on-warning"]
     # The generator formats its code with ruff.
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    made = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    assert made.returncode == 0, f"{made.stdout}\n{made.stderr}"
+    generation = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert generation.returncode == 0, f"{generation.stdout}\n{generation.stderr}"
 
 
-def use(service: Service, folder: Path, key: str) -> dict[str, Any]:
+def run_user(service: Service, folder: Path, key: str) -> dict[str, Any]:
     environment = service.environment | {"PYTHONPATH": str(folder), "INBOX_URL": service.url, "INBOX_KEY": key}
     run = subprocess.run(
         [sys.executable, USER, json.dumps(NESTED)],
@@ -44,23 +46,28 @@ def test_generated_client_sends_polls_and_parses_problems(service: Service, tmp_
     key = service.create_key("acme")
     service.start()
     generate(f"{service.url}/openapi.json", tmp_path)
-    came = use(service, tmp_path, key)
+    documents = run_user(service, tmp_path, key)
 
-    ids = [event["id"] for event in came["sent"]]
-    assert [(event["event_type"], event["status"]) for event in came["sent"]] == [
+    ids = [event["id"] for event in documents["sent"]]
+    assert [(event["event_type"], event["status"]) for event in documents["sent"]] == [
         ("order.created", "undelivered"),
         ("order.created", "undelivered"),
         (None, "undelivered"),
     ]
-    assert [(event["id"], event["payload"]) for event in came["peeked"]] == list(
+    assert [(event["id"], event["payload"]) for event in documents["peeked"]] == list(
         zip(ids, [NESTED, {"n": 2}, {"n": 3}], strict=True)
     )
-    assert [(event["id"], event["status"], event["payload"]) for event in came["leased"]] == [
+    assert [(event["id"], event["status"], event["payload"]) for event in documents["leased"]] == [
         (ids[0], "leased", NESTED)
     ]
-    assert came["settled"] == {"acknowledged": ids[:1], "lost": []}
-    assert [(event["id"], event["status"]) for event in came["polled"]] == [(each, "delivered") for each in ids[1:]]
-    assert came["more"] == "false"
-    assert (came["refused"]["type"], came["refused"]["errors"][0]["pointer"]) == ("/problems/invalid-request", "/limit")
-    assert (came["turned_away"]["type"], came["turned_away"]["status"]) == ("/problems/unauthorized", 401)
-    assert came["kinds"] == ["Acknowledged", "PolledEvent", "ProblemDocument", "StoredEvent"]
+    assert documents["settled"] == {"acknowledged": ids[:1], "lost": []}
+    assert [(event["id"], event["status"]) for event in documents["polled"]] == [
+        (each, "delivered") for each in ids[1:]
+    ]
+    assert documents["more"] == "false"
+    assert (documents["refused"]["type"], documents["refused"]["errors"][0]["pointer"]) == (
+        "/problems/invalid-request",
+        "/limit",
+    )
+    assert (documents["unauthorized"]["type"], documents["unauthorized"]["status"]) == ("/problems/unauthorized", 401)
+    assert documents["kinds"] == ["Acknowledged", "PolledEvent", "ProblemDocument", "StoredEvent"]

@@ -12,7 +12,7 @@ from tests.e2e.consumers import Client
 from tests.service import Service, bearer
 
 
-def raw(service: Service, text: str) -> tuple[str, dict[str, str], bytes]:
+def send_raw(service: Service, text: str) -> tuple[str, dict[str, str], bytes]:
     """Sends a request. Returns the status line, the headers and the body of the response."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
         connection.sendall(text.encode("latin-1"))
@@ -52,13 +52,13 @@ def test_chunked_body_is_accepted_up_to_the_limit(tenant: Client) -> None:
     ],
 )
 def test_incomplete_request_stores_nothing(tenant: Client, request_text: str) -> None:
-    status, headers, _ = raw(tenant.service, request_text.format(auth=f"Authorization: Bearer {tenant.key}\r\n"))
+    status, headers, _ = send_raw(tenant.service, request_text.format(auth=f"Authorization: Bearer {tenant.key}\r\n"))
     assert status.startswith("HTTP/1.1 400 ")
     assert headers["Content-Type"] == "application/problem+json"
     assert tenant.get("/inbox") == []
 
 
-def test_requests_that_the_app_does_not_get_are_refused_with_a_problem_document(running_service: Service) -> None:
+def test_requests_that_the_app_does_not_receive_are_refused_with_a_problem_document(running_service: Service) -> None:
     service = running_service
     for text in (
         "NONSENSE\r\n\r\n",
@@ -70,7 +70,7 @@ def test_requests_that_the_app_does_not_get_are_refused_with_a_problem_document(
         f"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: {'x' * 20_000}\r\n\r\n",
         f"GET /{'x' * 9_000} HTTP/1.1\r\nHost: x\r\n\r\n",
     ):
-        status, headers, body = raw(service, text)
+        status, headers, body = send_raw(service, text)
         assert status.startswith("HTTP/1.1 400 "), text
         assert headers["Content-Type"] == "application/problem+json"
         problem = json.loads(body)
@@ -84,7 +84,7 @@ def test_client_cannot_choose_the_path_or_the_scheme(running_service: Service) -
     for header in ("SCRIPT_NAME: /x", "PATH_INFO: /inbox", "X-Forwarded-Proto: https", "X-Forwarded-Ssl: on"):
         for path, status in (("/healthz", "200"), ("/x/healthz", "404")):
             request = f"GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\nConnection: close\r\n\r\n"
-            assert raw(running_service, request)[0].split()[1] == status, (header, path)
+            assert send_raw(running_service, request)[0].split()[1] == status, (header, path)
 
 
 def test_log_contains_neither_keys_nor_payloads(service: Service) -> None:
@@ -94,7 +94,7 @@ def test_log_contains_neither_keys_nor_payloads(service: Service) -> None:
     requests.post(f"{service.url}/events", data=b'{"my-payload": ', headers=bearer(key), timeout=30)
     requests.get(f"{service.url}/inbox?mode={key}", headers={"X-API-Key": key}, timeout=30)
     requests.get(f"{service.url}/{key}", headers={"X-Request-Id": key}, timeout=30)
-    raw(service, f"GET / HTTP/1.1\r\nHost: x\r\nExpect: my-payload {key}\r\n\r\n")
+    send_raw(service, f"GET / HTTP/1.1\r\nHost: x\r\nExpect: my-payload {key}\r\n\r\n")
     service.stop()
 
     log = service.log.read_text()

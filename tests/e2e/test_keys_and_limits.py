@@ -1,4 +1,4 @@
-"""Keys and limits in several processes: no key is stored or logged, keys end everywhere, limits are shared."""
+"""Keys and limits in several processes: no key is stored or logged, revoked keys end everywhere, limits are shared."""
 
 import json
 import time
@@ -9,24 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from tests.e2e.consumers import ALL_SCOPES
 from tests.engines.aws import dynamodb_client
 from tests.service import Service, bearer
 
 # Two processes may use a token bucket at the same time.
 MAX_MISCOUNTED = 3
-ALL_BUT_ADMIN = ("--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
 
 
-@pytest.fixture(params=["sqlite", "dynamodb_local"])
-def stored(request: pytest.FixtureRequest, service: Service) -> Service:
-    """A service with a store that is not started."""
-    if request.param != "sqlite":
-        service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))
-    service.invoke("init")
-    return service
-
-
-def everything_stored(service: Service) -> bytes:
+def read_everything_stored(service: Service) -> bytes:
     if not service.is_on_dynamodb:
         return b"".join(file.read_bytes() for file in service.folder.iterdir() if file != service.log)
     client = dynamodb_client(service.variables["AWS_ENDPOINT_URL_DYNAMODB"])
@@ -36,16 +27,17 @@ def everything_stored(service: Service) -> bytes:
     return repr(items).encode()
 
 
-def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
-    manager = stored.create_key("acme", "--name", "manager", *ALL_BUT_ADMIN)
-    admin = stored.create_key("system", "--scope", "admin")
-    stored.start()
+def test_stored_data_logs_and_responses_contain_no_key(on_each_engine: Service) -> None:
+    service = on_each_engine
+    manager = service.create_key("acme", "--name", "manager", *ALL_SCOPES)
+    admin = service.create_key("system", "--scope", "admin")
+    service.start()
     responses = list[str]()
     # These responses contain a key, so they are not in the list.
-    made = requests.post(f"{stored.url}/keys", headers=bearer(manager), timeout=30).json()
-    rotated = requests.post(f"{stored.url}/keys/{made['key_id']}/rotate", headers=bearer(manager), timeout=30).json()
-    first = requests.post(f"{stored.url}/admin/tenants/acme/keys", headers=bearer(admin), json={}, timeout=30).json()
-    by_command = stored.invoke("keys", "rotate", rotated["key_id"])
+    made = requests.post(f"{service.url}/keys", headers=bearer(manager), timeout=30).json()
+    rotated = requests.post(f"{service.url}/keys/{made['key_id']}/rotate", headers=bearer(manager), timeout=30).json()
+    first = requests.post(f"{service.url}/admin/tenants/acme/keys", headers=bearer(admin), json={}, timeout=30).json()
+    by_command = service.invoke("keys", "rotate", rotated["key_id"])
     keys = [manager, admin, made["key"], rotated["key"], first["key"], by_command.stdout.strip()]
     assert len(set(keys)) == 6
 
@@ -73,20 +65,20 @@ def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
                 ("DELETE", f"/keys/{key}", None),
                 ("GET", f"/{key}", None),
             ):
-                response = session.request(method, f"{stored.url}{path}", headers=headers, json=body, timeout=30)
+                response = session.request(method, f"{service.url}{path}", headers=headers, json=body, timeout=30)
                 responses.append(f"{response.headers}\n{response.text}")
     commands = [
-        stored.invoke("keys", "list", "acme", "--json"),
-        stored.invoke("tenants", "audit", "acme"),
-        stored.invoke("keys", "revoke", made["key_id"]),
+        service.invoke("keys", "list", "acme", "--json"),
+        service.invoke("tenants", "audit", "acme"),
+        service.invoke("keys", "revoke", made["key_id"]),
     ]
-    stored.stop()
+    service.stop()
 
     found = {
         "responses": "\n".join(responses),
         "commands": "\n".join(done.stdout + done.stderr for done in commands) + by_command.stderr,
-        "log": stored.log.read_text(),
-        "store": everything_stored(stored).decode("latin-1"),
+        "log": service.log.read_text(),
+        "store": read_everything_stored(service).decode("latin-1"),
     }
     assert '"status":429' not in found["responses"]
     assert made["key_id"] in found["responses"]
@@ -100,43 +92,44 @@ def test_stored_data_logs_and_responses_contain_no_key(stored: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "end"),
+    ("on_each_engine", "end"),
     [("sqlite", "by command"), ("sqlite", "suspended"), ("dynamodb_local", "by HTTP")],
-    indirect=["stored"],
+    indirect=["on_each_engine"],
 )
-def test_key_stops_working_everywhere_within_the_cache_time(stored: Service, end: str) -> None:
+def test_key_stops_working_everywhere_within_the_cache_time(on_each_engine: Service, end: str) -> None:
+    service = on_each_engine
     cache_seconds = 1
-    stored.variables["INBOX_KEY_CACHE_SECONDS"] = str(cache_seconds)
-    key, manager = stored.create_key("acme"), stored.create_key("acme", *ALL_BUT_ADMIN)
-    key_id = json.loads(stored.invoke("keys", "list", "acme", "--json").stdout.splitlines()[0])["key_id"]
-    stored.start()
+    service.variables["INBOX_KEY_CACHE_SECONDS"] = str(cache_seconds)
+    key, manager = service.create_key("acme"), service.create_key("acme", *ALL_SCOPES)
+    key_id = json.loads(service.invoke("keys", "list", "acme", "--json").stdout.splitlines()[0])["key_id"]
+    service.start()
 
     def status(_: int) -> int:
         # A connection per request, so that every process gets some.
-        return requests.get(f"{stored.url}/me", headers=bearer(key), timeout=30).status_code
+        return requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).status_code
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(status, range(64))) == {200}
         if end == "by command":
-            assert stored.invoke("keys", "revoke", key_id).returncode == 0
+            assert service.invoke("keys", "revoke", key_id).returncode == 0
         elif end == "by HTTP":
-            requests.delete(f"{stored.url}/keys/{key_id}", headers=bearer(manager), timeout=30).raise_for_status()
+            requests.delete(f"{service.url}/keys/{key_id}", headers=bearer(manager), timeout=30).raise_for_status()
         else:
-            assert stored.invoke("tenants", "suspend", "acme").returncode == 0
+            assert service.invoke("tenants", "suspend", "acme").returncode == 0
         time.sleep(cache_seconds)
         assert set(pool.map(status, range(64))) == {403 if end == "suspended" else 401}
 
 
-def statuses_of(service: Service, count: int, headers: Callable[[int], dict[str, str]]) -> tuple[list[int], float]:
+def request_statuses(service: Service, count: int, headers: Callable[[int], dict[str, str]]) -> tuple[list[int], float]:
     """Makes `count` requests, each on a new connection. Returns their statuses and the seconds they took."""
-    began = time.monotonic()
+    started_at = time.monotonic()
     with ThreadPoolExecutor(8) as pool:
         statuses = list(
             pool.map(
                 lambda n: requests.get(f"{service.url}/me", headers=headers(n), timeout=30).status_code, range(count)
             )
         )
-    return statuses, time.monotonic() - began
+    return statuses, time.monotonic() - started_at
 
 
 def test_processes_share_the_rate_limit_of_a_tenant(service: Service) -> None:
@@ -144,7 +137,7 @@ def test_processes_share_the_rate_limit_of_a_tenant(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
 
-    statuses, seconds = statuses_of(service, 100, lambda _: bearer(key))
+    statuses, seconds = request_statuses(service, 100, lambda _: bearer(key))
     assert set(statuses) == {200, 429}
     assert 10 <= statuses.count(200) <= 10 * (1 + seconds) + MAX_MISCOUNTED
 
@@ -153,6 +146,6 @@ def test_processes_share_the_limit_of_failed_authentications(service: Service) -
     service.variables |= {"INBOX_AUTH_FAILURE_LIMIT": "60", "INBOX_WORKERS": "4"}
     service.start()
 
-    statuses, seconds = statuses_of(service, 200, lambda n: {"X-API-Key": f"wrong {n}"})
+    statuses, seconds = request_statuses(service, 200, lambda n: {"X-API-Key": f"wrong {n}"})
     assert set(statuses) == {401, 429}
     assert 60 <= statuses.count(401) <= 60 + seconds + MAX_MISCOUNTED

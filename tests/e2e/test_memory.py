@@ -15,11 +15,11 @@ MAX_FACTOR = 8
 SHAPES = {"numbers": b"12", "members": b'{"a":1}'}
 
 
-def event_of(unit: bytes, size: int) -> bytes:
+def make_event(unit: bytes, size: int) -> bytes:
     return b'{"a":[' + b",".join([unit] * ((size - 8) // (len(unit) + 1))) + b"]}"
 
 
-def batch_of(event: bytes, count: int) -> bytes:
+def make_batch(event: bytes, count: int) -> bytes:
     return b"[" + b",".join([event] * count) + b"]"
 
 
@@ -32,14 +32,14 @@ class Worker:
         self._url = f"{service.url}/events/batch"
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         # The first request also loads code, which must not count.
-        self.send(batch_of(b'{"a":1}', 500))
+        self.send(make_batch(b'{"a":1}', 500))
         self._before = self._kilobytes("VmRSS")
 
     def send(self, body: bytes) -> None:
         response = requests.post(self._url, data=body, headers=self._headers, timeout=120)
         assert response.status_code == 201, response.text
 
-    def peak_of(self, body: bytes) -> int:
+    def measure_peak_bytes(self, body: bytes) -> int:
         """Returns the maximum number of additional bytes while the worker handles a request."""
         (self._process / "clear_refs").write_text("5")
         self.send(body)
@@ -65,12 +65,12 @@ def worker(request: pytest.FixtureRequest, new_service: Callable[[], Service]) -
 def test_largest_batch_of_small_values_takes_less_than_eight_times_its_size(worker: Worker) -> None:
     factors = {}
     for name, unit in SHAPES.items():
-        body = batch_of(event_of(unit, EVENT_BYTES), BATCH_BYTES // EVENT_BYTES)
-        factors[name] = worker.peak_of(body) / len(body)
+        body = make_batch(make_event(unit, EVENT_BYTES), BATCH_BYTES // EVENT_BYTES)
+        factors[name] = worker.measure_peak_bytes(body) / len(body)
     assert max(factors.values()) < MAX_FACTOR, factors
 
 
 def test_batch_of_native_maps_takes_little_memory(worker: Worker) -> None:
     # DynamoDB keeps a payload of up to 1 KB as a map, of which each number is an object of its own.
-    body = batch_of(event_of(b"1", 1_000), 500)
-    assert worker.peak_of(body) < 20 * 1024 * 1024
+    body = make_batch(make_event(b"1", 1_000), 500)
+    assert worker.measure_peak_bytes(body) < 20 * 1024 * 1024

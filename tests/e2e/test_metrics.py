@@ -26,15 +26,15 @@ def only(service: Service, worker: int) -> Iterator[None]:
         service.signal_workers(signal.SIGCONT, others)
 
 
-def shown(service: Service) -> Exposition:
+def scrape(service: Service) -> Exposition:
     response = requests.get(f"{service.url}/metrics", timeout=30)
     assert response.status_code == 200
     return Exposition(response.text)
 
 
-def sums(service: Service) -> list[float]:
+def read_sums(service: Service) -> list[float]:
     """Returns metrics that only the test's own requests change."""
-    found = shown(service)
+    found = scrape(service)
     return [
         found.value("inbox_requests_total", route="/events", method="POST", status="201"),
         found.value("inbox_request_duration_seconds_count", route="/events", method="POST"),
@@ -59,7 +59,7 @@ def kill_worker(service: Service, worker: int) -> None:
     until(lambda: worker not in service.workers and len(service.workers) == len(before))
 
 
-def folder_of(service: Service) -> Path:
+def find_metrics_folder(service: Service) -> Path:
     files = [each.readlink() for each in Path(f"/proc/{service.processes[0]}/fd").iterdir()]
     (folder,) = [each for each in files if each.name.startswith("inbox-metrics-")]
     return folder
@@ -71,19 +71,19 @@ def test_every_process_returns_the_sums_of_all_while_workers_are_replaced(servic
     send_through_each(service, key, 7, 4)
     for worker in service.workers:
         with only(service, worker):
-            assert [sums(service) for _ in range(3)] == [[11] * 6] * 3
+            assert [read_sums(service) for _ in range(3)] == [[11] * 6] * 3
     seen: list[list[float]] = []
     for worker, how in zip(service.workers, (signal.SIGKILL, signal.SIGTERM), strict=True):
         before = set(service.workers)
         os.kill(worker, how)
         while worker in service.workers or len(service.workers) < len(before):
-            seen.append(sums(service))
-    seen += [sums(service) for _ in range(4)]
+            seen.append(read_sums(service))
+    seen += [read_sums(service) for _ in range(4)]
     assert [each for each in seen if each != [11] * 6] == []
     send_through_each(service, key, 1, 2)
-    assert sums(service) == [14] * 6
+    assert read_sums(service) == [14] * 6
 
-    folder = folder_of(service)
+    folder = find_metrics_folder(service)
     assert folder.is_dir()
     service.stop()
     assert not folder.exists()
@@ -95,7 +95,7 @@ def test_waiting_polls_are_counted_until_their_worker_ends(service: Service) -> 
     first, second = service.workers
 
     def waiting() -> float:
-        return shown(service).value("inbox_waiting_polls")
+        return scrape(service).value("inbox_waiting_polls")
 
     with only(service, first):
         of_first = open_wait(service, key)
@@ -111,17 +111,17 @@ def test_waiting_polls_are_counted_until_their_worker_ends(service: Service) -> 
         assert waiting() == 0
 
 
-@pytest.mark.parametrize("alone", ["parent", "all"])
-def test_start_removes_the_files_of_a_killed_service(service: Service, alone: str) -> None:
+@pytest.mark.parametrize("killed", ["parent", "all"])
+def test_start_removes_the_files_of_a_killed_service(service: Service, killed: str) -> None:
     service.start()
-    folder = folder_of(service)
-    if alone == "parent":
+    folder = find_metrics_folder(service)
+    if killed == "parent":
         service.kill_master()
     else:
         service.kill()
     service.start()
     assert not folder.exists()
-    assert folder_of(service).exists()
+    assert find_metrics_folder(service).exists()
 
 
 def test_processes_that_gunicorn_starts_count_for_themselves(service: Service) -> None:
@@ -131,4 +131,4 @@ def test_processes_that_gunicorn_starts_count_for_themselves(service: Service) -
     service.start_process(gunicorn, Path(__file__).parents[2])
     for number in range(3):
         Client(service, key).send({"n": number})
-    assert sums(service) == [3] * 6
+    assert read_sums(service) == [3] * 6

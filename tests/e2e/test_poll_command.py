@@ -55,7 +55,7 @@ def test_reader_that_ends_early_leaves_the_rest_in_the_inbox(tenant: Client, fol
     assert tenant.numbers("undelivered") == list(range(count + 1, 6))
 
 
-def test_events_that_a_full_disk_does_not_take_stay_in_the_inbox(tenant: Client) -> None:
+def test_events_that_cannot_be_written_stay_in_the_inbox(tenant: Client) -> None:
     tenant.send({"n": 1})
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

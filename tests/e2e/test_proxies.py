@@ -58,9 +58,9 @@ class Client:
         return self._session.post(self._url + path, timeout=30, **content)  # type: ignore[arg-type]
 
     def poll(self, path: str = "/inbox") -> list[object]:
-        answer = self.get(path)
-        assert answer.status_code == 200, answer.text
-        return [event["payload"] for event in answer.json()]
+        response = self.get(path)
+        assert response.status_code == 200, response.text
+        return [event["payload"] for event in response.json()]
 
 
 @pytest.fixture(params=EXAMPLES)
@@ -104,8 +104,8 @@ def test_event_sent_through_a_proxy_is_polled_once(client: Client) -> None:
 def test_batch_sent_through_a_proxy_is_polled(client: Client) -> None:
     # Larger than the buffers of the proxies.
     payloads = [{"n": number, "text": "x" * 1000} for number in range(100)]
-    answer = client.post("/events/batch", json=[{"payload": each} for each in payloads])
-    assert answer.status_code == 201, answer.text
+    response = client.post("/events/batch", json=[{"payload": each} for each in payloads])
+    assert response.status_code == 201, response.text
     assert client.poll("/inbox?limit=100") == payloads
 
 
@@ -134,20 +134,20 @@ def waiting_polls(service: Service) -> float:
 
 def test_chunked_body_above_the_limit_is_a_413_of_the_service(client: Client) -> None:
     pieces = iter([b'{"payload": {"a": "', *[b"x" * 1000] * 300, b'"}}'])
-    answer = client.post("/events", data=pieces, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
+    response = client.post("/events", data=pieces, headers={"Content-Type": "application/json"})
+    assert (response.status_code, response.headers["Content-Type"]) == (413, "application/problem+json")
     assert client.poll() == []
 
 
 def test_requests_of_a_client_share_a_connection_to_the_service(client: Client, running_service: Service) -> None:
     client.poll()
-    before = clients_of(running_service)
+    before = list_client_addresses(running_service)
     for _ in range(20):
         client.poll()
-    assert clients_of(running_service) == before
+    assert list_client_addresses(running_service) == before
 
 
-def clients_of(service: Service) -> set[str]:
+def list_client_addresses(service: Service) -> set[str]:
     """Returns the client addresses of connections to the service, including those closed in the last minute."""
     ends = [line.split()[1:3] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     port = f":{service.port:04X}"

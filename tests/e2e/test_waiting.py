@@ -58,7 +58,7 @@ def test_client_that_disconnects_ends_its_wait_and_claims_nothing(tenant: Client
         assert [event["id"] for event in waiting.result()] == [sent]
 
 
-def test_removed_inbox_and_revoked_key_end_the_wait(service: Service) -> None:
+def test_deleted_inbox_and_revoked_key_end_the_wait(service: Service) -> None:
     service.variables |= {"INBOX_WORKERS": "1", "INBOX_KEY_CACHE_SECONDS": "0"}
     key, manager = service.create_key("acme"), Client(service, service.create_key("acme", *ALL_SCOPES))
     service.start()
