@@ -110,6 +110,12 @@ def test_gunicorn_can_start_the_app(service: Service, worker_class: str) -> None
     assert [event["id"] for event in client.get("/inbox?wait=20")] == [sent]
 
 
+def test_shell_completion_names_the_commands(service: Service) -> None:
+    assert "complete -o nosort -F" in service.run(_INBOX_COMPLETE="bash_source").stdout
+    completed = service.run(_INBOX_COMPLETE="bash_complete", COMP_WORDS="inbox keys r", COMP_CWORD="2")
+    assert completed.stdout == "plain,revoke\nplain,rotate\n"
+
+
 def test_version_option_prints_name_and_version(service: Service) -> None:
     run = service.run("--version")
     assert (run.returncode, run.stdout) == (0, f"inbox {__version__}\n")

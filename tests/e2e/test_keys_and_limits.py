@@ -105,7 +105,7 @@ def test_key_stops_working_everywhere_within_the_cache_time(on_each_engine: Serv
     service.start()
 
     def status(_: int) -> int:
-        # A connection per request, so that every process gets some.
+        # A connection per request, so that every process receives some.
         return requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).status_code
 
     with ThreadPoolExecutor(8) as pool:
