@@ -42,11 +42,7 @@ def send(client: Client, payload: str, event_type: str | None) -> None:
 @click.option("--since", type=parse_time, metavar="TIME", help="Events from this time, ISO 8601 or epoch milliseconds.")
 @click.option("--until", type=parse_time, metavar="TIME", help="Events before this time.")
 @click.option("--type", "event_type", help="Events of this type.")
-@click.option(
-    "--status",
-    type=click.Choice([str(Status.DELIVERED), str(Status.DEAD)]),
-    help="Default: both.",
-)
+@click.option("--status", type=click.Choice([str(Status.DELIVERED), str(Status.DEAD)]), help="Default: both.")
 @click.option("--inbox", default=DEFAULT_INBOX, type=INBOX_NAME, metavar="NAME", help="Named inbox.")
 @click.option("--all", "everything", is_flag=True, help="Every delivered or dead event.")
 @click.option("--yes", is_flag=True, help="Do not ask before --all.")
@@ -77,8 +73,8 @@ def _confirm(client: Client, inbox: str) -> None:
         raise click.UsageError("--all needs --yes if stdin is not a terminal.")
     tenant_id = client.ask("GET", "/me", dict)["tenant_id"]
     click.confirm(
-        f"Every delivered and dead event in the inbox {inbox} of tenant {tenant_id} becomes undelivered, and consumers "
-        "get it again. Replay all of them?",
+        f"Every delivered and dead event in the inbox {inbox} of tenant {tenant_id} becomes undelivered, and polls "
+        "return it again. Replay all of them?",
         abort=True,
         err=True,
     )

@@ -4,7 +4,7 @@ import click
 
 from inbox.cli.environment import open_keys
 from inbox.cli.output import json_option, print_rows
-from inbox.cli.parameters import KEY_NAME, TENANT_ID, Duration
+from inbox.cli.parameters import KEY_NAME, MAX_DURATION_SECONDS, TENANT_ID, duration_between
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
@@ -31,7 +31,7 @@ def keys() -> None:
 @click.option(
     "--expires-in",
     "lifetime_seconds",
-    type=Duration(),
+    type=duration_between(1, MAX_DURATION_SECONDS),
     help="Lifetime: a number followed by s, m, h or d, from 1s to 36500d. Default: never expires.",
 )
 def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds: int | None) -> None:
@@ -64,7 +64,7 @@ def revoke(key_id: str) -> None:
 @click.option(
     "--overlap",
     "overlap_seconds",
-    type=Duration(0, MAX_OVERLAP_SECONDS),
+    type=duration_between(0, MAX_OVERLAP_SECONDS),
     default="24h",
     show_default=True,
     help="How long the old key stays valid: a number followed by s, m, h or d, from 0s to 30d.",

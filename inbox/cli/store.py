@@ -126,7 +126,8 @@ def purge() -> None:
     """Delete expired events and print the number of rows. A running service does so once a minute."""
     store = close_with_command(factory.open_existing_store(read_environment()))
     with progress("Deleting expired events", Retention(store.events, store.now_ms).purge()) as steps:
-        click.echo(sum(steps))
+        deleted = sum(steps)
+    click.echo(deleted)
 
 
 @click.command()
