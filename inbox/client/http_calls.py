@@ -133,8 +133,8 @@ class HTTPClient:
         except (requests.RequestException, UnicodeError) as error:
             # Errors in the URL or a header are ValueErrors too.
             may_pass = not isinstance(error, ValueError)
-            problem = "No response from" if isinstance(error, requests.ReadTimeout) else "Could not connect to"
-            raise CallFailed(f"{problem} {self._url}.", may_pass=may_pass) from None
+            message = "No response from" if isinstance(error, requests.ReadTimeout) else "No connection to"
+            raise CallFailed(f"{message} {self._url}.", may_pass=may_pass) from None
         if response.status_code >= 300:
             raise _refusal(response)
         return response.content

@@ -113,7 +113,7 @@ def test_unreachable_service_is_named(service: Service) -> None:
     refused = service.invoke("poll", "--peek", "--key", "k", "--url", "http://127.0.0.1:1/")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
-        "error: Could not connect to http://127.0.0.1:1. "
+        "error: No connection to http://127.0.0.1:1. "
         "Check that the service is running and that INBOX_URL or --url is correct.\n"
     )
 

@@ -370,7 +370,7 @@ def test_retries_wait_for_retry_after(client: Client, connection: LossyConnectio
 
 def test_retries_are_limited(client: Client, connection: LossyConnection, pauses: list[int]) -> None:
     connection.to_lose = 4
-    with pytest.raises(CallFailed, match=r"^Could not connect to \S+\.$") as failed:
+    with pytest.raises(CallFailed, match=r"^No connection to \S+\.$") as failed:
         client.send({"n": 1})
     assert (failed.value.status, failed.value.may_pass, pauses) == (None, True, [1, 2, 4])
 
@@ -420,7 +420,7 @@ def test_refusals_are_raised_at_once_with_their_reason(
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.send({"n": float("nan")})
     for url in ("inbox.example", "http://", "http://127.0.0.1:99999"):
-        with pytest.raises(CallFailed, match=r"^Could not connect to \S+\.$"), Client(url, "key") as unreachable:
+        with pytest.raises(CallFailed, match=r"^No connection to \S+\.$"), Client(url, "key") as unreachable:
             unreachable.poll()
     assert pauses == []
 
