@@ -1,7 +1,8 @@
-"""The errors of the service. They know nothing of HTTP: `inbox.api.problems` maps each to a response."""
+"""The errors of the service. Independent of HTTP: `inbox.api.problems` maps each to a response."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,17 +17,16 @@ class InboxError(Exception):
     """The message is shown to the client or the operator. It never contains a key or a payload."""
 
     field_errors: tuple[FieldError, ...] = ()
+    retry_after_seconds: int | None = None
 
 
 class InvalidRequest(InboxError):
-    """Invalid body members or parameters, each with a pointer."""
+    """Invalid body members or parameters. The message is the field error if there is only one, and then `advice`."""
 
-    def __init__(
-        self,
-        field_errors: Sequence[FieldError],
-        detail: str = "`errors` lists what is wrong with the request.",
-    ) -> None:
-        super().__init__(detail)
+    def __init__(self, field_errors: Sequence[FieldError], advice: str = "") -> None:
+        is_single = len(field_errors) == 1
+        detail = field_errors[0].detail if is_single else "`errors` lists what is wrong with the request."
+        super().__init__(f"{detail} {advice}".rstrip())
         self.field_errors = tuple(field_errors)
 
 
@@ -42,12 +42,18 @@ class IdempotencyConflict(InboxError):
     """`positions` are the indexes of the conflicting events in a batch."""
 
     def __init__(self, positions: Sequence[int]) -> None:
-        super().__init__("The idempotency key was used for a different event. Nothing was stored.")
+        super().__init__("The idempotency key was used for a different event. Nothing was stored. Use a new key.")
         self.positions = tuple(positions)
 
 
 class NotFound(InboxError):
-    """Does not exist, or belongs to another tenant."""
+    """A resource that does not exist or belongs to another tenant.
+
+    The message does not contain its ID or name: a client may have sent a key in their place.
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"The {kind} does not exist.")
 
 
 class TenantExists(InboxError):
@@ -57,7 +63,7 @@ class TenantExists(InboxError):
 
 class EmailTaken(InboxError):
     def __init__(self) -> None:
-        super().__init__("The e-mail belongs to another tenant.")
+        super().__init__("Another tenant uses this email address. Use a different one.")
 
 
 class NotAllowed(InboxError):
@@ -69,7 +75,10 @@ class InvalidStatusTransition(InboxError):
 
 
 class TooManyKeys(InboxError):
-    """The tenant has as many active keys as it may have."""
+    """The tenant has reached its limit of active keys."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The tenant has {limit} active keys. Revoke one first.")
 
 
 class Unauthenticated(InboxError):
@@ -78,15 +87,22 @@ class Unauthenticated(InboxError):
 
 
 class TooManyFailures(InboxError):
+    """An address has reached its limit of requests without a valid API key."""
+
     def __init__(self, wait_seconds: float) -> None:
-        super().__init__("Too many requests without a valid API key came from this address.")
-        self.wait_seconds = wait_seconds
+        self.retry_after_seconds = ceil(wait_seconds)
+        retry_after = _quantity(self.retry_after_seconds, "second")
+        super().__init__(f"This address sent too many requests without a valid API key. Retry after {retry_after}.")
 
 
 class RateLimited(InboxError):
+    """The tenant has reached its limit of requests per second."""
+
     def __init__(self, requests_per_second: int, wait_seconds: float) -> None:
-        super().__init__(f"The tenant may make {requests_per_second} requests per second.")
-        self.wait_seconds = wait_seconds
+        self.retry_after_seconds = ceil(wait_seconds)
+        limit = _quantity(requests_per_second, "request")
+        retry_after = _quantity(self.retry_after_seconds, "second")
+        super().__init__(f"The tenant exceeded {limit} per second. Retry after {retry_after}.")
 
 
 class EventLeased(InboxError):
@@ -95,8 +111,10 @@ class EventLeased(InboxError):
 
 
 class TooManyInboxes(InboxError):
+    """The tenant has reached its limit of named inboxes."""
+
     def __init__(self, limit: int) -> None:
-        super().__init__(f"A tenant can have up to {limit} inboxes.")
+        super().__init__(f"The tenant has {limit} named inboxes. Delete one first.")
 
 
 class InboxExists(InboxError):
@@ -105,6 +123,8 @@ class InboxExists(InboxError):
 
 
 class InboxClosing(InboxError):
+    retry_after_seconds = 1
+
     def __init__(self, name: str) -> None:
         super().__init__(f"The inbox {name} is still being deleted.")
 
@@ -114,14 +134,18 @@ class BackupFailed(InboxError):
 
 
 class Overloaded(InboxError):
+    retry_after_seconds = 1
+
     def __init__(self) -> None:
         super().__init__(
-            "The service is parsing as many request bodies as fit in its memory. Nothing was changed. Try again."
+            "The service is parsing as many request bodies as fit into its memory. Nothing was changed. Try again."
         )
 
 
 class StoreUnavailable(InboxError):
     """The store did not respond in time; a retry may succeed."""
+
+    retry_after_seconds = 1
 
 
 class StoreFull(StoreUnavailable):
@@ -130,3 +154,7 @@ class StoreFull(StoreUnavailable):
 
 class SettingsError(InboxError):
     """Invalid settings, or settings that do not work on this machine."""
+
+
+def _quantity(number: int, unit: str) -> str:
+    return f"1 {unit}" if number == 1 else f"{number} {unit}s"

@@ -92,7 +92,7 @@ def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
 
 @blueprint.delete("/admin/tenants/<tenant_id>")
 @_AdminEndpoint(
-    returns={204: Success(description="The tenant's keys stop working. None of its data is removed.")},
+    returns={204: Success(description="The tenant's keys stop working. None of its data is deleted.")},
     problems=(NOT_FOUND, NOT_ALLOWED),
 )
 def delete_tenant(tenant_id: str) -> Response:

@@ -1,6 +1,5 @@
 """Authorizes requests: resolves the API key in the headers and checks its tenant, its scopes and the rate limit."""
 
-from collections.abc import Collection
 from wsgiref.types import WSGIEnvironment
 
 from flask import Request, Response, after_this_request, g, request
@@ -18,34 +17,37 @@ from inbox.errors import RateLimited
 
 # X-Inbox-Principal: the Lambda authorizer's signed result, which API Gateway passes on.
 _SEAL = "HTTP_X_INBOX_PRINCIPAL"
+# Keys of the WSGI environ.
 _RATE_LIMIT_STATE = "inbox.rate_limit_state"
+_SCOPES = "inbox.scopes"
 
 
-def authorize(request: Request, scopes: Collection[Scope], *, bypass_cache: bool = False) -> None:
+def authorize(
+    request: Request, scopes: tuple[Scope, ...], peek_scopes: tuple[Scope, ...] = (), *, bypass_cache: bool = False
+) -> None:
     """Checks the request's key, counts it against the rate limit, and stores the principal for the view.
 
     Raises Unauthenticated or TooManyFailures without a valid key, RateLimited, and ProblemError if the tenant is not
-    active or the key has none of `scopes`. An empty `scopes` takes every valid key.
+    active or the key has none of `scopes`, or of `peek_scopes` with `mode=peek`. An empty `scopes` accepts every valid
+    key.
     """
     principal = _identify(request.environ, bypass_cache=bypass_cache)
     _count(request.environ, principal)
+    if peek_scopes and request.args.get("mode") == "peek":
+        scopes = peek_scopes + scopes
+    request.environ[_SCOPES] = scopes
     _check(principal, scopes)
 
 
-def check_scopes(*scopes: Scope) -> None:
-    """Raises ProblemError unless the key has one of `scopes`, for views whose scope depends on a parameter."""
-    _check(principal(), scopes)
-
-
-def check_again(*scopes: Scope) -> None:
+def check_again() -> None:
     """Repeats the check of the key for a request that has waited: the key may have been revoked meanwhile."""
-    _check(_identify(request.environ), scopes)
+    _check(_identify(request.environ), request.environ[_SCOPES])
 
 
-def current_access(*scopes: Scope) -> Access:
-    """Returns the key and the scopes that the request needs while it waits."""
+def current_access() -> Access:
+    """Returns the hash of the request's key, and the scopes of which it needs one."""
     key, _, _ = _credentials(request.environ)
-    return Access(apikey.hash_of(key or ""), scopes)
+    return Access(apikey.hash_of(key or ""), request.environ[_SCOPES])
 
 
 def principal() -> Principal:
@@ -70,15 +72,15 @@ def _credentials(environ: WSGIEnvironment) -> tuple[str | None, str, str | None]
     return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
 
 
-def _check(principal: Principal, scopes: Collection[Scope]) -> None:
+def _check(principal: Principal, scopes: tuple[Scope, ...]) -> None:
     if not principal.tenant_active:
-        raise ProblemError(TENANT_INACTIVE, "The tenant of this key is not active.")
+        raise ProblemError(TENANT_INACTIVE, TENANT_INACTIVE.example)
     if scopes and principal.scopes.isdisjoint(scopes):
         raise missing_scope(*scopes)
 
 
 def _count(environ: WSGIEnvironment, principal: Principal) -> None:
-    """Counts the request against its tenant's rate limit, once however often the server runs it."""
+    """Counts the request against its tenant's rate limit: once, even if the server runs it several times."""
     if _RATE_LIMIT_STATE not in environ:
         environ[_RATE_LIMIT_STATE] = services().authenticator.count_request(principal)
     bucket: BucketState | None = environ[_RATE_LIMIT_STATE]

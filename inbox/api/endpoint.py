@@ -1,4 +1,4 @@
-"""`@Endpoint`: what a view takes and returns, declared once. Requests are checked by it, and OpenAPI documents it."""
+"""`@Endpoint` declares what a view accepts and returns: it checks requests, and OpenAPI is generated from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,21 +19,20 @@ View = Callable[..., Response]
 PUBLIC = None
 """The `scopes` of an endpoint that needs no key."""
 ANY_KEY: tuple[Scope, ...] = ()
-"""The `scopes` of an endpoint that takes every valid key."""
+"""The `scopes` of an endpoint that accepts every valid key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Success:
     """One successful response. `schema` is a marshmallow or a JSON schema; `headers` are names in openapi.HEADERS.
 
-    Without `example` or `examples`, OpenAPI shows one built from the schema.
+    Without `examples`, OpenAPI shows one built from the marshmallow schema.
     """
 
     schema: Schema | dict[str, Any] | None = None
     description: str = "OK"
     headers: tuple[str, ...] = ()
     examples: dict[str, Any] | None = None
-    example: Any = None
     media_type: str = "application/json"
 
 
@@ -41,38 +40,39 @@ class Success:
 class Endpoint:
     """Runs a view for requests with a key of one of `scopes`, with `headers`, `query` and `body` as parsed arguments.
 
+    With the parameter `mode=peek`, one of `peek_scopes` is enough.
+
     Without `query`, an endpoint that needs a key refuses all query parameters: a parameter without effect could be
     mistaken for a limit to what the request changes. `problems` are those that the other attributes do not imply.
-    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views
-    that create keys: a key that was just revoked must not create another.
+    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views that create
+    keys: a key that was just revoked must not create another.
     """
 
     scopes: tuple[Scope, ...] | None
     returns: Mapping[int, Success]
+    peek_scopes: tuple[Scope, ...] = ()
     problems: tuple[Problem, ...] = ()
-    headers: Schema | None = None
-    query: Schema | None = None
-    body: Schema | None = None
+    headers: RequestSchema | None = None
+    query: RequestSchema | None = None
+    body: RequestSchema | None = None
     body_schema: dict[str, Any] | None = None
     body_examples: dict[str, Any] | None = None
     bypass_key_cache: bool = False
 
     def __call__(self, view: View) -> View:
-        scopes, bypass_key_cache, ignores_body = self.scopes, self.bypass_key_cache, self.body is None
+        scopes, peek_scopes, bypass_key_cache = self.scopes, self.peek_scopes, self.bypass_key_cache
+        ignores_body = self.body is None
         check_no_parameters = query_reader(RequestSchema()) if scopes is not PUBLIC and self.query is None else None
-        readers = {
-            "headers": self.headers and header_reader(self.headers),
-            "query": self.query and query_reader(self.query),
-            "body": self.body and body_reader(self.body),
-        }
-        arguments = [(name, read) for name, read in readers.items() if read]
+        schemas = {"headers": self.headers, "query": self.query, "body": self.body}
+        readers = {"headers": header_reader, "query": query_reader, "body": body_reader}
+        arguments = [(name, readers[name](schema)) for name, schema in schemas.items() if schema]
 
         @wraps(view)
         def handle(**path_arguments: Any) -> Response:
             # The proxy would look up the request at each access.
             current = request._get_current_object()  # type: ignore[attr-defined]
             if scopes is not PUBLIC:
-                authorize(current, scopes, bypass_cache=bypass_key_cache)
+                authorize(current, scopes, peek_scopes, bypass_cache=bypass_key_cache)
                 if ignores_body:
                     check_ignored_body(current)
             if check_no_parameters:

@@ -76,7 +76,8 @@ def send_batch(headers: dict[str, str], query: dict[str, Any], body: Iterator[Su
     """Send up to 500 events, all or nothing
 
     The response lists the events in the same order. One invalid event rejects the whole batch, with a pointer to it.
-    The header `Idempotency-Key` makes the whole batch safe to repeat, an event's `idempotency_key` that event.
+    The header `Idempotency-Key` makes the whole batch safe to repeat; an event's own `idempotency_key` makes that event
+    safe to repeat.
     """
     submissions = map(partial(_with_type, event_type=query["event_type"]), body) if "event_type" in query else body
     stored = services().publish.send_batch(principal().tenant_id, submissions, headers.get("idempotency_key"))

@@ -10,8 +10,6 @@ from inbox.api.problem_types import INVALID_REQUEST, Problem
 from inbox.api.problems import problem_document
 from inbox.errors import FieldError
 
-# Every endpoint rejects unknown members and parameters.
-_UNKNOWN_MEMBER = FieldError("/surprise", "`surprise` is not a known parameter or member.")
 # One event and one key in all examples, at times that are consistent.
 EVENT_ID = "d3aac242-ddcb-4545-8ef5-df261c6bebfa"
 EVENT_TYPE = "order.created"
@@ -60,5 +58,6 @@ def _first_example(field: Field[Any]) -> list[Any]:
 
 
 def example_of_problem(problem: Problem) -> Any:
-    field_errors = [_UNKNOWN_MEMBER] if problem is INVALID_REQUEST else []
+    """Returns the document that a response with this problem has."""
+    field_errors = [FieldError("/surprise", problem.example)] if problem is INVALID_REQUEST else []
     return orjson.loads(problem_document(problem, problem.example or problem.meaning, REQUEST_ID, field_errors))

@@ -1,4 +1,4 @@
-"""/inboxes: named inboxes, and turning `default` on or off."""
+"""/inboxes: named inboxes, and enabling or disabling `default`."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _MANAGE = (Scope.TENANT_MANAGE,)
 def list_inboxes() -> Response:
     """List the named inboxes
 
-    `default` is not listed: GET /inboxes/default shows whether it is on.
+    `default` is not listed: GET /inboxes/default shows whether it is enabled.
     """
     return json_response([inbox_document(inbox) for inbox in services().inboxes.all(principal().tenant_id)])
 
@@ -41,18 +41,19 @@ def get_inbox(name: str) -> Response:
     headers=SaveInboxHeaders(),
     body=InboxBody(),
     returns={
-        201: Success(NamedInbox(), "Created. The inbox gets events that are sent from now on.", headers=("Location",)),
-        200: Success(NamedInbox(), "Changed. Applies to events that are sent from now on."),
+        201: Success(NamedInbox(), "Created. It receives events that are sent from now on.", headers=("Location",)),
+        200: Success(NamedInbox(), "Changed. This applies to events that are sent from now on."),
     },
     problems=(NOT_FOUND, TOO_MANY_INBOXES, PRECONDITION_FAILED),
 )
 def save_inbox(name: str, headers: dict[str, str], body: dict[str, Any]) -> Response:
-    """Create a named inbox or change which events it takes, or turn `default` on or off
+    """Create a named inbox or change which events it receives, or enable or disable `default`
 
-    A named inbox gets a copy of every event whose type matches one of its patterns, or of every event if it has none.
-    A tenant can have up to 50. With `If-None-Match: *` the request only creates an inbox, and never changes one.
+    A named inbox receives a copy of every event whose type matches one of its patterns, or of every event if it has no
+    patterns. A tenant can have up to 50. With `If-None-Match: *` the request only creates an inbox, and never changes
+    one.
 
-    `PUT /inboxes/default` takes `enabled` only. While `default` is off, polls of `default` return no new events;
+    `PUT /inboxes/default` accepts `enabled` only. While `default` is disabled, polls of `default` return no new events;
     named inboxes are not affected. Every event can still be looked up and listed in `default`, as `delivered`.
     """
     replace = "if_none_match" not in headers
@@ -64,12 +65,12 @@ def save_inbox(name: str, headers: dict[str, str], body: dict[str, Any]) -> Resp
 
 @blueprint.delete("/inboxes/<name>")
 @Endpoint(
-    scopes=_MANAGE, returns={204: Success(description="Removed, with its copies of events.")}, problems=(NOT_FOUND,)
+    scopes=_MANAGE, returns={204: Success(description="Deleted, with its copies of events.")}, problems=(NOT_FOUND,)
 )
 def remove_inbox(name: str) -> Response:
-    """Remove a named inbox and its copies of events
+    """Delete a named inbox and its copies of events
 
-    The inbox is gone from the first request on. A 503 means that copies remain: repeat the request to remove them.
+    The inbox is gone from the first request on. A 503 means that copies remain: repeat the request to delete them.
     """
     services().inboxes.delete(principal().tenant_id, name)
     return empty_response()

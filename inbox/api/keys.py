@@ -45,7 +45,7 @@ def create_key(body: dict[str, Any]) -> Response:
 )
 def revoke_key(key_id: str) -> Response:
     """Revoke an API key; safe to repeat"""
-    _check_power_over(key_id)
+    _check_grant_of(key_id)
     services().keys.revoke(key_id)
     return empty_response()
 
@@ -62,12 +62,12 @@ def rotate_key(key_id: str, body: dict[str, Any]) -> Response:
     The new key has the same name, scopes and lifetime. The old one keeps working for `overlap_seconds`, but never
     beyond its own expiry.
     """
-    _check_power_over(key_id)
+    _check_grant_of(key_id)
     return key_response(services().keys.rotate(key_id, body["overlap_seconds"]))
 
 
 def create_granted_key(tenant_id: str, body: dict[str, Any]) -> NewKey:
-    """Creates a key. Raises ProblemError if it would have more power than the request's key."""
+    """Creates a key. Raises ProblemError if only the new key would have the scope admin."""
     _check_grant(body["scopes"])
     return services().keys.create(tenant_id, **body)
 
@@ -76,11 +76,14 @@ def key_response(new: NewKey) -> Response:
     return json_response({**key_document(new.metadata), "key": new.key}, 201)
 
 
-def _check_power_over(key_id: str) -> None:
+def _check_grant_of(key_id: str) -> None:
     _check_grant(services().keys.get_own(principal().tenant_id, key_id).scopes)
 
 
 def _check_grant(scopes: Collection[Scope]) -> None:
-    """A key that can manage the keys of the tenant `system` must not become an admin that way."""
+    """Raises ProblemError if `scopes` has the scope admin and the request's key does not.
+
+    Otherwise a key that manages the keys of the tenant `system` could give itself that scope.
+    """
     if Scope.ADMIN in scopes and Scope.ADMIN not in principal().scopes:
         raise missing_scope(Scope.ADMIN)

@@ -9,10 +9,8 @@ from typing import Any
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask
-from marshmallow import Schema
 
-from inbox.api import examples
-from inbox.api import problem_types as problems
+from inbox.api import examples, problem_types
 from inbox.api.access_log import REQUEST_ID
 from inbox.api.endpoint import PUBLIC, Endpoint, Success
 from inbox.api.problems import CONTENT_TYPE
@@ -24,7 +22,7 @@ from inbox.domain.keys import KEY_ID
 from inbox.domain.tenants import TENANT_ID
 
 _DESCRIPTION = (
-    "Events in by POST, out by poll: in order, and once.\n\n"
+    "Send events with POST, poll them in order, each once.\n\n"
     "Responses to GET above 1 KiB are compressed for clients that send `Accept-Encoding: gzip`."
 )
 # By the name of the blueprint.
@@ -61,26 +59,27 @@ _BODY = "May be compressed, with the header `Content-Encoding: gzip`."
 _RATE_LIMIT = ("RateLimit-Policy", "RateLimit")
 _PROBLEM_HEADERS = {
     401: ("WWW-Authenticate",),
-    405: ("Allow",),
     415: ("Accept-Encoding", *_RATE_LIMIT),
     429: ("Retry-After", *_RATE_LIMIT),
     503: ("Retry-After", *_RATE_LIMIT),
 }
 _KEY_PROBLEMS = (
-    problems.BAD_REQUEST,
-    problems.UNAUTHORIZED,
-    problems.MISSING_SCOPE,
-    problems.INVALID_REQUEST,
-    problems.RATE_LIMITED,
-    problems.UNAVAILABLE,
+    problem_types.BAD_REQUEST,
+    problem_types.UNAUTHORIZED,
+    problem_types.MISSING_SCOPE,
+    problem_types.INVALID_REQUEST,
+    problem_types.RATE_LIMITED,
+    problem_types.UNAVAILABLE,
 )
-_BODY_PROBLEMS = (problems.NOT_JSON, problems.TOO_LARGE, problems.UNSUPPORTED_MEDIA_TYPE)
-# Shown only where an endpoint lists them. Other problems are shown wherever their status is.
+_BODY_PROBLEMS = (problem_types.NOT_JSON, problem_types.TOO_LARGE, problem_types.UNSUPPORTED_MEDIA_TYPE)
+# Shown only for endpoints that list them. Other problems are shown for every endpoint that has their status.
 _SPECIFIC = {
-    problems.NOT_JSON,
-    problems.PREFETCH_REFUSED,
-    *(problem for problem in problems.PROBLEMS.values() if problem.status == 409),
+    problem_types.NOT_JSON,
+    problem_types.PREFETCH_REFUSED,
+    *(problem for problem in problem_types.PROBLEMS.values() if problem.status == 409),
 }
+# Each 409 shows specific problems. No operation lists a 405, which has no operation, or a 500, which is a bug.
+_NOT_SHARED = {HTTPStatus.CONFLICT, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.INTERNAL_SERVER_ERROR}
 
 
 def _header(description: str, example: Any, *, required: bool = True, **schema: Any) -> dict[str, Any]:
@@ -105,7 +104,6 @@ HEADERS = {
     "Accept-Encoding": _header(
         "The only supported content coding. Present if the Content-Encoding caused the 415.", "gzip", required=False
     ),
-    "Allow": _header("The methods that the path supports.", "GET, HEAD, OPTIONS, POST"),
     "RateLimit-Policy": _header("The tenant's rate limit, if it has one.", '"tenant";q=10;w=1', required=False),
     "RateLimit": _header(
         "The number of requests left, if the tenant has a rate limit.", '"tenant";r=9;t=1', required=False
@@ -136,7 +134,7 @@ def _generate(app: Flask) -> dict[str, Any]:
         spec.components.header(name, header)
     spec.components.schema("RawEvent", RAW_EVENT)
     spec.components.parameter("X-Request-Id", "header", _REQUEST_ID_PARAMETER)
-    for status in {HTTPStatus(problem.status) for problem in problems.PROBLEMS.values()} - {HTTPStatus.CONFLICT}:
+    for status in {HTTPStatus(problem.status) for problem in problem_types.PROBLEMS.values()} - _NOT_SHARED:
         spec.components.response(status.name, _problem_response(status, ()))
     for rule in app.url_map.iter_rules():
         view = app.view_functions[rule.endpoint]
@@ -154,23 +152,23 @@ def _generate(app: Flask) -> dict[str, Any]:
     return spec.to_dict()
 
 
-def _operation(declared: Endpoint, words: str) -> dict[str, Any]:
-    summary, _, description = words.partition("\n\n")
+def _operation(declared: Endpoint, docstring: str) -> dict[str, Any]:
+    summary, _, description = docstring.partition("\n\n")
     operation: dict[str, Any] = {"summary": summary, "description": description}
     if declared.scopes is PUBLIC:
         operation["security"] = []
     else:
         scopes = " or ".join(f"`{scope}`" for scope in declared.scopes)
-        operation["description"] += (
-            f"\n\nNeeds a key with the scope {scopes}." if scopes else "\n\nTakes every valid key."
-        )
+        needs = f"Needs a key with the scope {scopes}." if scopes else "Any valid key may call it."
+        peeks = "".join(f" With `mode=peek`, the scope `{scope}` is enough." for scope in declared.peek_scopes)
+        operation["description"] += f"\n\n{needs}{peeks}"
     parameters = {"query": declared.query, "header": declared.headers}
     operation["parameters"] = [{"in": place, "schema": schema} for place, schema in parameters.items() if schema]
     if declared.body is not None:
         content = {"schema": declared.body_schema or declared.body, **_examples(declared.body, declared.body_examples)}
         operation["requestBody"] = {
             "description": _BODY,
-            "required": not getattr(declared.body, "may_be_missing", False),
+            "required": not declared.body.may_be_missing,
             "content": {"application/json": content},
         }
     operation["responses"] = {
@@ -186,17 +184,16 @@ def _path_parameter(name: str) -> dict[str, Any]:
 
 
 def _success_response(success: Success, declared: Endpoint) -> dict[str, Any]:
-    limits = () if declared.scopes is PUBLIC else _RATE_LIMIT
-    headers = _headers(*success.headers, *limits)
+    headers = _headers(*success.headers, *(() if declared.scopes is PUBLIC else _RATE_LIMIT))
     response: dict[str, Any] = {"description": success.description, "headers": headers}
     if success.schema is not None:
-        content = {"schema": success.schema, **_examples(success.schema, success.examples, success.example)}
+        content = {"schema": success.schema, **_examples(success.schema, success.examples)}
         response["content"] = {success.media_type: content}
     return response
 
 
 def _problem_responses(declared: Endpoint) -> dict[str, Any]:
-    """Returns a response for each status: a shared one, or its own if it shows specific problems."""
+    """Returns a response for each status: a shared component, or its own if it shows specific problems."""
     possible = [
         *(() if declared.scopes is PUBLIC else _KEY_PROBLEMS),
         *(() if declared.body is None else _BODY_PROBLEMS),
@@ -209,8 +206,8 @@ def _problem_responses(declared: Endpoint) -> dict[str, Any]:
     return responses
 
 
-def _problem_response(status: HTTPStatus, specific: tuple[problems.Problem, ...]) -> dict[str, Any]:
-    shown = [each for each in problems.PROBLEMS.values() if each.status == status and each not in _SPECIFIC]
+def _problem_response(status: HTTPStatus, specific: tuple[problem_types.Problem, ...]) -> dict[str, Any]:
+    shown = [each for each in problem_types.PROBLEMS.values() if each.status == status and each not in _SPECIFIC]
     documents = {problem.slug: examples.example_of_problem(problem) for problem in [*shown, *specific]}
     content = {"schema": ProblemDocument, "examples": examples.named(**documents)}
     headers = _headers(*_PROBLEM_HEADERS.get(status, _RATE_LIMIT))
@@ -221,7 +218,5 @@ def _headers(*names: str) -> dict[str, str]:
     return {name: name for name in ("X-Request-Id", *names)}
 
 
-def _examples(schema: Schema | dict[str, Any], several: dict[str, Any] | None, example: Any = None) -> dict[str, Any]:
-    if several is not None:
-        return {"examples": several}
-    return {"example": examples.example_of(schema) if isinstance(schema, Schema) else example}
+def _examples(schema: Any, named: dict[str, Any] | None) -> dict[str, Any]:
+    return {"example": examples.example_of(schema)} if named is None else {"examples": named}

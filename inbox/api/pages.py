@@ -29,7 +29,7 @@ def all_problems() -> Response:
 @blueprint.get("/problems/<slug>")
 def one_problem(slug: str) -> Response:
     if slug not in PROBLEMS:
-        raise NotFound("The problem does not exist.")
+        raise NotFound("problem")
     return _page(render_template("problem.html", problem=PROBLEMS[slug]))
 
 

@@ -2,14 +2,14 @@
 
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from flask import Blueprint, Flask, Response, request
 
 from inbox.api.access_log import note_wait
-from inbox.api.authorization import check_again, check_scopes, current_access, principal
+from inbox.api.authorization import check_again, current_access, principal
 from inbox.api.endpoint import Endpoint, Success
 from inbox.api.examples import DELIVERED_AT, LEASE_EXPIRES_AT, RECEIPT, example_of, named
 from inbox.api.problem_types import BAD_REQUEST, NOT_FOUND, PREFETCH_REFUSED
@@ -40,11 +40,11 @@ _POLLED = Success(
         empty=[],
     ),
 )
-_PEEK_SCOPES = (Scope.EVENTS_READ, Scope.INBOX_READ)
-_CLAIM_SCOPES = (Scope.INBOX_READ,)
+_SCOPES = (Scope.INBOX_READ,)
 _PollEndpoint = partial(
     Endpoint,
-    scopes=_PEEK_SCOPES,
+    scopes=_SCOPES,
+    peek_scopes=(Scope.EVENTS_READ,),
     headers=schemas.PollHeaders(),
     query=schemas.PollParameters(),
     returns={200: _POLLED},
@@ -55,17 +55,17 @@ _PREFETCH = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 @blueprint.before_request
 def _refuse_unintended_poll() -> None:
-    """A poll changes events although it is a GET, so a request that was not meant as a poll must not reach it."""
+    """Raises ProblemError for GET requests that are not meant as polls, because a poll changes events."""
     environ = request.environ
     if any(name in environ and _PREFETCH.search(environ[name]) for name in _PURPOSE_HEADERS):
-        raise ProblemError(PREFETCH_REFUSED, "A prefetch would consume events that no client reads.")
+        raise ProblemError(PREFETCH_REFUSED, PREFETCH_REFUSED.example)
     if environ["REQUEST_METHOD"] == "GET" and has_body(environ):
         # Proxies that expect no body on a GET would take it for the next request.
         raise ProblemError(BAD_REQUEST, "A poll must not have a body.")
 
 
 def disable_head(app: Flask) -> None:
-    """Flask answers HEAD by running the view for GET, which would be a poll."""
+    """Removes HEAD from the polling routes: Flask would run the view for GET, which is a poll."""
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith(f"{blueprint.name}.") and rule.methods:
             rule.methods.discard("HEAD")
@@ -78,8 +78,7 @@ def poll(headers: dict[str, str], query: dict[str, Any]) -> Response:
 
     This GET changes events: `mode=consume` marks the returned events delivered. A consumer that must not lose events
     uses `mode=lease` and acknowledges what it has processed; events that it does not acknowledge are returned again
-    after the lease expires. `HEAD`, prefetches and polls with a body are refused. With the scope `events:read` alone,
-    only `mode=peek` is allowed.
+    after the lease expires. `HEAD`, prefetches and polls with a body are refused.
     """
     return _poll(DEFAULT_INBOX, headers, query)
 
@@ -95,7 +94,7 @@ def poll_named(name: str, headers: dict[str, str], query: dict[str, Any]) -> Res
 
 
 @blueprint.post("/inbox/ack")
-@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ReceiptsBody(), returns={200: Success(schemas.Acknowledged())})
+@Endpoint(scopes=_SCOPES, body=schemas.ReceiptsBody(), returns={200: Success(schemas.Acknowledged())})
 def acknowledge(body: dict[str, Any]) -> Response:
     """Acknowledge leased events; safe to repeat
 
@@ -107,7 +106,7 @@ def acknowledge(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/release")
-@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ReleaseBody(), returns={200: Success(schemas.Released())})
+@Endpoint(scopes=_SCOPES, body=schemas.ReleaseBody(), returns={200: Success(schemas.Released())})
 def release(body: dict[str, Any]) -> Response:
     """Release leased events; safe to repeat
 
@@ -122,7 +121,7 @@ def release(body: dict[str, Any]) -> Response:
 
 
 @blueprint.post("/inbox/extend")
-@Endpoint(scopes=_CLAIM_SCOPES, body=schemas.ExtendBody(), returns={200: Success(schemas.Extended())})
+@Endpoint(scopes=_SCOPES, body=schemas.ExtendBody(), returns={200: Success(schemas.Extended())})
 def extend(body: dict[str, Any]) -> Response:
     """Extend leases"""
     settled = services().consume.extend(principal().tenant_id, body["receipts"], body.get("lease_seconds"))
@@ -130,8 +129,6 @@ def extend(body: dict[str, Any]) -> Response:
 
 
 def _poll(inbox: str, headers: dict[str, str], query: dict[str, Any]) -> Response:
-    scopes = _PEEK_SCOPES if query["mode"] == "peek" else _CLAIM_SCOPES
-    check_scopes(*scopes)
     consume, tenant_id, limit = services().consume, principal().tenant_id, query["limit"]
     attempt = headers.get("attempt")
     if query["mode"] == "consume":
@@ -141,28 +138,24 @@ def _poll(inbox: str, headers: dict[str, str], query: dict[str, Any]) -> Respons
     elif attempt is None:
         claim = partial(consume.peek, tenant_id, inbox, limit, query["order"])
     else:
-        detail = "`Inbox-Attempt` is not allowed with mode=peek, which is always safe to repeat."
+        detail = "`Inbox-Attempt` is not allowed with mode=peek, which is safe to repeat without it."
         raise InvalidRequest([FieldError("/Inbox-Attempt", detail)])
 
-    if query["wait"]:
-        note_wait()
-        page = _claim_or_wait(claim, (tenant_id, inbox), query["wait"], scopes)
-    else:
-        page = claim()
+    page = _claim_or_wait(claim, (tenant_id, inbox), query["wait"]) if query["wait"] else claim()
     documents = [event_document(event) for event in page.events]
     return json_response(documents, headers={"Inbox-More": "true" if page.more else "false"})
 
 
-def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int, scopes: Sequence[Scope]) -> Page:
+def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int) -> Page:
+    note_wait()
     long_polls = request.environ.get(LONG_POLLS)
     if long_polls is not None:
         # The server runs the whole request again when an event may have arrived.
-        page: Page = long_polls.claim_for_long_poll(request.environ, inbox_key, seconds, claim, current_access(*scopes))
+        page: Page = long_polls.claim_for_long_poll(request.environ, inbox_key, seconds, claim, current_access())
         return page
 
     def check_and_claim() -> Page:
-        # The key may have been revoked during the wait.
-        check_again(*scopes)
+        check_again()
         return claim()
 
     return services().blocking_polls.claim_or_wait(seconds, check_and_claim, _has_disconnected)

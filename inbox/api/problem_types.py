@@ -1,8 +1,8 @@
 """Every problem of the API (RFC 9457): status, title, and the text of its page under /problems.
 
-A response's `detail` is the message of the error: in inbox/errors.py, or where the error is raised. The details of a
-500 or 503 are for the log, so the response repeats the `meaning`, as do Flask's own errors. inbox/api/problems.py says
-which error becomes which problem.
+The `detail` of a response is the error's message, from inbox/errors.py or the place that raises it. The messages of a
+500 and of an unavailable store are for the log, so these responses have the `meaning` as their detail. So have
+requests that the server or Flask refuses. inbox/api/problems.py says which error becomes which problem.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from inbox import errors
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of failure. `example` is a `detail` shown in OpenAPI; without it, `meaning` is."""
+    """A kind of failure. OpenAPI shows `example` as the detail, or `meaning` if there is none."""
 
     slug: str
     status: int
@@ -30,9 +30,11 @@ BAD_REQUEST = Problem(
     "bad-request",
     400,
     "Bad request",
-    "The request was cut off, is not valid HTTP, is ambiguous, has an overlong path or header, or has a compressed "
-    "body that is not exactly one complete gzip stream.",
-    "Send it again. If it keeps failing, check the proxies between the client and this service.",
+    "The request was cut off, is ambiguous or not valid HTTP, has an unknown method or an overlong path or header, "
+    "repeats a header that is allowed only once, is a poll with a body, or has a compressed body that is not exactly "
+    "one complete gzip stream.",
+    "Poll without a body. Otherwise send the request again; if it keeps failing, check the client and the proxies "
+    "between it and this service.",
 )
 NOT_JSON = Problem(
     "not-json",
@@ -40,7 +42,7 @@ NOT_JSON = Problem(
     "Body is not valid JSON",
     "The body is not JSON in UTF-8. NaN, Infinity, duplicate member names, unpaired surrogates and more than 32 levels "
     "of nesting are also rejected, because JSON parsers disagree about them.",
-    "Serialize the body with a JSON library. The detail says where parsing stopped.",
+    "Serialize the body with a JSON library. The detail says what is wrong.",
     "Invalid JSON at line 1, column 12.",
 )
 UNAUTHORIZED = Problem(
@@ -58,7 +60,8 @@ MISSING_SCOPE = Problem(
     "Missing scope",
     "The API key is valid but lacks the scope that this request needs.",
     "Use a key with the scope named in the detail. A key with tenant:manage can create one under Keys in the console. "
-    "An operator creates one with inbox keys create TENANT --scope all, or --scope admin for the tenant system.",
+    "An operator creates one with inbox keys create TENANT --scope all. For the scope admin, an operator uses inbox "
+    "keys create system --scope admin.",
 )
 TENANT_INACTIVE = Problem(
     "tenant-inactive",
@@ -74,7 +77,7 @@ PREFETCH_REFUSED = Problem(
     "Prefetch refused",
     "A browser tried to prefetch an inbox. A poll marks events as delivered, so prefetches are refused.",
     "Poll without the headers Purpose and Sec-Purpose, or use mode=peek from a program.",
-    "A prefetch would consume events that no client reads.",
+    "Prefetch requests are refused. Remove the headers Purpose and Sec-Purpose.",
 )
 NOT_FOUND = Problem(
     "not-found",
@@ -111,7 +114,7 @@ TOO_MANY_INBOXES = Problem(
     409,
     "Inbox limit reached",
     "Every named inbox stores a copy of each matching event, so the number of inboxes per tenant is limited.",
-    "Remove an inbox that is no longer polled, or let several consumers share one with mode=lease.",
+    "Delete an inbox that is no longer polled, or let several consumers share one with mode=lease.",
     str(errors.TooManyInboxes(50)),
 )
 TOO_MANY_KEYS = Problem(
@@ -120,7 +123,7 @@ TOO_MANY_KEYS = Problem(
     "API key limit reached",
     "The number of active keys per tenant is limited.",
     "Revoke a key that is no longer used. GET /keys shows when each key was last used.",
-    "The tenant has 100 active keys. Revoke one first.",
+    str(errors.TooManyKeys(100)),
 )
 ALREADY_EXISTS = Problem(
     "already-exists",
@@ -135,7 +138,7 @@ EMAIL_TAKEN = Problem(
     409,
     "Email address already in use",
     "Email addresses are unique across tenants, ignoring case. Nothing was changed.",
-    "Use another address, or change the other tenant's address first.",
+    "Use a different address, or change the other tenant's address first.",
     str(errors.EmailTaken()),
 )
 INVALID_STATUS_TRANSITION = Problem(
@@ -160,7 +163,8 @@ PRECONDITION_FAILED = Problem(
     412,
     "Inbox already exists",
     "The header If-None-Match: * only allows creating an inbox, and the inbox exists. Nothing was changed.",
-    "Choose another name, or omit the header to change which events the inbox takes.",
+    "Choose another name, or omit the header to change which events the inbox receives.",
+    str(errors.InboxExists("crm")),
 )
 TOO_LARGE = Problem(
     "too-large",
@@ -187,13 +191,13 @@ INVALID_REQUEST = Problem(
     "The body is valid JSON, but its members or the request's parameters are not valid. Nothing was stored or "
     "delivered.",
     "Each entry of errors points at a member or parameter and says what is wrong with it.",
-    str(errors.InvalidRequest([])),
+    "`surprise` is not a known parameter or member.",
 )
 RATE_LIMITED = Problem(
     "rate-limited",
     429,
     "Rate limit exceeded",
-    "The tenant exceeded its number of requests per second. Nothing was stored or delivered.",
+    "The tenant exceeded its limit of requests per second. Nothing was stored or delivered.",
     "Wait for the seconds in Retry-After. The header RateLimit on every response shows how many requests are left.",
     str(errors.RateLimited(10, 1)),
 )
@@ -201,8 +205,8 @@ TOO_MANY_FAILURES = Problem(
     "too-many-failures",
     429,
     "Too many requests without a valid API key",
-    "This address sent too many requests without a valid API key. Until it stops, the service only accepts keys "
-    "from it that are in its cache.",
+    "This address sent too many requests without a valid API key. Until it stops, the service accepts only "
+    "cached keys from this address.",
     "Stop the client that uses a missing, mistyped or revoked key, and wait for the seconds in Retry-After.",
     str(errors.TooManyFailures(1)),
 )

@@ -2,16 +2,15 @@
 
 import traceback
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import Any
 
 import orjson
 import structlog
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from inbox import errors
-from inbox.api import problem_types as problems
+from inbox.api import problem_types
 from inbox.api.access_log import request_id
 from inbox.api.problem_types import Problem
 from inbox.domain.exact_json import NotJSON
@@ -19,33 +18,33 @@ from inbox.errors import FieldError, InboxError
 
 CONTENT_TYPE = "application/problem+json"
 _MAX_FIELD_ERRORS = 20
-# Bearer alone: a Basic challenge would make browsers ask for a password over the console.
+# Bearer alone: a Basic challenge would make browsers ask for a password on top of the console.
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="Polling Inbox"'}
 _log = structlog.get_logger()
 
 _BY_ERROR: Mapping[type[InboxError], Problem] = {
-    errors.InvalidRequest: problems.INVALID_REQUEST,
-    errors.EventTooLarge: problems.TOO_LARGE,
-    errors.IdempotencyConflict: problems.IDEMPOTENCY_CONFLICT,
-    errors.NotFound: problems.NOT_FOUND,
-    errors.TenantExists: problems.ALREADY_EXISTS,
-    errors.EmailTaken: problems.EMAIL_TAKEN,
-    errors.NotAllowed: problems.NOT_ALLOWED,
-    errors.InvalidStatusTransition: problems.INVALID_STATUS_TRANSITION,
-    errors.TooManyKeys: problems.TOO_MANY_KEYS,
-    errors.Unauthenticated: problems.UNAUTHORIZED,
-    errors.TooManyFailures: problems.TOO_MANY_FAILURES,
-    errors.RateLimited: problems.RATE_LIMITED,
-    errors.EventLeased: problems.EVENT_LEASED,
-    errors.TooManyInboxes: problems.TOO_MANY_INBOXES,
-    errors.InboxExists: problems.PRECONDITION_FAILED,
-    errors.InboxClosing: problems.UNAVAILABLE,
-    errors.Overloaded: problems.OVERLOADED,
-    errors.StoreUnavailable: problems.UNAVAILABLE,
-    errors.StoreFull: problems.UNAVAILABLE,
+    errors.InvalidRequest: problem_types.INVALID_REQUEST,
+    errors.EventTooLarge: problem_types.TOO_LARGE,
+    errors.IdempotencyConflict: problem_types.IDEMPOTENCY_CONFLICT,
+    errors.NotFound: problem_types.NOT_FOUND,
+    errors.TenantExists: problem_types.ALREADY_EXISTS,
+    errors.EmailTaken: problem_types.EMAIL_TAKEN,
+    errors.NotAllowed: problem_types.NOT_ALLOWED,
+    errors.InvalidStatusTransition: problem_types.INVALID_STATUS_TRANSITION,
+    errors.TooManyKeys: problem_types.TOO_MANY_KEYS,
+    errors.Unauthenticated: problem_types.UNAUTHORIZED,
+    errors.TooManyFailures: problem_types.TOO_MANY_FAILURES,
+    errors.RateLimited: problem_types.RATE_LIMITED,
+    errors.EventLeased: problem_types.EVENT_LEASED,
+    errors.TooManyInboxes: problem_types.TOO_MANY_INBOXES,
+    errors.InboxExists: problem_types.PRECONDITION_FAILED,
+    errors.InboxClosing: problem_types.UNAVAILABLE,
+    errors.Overloaded: problem_types.OVERLOADED,
+    errors.StoreUnavailable: problem_types.UNAVAILABLE,
+    errors.StoreFull: problem_types.UNAVAILABLE,
 }
 # Errors of Flask itself. All others are bad requests.
-_BY_STATUS = {404: problems.NOT_FOUND, 405: problems.METHOD_NOT_ALLOWED, 500: problems.INTERNAL_ERROR}
+_BY_STATUS = {404: problem_types.NOT_FOUND, 405: problem_types.METHOD_NOT_ALLOWED, 500: problem_types.INTERNAL_ERROR}
 
 
 class ProblemError(Exception):
@@ -60,7 +59,7 @@ class ProblemError(Exception):
 
 def install(app: Flask) -> None:
     app.register_error_handler(ProblemError, lambda error: _respond(error.problem, error.detail, error.headers))
-    app.register_error_handler(NotJSON, lambda error: _respond(problems.NOT_JSON, str(error)))
+    app.register_error_handler(NotJSON, lambda error: _respond(problem_types.NOT_JSON, str(error)))
     app.register_error_handler(InboxError, _on_inbox_error)
     app.register_error_handler(HTTPException, _on_http_exception)
     app.register_error_handler(Exception, _on_bug)
@@ -92,34 +91,29 @@ def _on_inbox_error(error: InboxError) -> Response:
     problem = _BY_ERROR.get(type(error))
     if problem is None:
         return _on_bug(error)
-    if problem is problems.UNAVAILABLE:
+    if problem is problem_types.UNAVAILABLE:
         # The cause is for the operator.
         _log.warning("unavailable", cause=str(error), request_id=request_id())
-        return _respond(problem, problem.meaning, {"Retry-After": "1"})
-    return _respond(problem, str(error), _headers(error), error.field_errors)
-
-
-def _headers(error: InboxError) -> dict[str, str]:
-    match error:
-        case errors.Unauthenticated():
-            return _CHALLENGE
-        case errors.TooManyFailures() | errors.RateLimited():
-            return {"Retry-After": str(ceil(error.wait_seconds))}
-        case errors.Overloaded():
-            return {"Retry-After": "1"}
-        case _:
-            return {}
+    detail = problem.meaning if problem is problem_types.UNAVAILABLE else str(error)
+    headers = dict(_CHALLENGE) if problem is problem_types.UNAUTHORIZED else {}
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    return _respond(problem, detail, headers, error.field_errors)
 
 
 def _on_http_exception(error: HTTPException) -> Response:
-    problem = _BY_STATUS.get(error.code or 500, problems.BAD_REQUEST)
-    allow = error.valid_methods if isinstance(error, MethodNotAllowed) else None
-    return _respond(problem, problem.meaning, {"Allow": ", ".join(sorted(allow))} if allow else {})
+    problem = _BY_STATUS.get(error.code or 500, problem_types.BAD_REQUEST)
+    if not isinstance(error, MethodNotAllowed):
+        return _respond(problem, problem.meaning)
+    allowed = ", ".join(sorted(error.valid_methods or ()))
+    # Without the path, which may contain a key by mistake.
+    detail = f"The path does not support {request.method}. Allowed: {allowed}."
+    return _respond(problem, detail, {"Allow": allowed})
 
 
 def _on_bug(error: Exception) -> Response:
     log_bug(error, request_id())
-    return _respond(problems.INTERNAL_ERROR, problems.INTERNAL_ERROR.meaning)
+    return _respond(problem_types.INTERNAL_ERROR, problem_types.INTERNAL_ERROR.meaning)
 
 
 def _respond(

@@ -9,11 +9,11 @@ from wsgiref.types import WSGIEnvironment
 
 from flask import Request, request
 from gunicorn.http.errors import ParseException
-from marshmallow import Schema
 
 from inbox.api.problem_types import BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE
 from inbox.api.problems import ProblemError
 from inbox.api.responses import GZIP
+from inbox.api.schemas.fields import RequestSchema
 from inbox.api.services import services
 from inbox.errors import EventTooLarge, Overloaded
 
@@ -46,16 +46,16 @@ class ByteBudget:
             self._reserved_bytes -= size
 
 
-def read_body(request: Request, schema: Schema) -> bytes | None:
+def read_body(request: Request, schema: RequestSchema) -> bytes | None:
     """Returns the decompressed body, or None if it is missing and optional.
 
     Raises EventTooLarge above the schema's limit, Overloaded above the process's budget, and ProblemError if the body
     is cut off, is not gzip as announced, or has another media type.
     """
-    if getattr(schema, "may_be_missing", False) and not has_body(request.environ):
+    if schema.may_be_missing and not has_body(request.environ):
         return None
     size_in_events = MAX_BATCH_SIZE_IN_EVENTS if schema.many else 1
-    limit_bytes = getattr(schema, "max_bytes", size_in_events * services().max_event_bytes)
+    limit_bytes = schema.max_bytes or size_in_events * services().max_event_bytes
     _check_media_type(request)
     is_compressed = _is_compressed(request)
     body = _read_up_to(request, limit_bytes)

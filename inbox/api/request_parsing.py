@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from flask import Request
-from marshmallow import Schema, ValidationError
+from marshmallow import ValidationError
 
 from inbox.api.request_bodies import read_body
+from inbox.api.schemas.fields import RequestSchema
 from inbox.api.services import services
 from inbox.domain import exact_json
 from inbox.domain.exact_json import ElementTooLarge, NotAnArray
@@ -22,14 +23,13 @@ Reader = Callable[[Request], Any]
 """Returns what the schema loads from the request. Raises NotJSON, or InvalidRequest with a pointer for each error."""
 
 
-def body_reader(schema: Any) -> Reader:
+def body_reader(schema: RequestSchema) -> Reader:
     """Reads a JSON body. For `many` schemas it returns an iterator that parses one element at a time."""
 
     def read(request: Request) -> Any:
         body = read_body(request, schema)
-        # Query parameters, already validated, may select another schema (`raw=true`).
-        selects_schema = request.query_string and hasattr(schema, "schema_for")
-        chosen = schema.schema_for(request.args) if selects_schema else schema
+        # The query parameters are already validated.
+        chosen = schema.schema_for(request.args) if request.query_string else schema
         if body is None:
             return _load(chosen, {})
         if schema.many:
@@ -39,7 +39,7 @@ def body_reader(schema: Any) -> Reader:
     return read
 
 
-def query_reader(schema: Schema) -> Reader:
+def query_reader(schema: RequestSchema) -> Reader:
     # Clients repeat their queries, and loading one takes a seventh of a poll's CPU time.
     @lru_cache(maxsize=_CACHED_QUERIES)
     def load(query: bytes) -> Any:
@@ -52,7 +52,7 @@ def query_reader(schema: Schema) -> Reader:
     return lambda request: copy(load(request.query_string))
 
 
-def header_reader(schema: Schema) -> Reader:
+def header_reader(schema: RequestSchema) -> Reader:
     when_empty = schema.load({})
     names = [field.data_key or name for name, field in schema.fields.items()]
     variables = {f"HTTP_{name.upper().replace('-', '_')}": name for name in names}
@@ -65,18 +65,18 @@ def header_reader(schema: Schema) -> Reader:
     return read
 
 
-def _load(schema: Schema, data: Any) -> Any:
+def _load(schema: RequestSchema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        raise InvalidRequest(list(_field_errors(error.messages)), *_advice(schema, error)) from None
+        raise InvalidRequest(list(_field_errors(error.messages)), schema.advise(error.messages_dict)) from None
 
 
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
-    """Yields the elements of an array, each parsed and loaded on demand. Raises once, with the errors of all."""
+    """Yields the elements of an array, each parsed and loaded on demand. Raises at the end, with the errors of all."""
     max_event_bytes = services().max_event_bytes
     field_errors: list[FieldError] = []
-    advice: list[str] = []
+    advice = ""
     position = -1
     try:
         elements = exact_json.parse_array(body, max_event_bytes + schema.max_bytes_around_payload)
@@ -86,8 +86,10 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
             try:
                 loaded = schema.load(element, many=False)
             except ValidationError as error:
-                field_errors += _field_errors(error.messages, f"/{position}", "The event")
-                advice += _advice(schema, error)
+                field_errors += _field_errors(
+                    error.messages, f"/{position}", f"Event {position}", f" of event {position}"
+                )
+                advice = advice or schema.advise(error.messages_dict)
             else:
                 yield loaded
         if position < 0:
@@ -98,16 +100,12 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
     except ElementTooLarge as error:
         raise EventTooLarge(f"An event is larger than {max_event_bytes} bytes.", [error.position]) from None
     if field_errors:
-        raise InvalidRequest(field_errors, *advice[:1])
+        raise InvalidRequest(field_errors, advice)
 
 
-def _advice(schema: Any, error: ValidationError) -> list[str]:
-    """Returns the schema's advice about the error, if any."""
-    advise = getattr(schema, "advise", None)
-    return [] if advise is None else advise(error.messages_dict)
-
-
-def _field_errors(messages: Any, pointer: str = "", subject: str = "The body") -> Iterator[FieldError]:
+def _field_errors(
+    messages: Any, pointer: str = "", subject: str = "The body", of_event: str = ""
+) -> Iterator[FieldError]:
     """Makes sentences of marshmallow's messages: {"limit": ["is required"]} becomes "`limit` is required."."""
     if isinstance(messages, Mapping):
         for name, inner in messages.items():
@@ -115,7 +113,7 @@ def _field_errors(messages: Any, pointer: str = "", subject: str = "The body") -
                 yield from _field_errors(inner, pointer, subject)
             else:
                 text = str(name)[:200]
-                named = f"`{text}`" if isinstance(name, str) else f"Entry {name} of {subject}"
+                named = f"`{text}`{of_event}" if isinstance(name, str) else f"Entry {name} of {subject}"
                 yield from _field_errors(inner, f"{pointer}/{text.replace('~', '~0').replace('/', '~1')}", named)
     else:
         for message in messages:

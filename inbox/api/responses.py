@@ -86,7 +86,7 @@ def inbox_document(inbox: Inbox) -> dict[str, Any]:
         "event_types": inbox.event_types,
         "created_at": format_timestamp(inbox.created_at_ms),
     }
-    # Named inboxes cannot be turned off.
+    # Named inboxes cannot be disabled.
     return document | {"enabled": inbox.enabled} if inbox.name == DEFAULT_INBOX else document
 
 

@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from inbox.api.authorization import principal
 from inbox.api.endpoint import ANY_KEY, PUBLIC, Endpoint, Success
+from inbox.api.examples import named
 from inbox.api.problem_types import BAD_REQUEST, UNAVAILABLE
 from inbox.api.responses import json_response
 from inbox.api.schemas.service_info import Caller, Health
@@ -12,10 +13,12 @@ from inbox.api.services import services
 blueprint = Blueprint("service", __name__)
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-_EXAMPLE = """# HELP inbox_waiting_polls Polls held back
+_EXAMPLES = named(
+    gauge="""# HELP inbox_waiting_polls Polls held back
 # TYPE inbox_waiting_polls gauge
 inbox_waiting_polls 3.0
 """
+)
 
 
 @blueprint.get("/me")
@@ -55,7 +58,9 @@ def readyz() -> Response:
 @blueprint.get("/metrics")
 @Endpoint(
     scopes=PUBLIC,
-    returns={200: Success({"type": "string"}, "Prometheus text format.", example=_EXAMPLE, media_type="text/plain")},
+    returns={
+        200: Success({"type": "string"}, "Prometheus text format.", examples=_EXAMPLES, media_type="text/plain"),
+    },
     problems=(BAD_REQUEST,),
 )
 def metrics() -> Response:

@@ -1,7 +1,7 @@
 """Parsing and writing JSON without changing it. Pure.
 
-Stricter than most parsers: it refuses NaN, Infinity, duplicate member names, lone surrogates and more than 32 levels.
-Numbers keep their text: 1.0, 1e999 and 40 digits survive.
+Stricter than most parsers: it refuses NaN, Infinity, duplicate member names, unpaired surrogates and more than 32
+levels. Numbers keep their text: 1.0, 1e999 and 40 digits survive.
 """
 
 import re
@@ -102,7 +102,7 @@ def _parse_element(text: str, start: int, max_chars: int, position: int) -> tupl
 
 
 def _spared_chars(text: str, start: int, end: int) -> int:
-    """Returns how much shorter the part's shortest form may be: no white space, no escapes such as \\u0041 and \\/."""
+    """Returns an upper bound of the characters that white space and escapes such as \\u0041 and \\/ add."""
     space = sum(text.count(character, start, end) for character in " \t\r\n")
     return space + 5 * text.count("\\u", start, end) + text.count("\\/", start, end)
 
@@ -148,11 +148,11 @@ def splice(text: bytes | str) -> orjson.Fragment:
 
 
 def whole_number(value: Any) -> int | None:
-    """Returns a parsed number as int if it is written with 1 to 15 digits and nothing else, otherwise None."""
+    """Returns a parsed number as int if it has no fraction or exponent and up to 100 digits, otherwise None."""
     if not isinstance(value, orjson.Fragment):
         return None
     text = orjson.dumps(value)
-    return int(text) if re.fullmatch(b"[0-9]{1,15}", text) else None
+    return int(text) if re.fullmatch(b"0|-?[1-9][0-9]{0,99}", text) else None
 
 
 def _not_json(text: str, index: int) -> NotJSON:
@@ -161,7 +161,7 @@ def _not_json(text: str, index: int) -> NotJSON:
 
 
 def _check(document: Any, text: str, max_depth: int, outer_levels: int = 0) -> None:
-    """Refuses documents that the decoder accepts and this service does not. `text` is the document's."""
+    """Raises NotJSON for documents that the decoder accepts and this service does not. `text` is the document's."""
     levels = max_depth - outer_levels
     # Depth cannot exceed the number of opening brackets. Two quick counts are enough for nearly every body.
     if text.count("{") + text.count("[") > levels and _is_deeper(document, levels):
@@ -170,7 +170,7 @@ def _check(document: Any, text: str, max_depth: int, outer_levels: int = 0) -> N
         try:
             orjson.dumps(document)
         except TypeError:
-            raise NotJSON("A string contains half of a surrogate pair.") from None
+            raise NotJSON("A string contains an unpaired surrogate.") from None
 
 
 def _too_deep(levels: int) -> str:

@@ -1,4 +1,4 @@
-"""Inboxes, and which events each of them takes. Pure."""
+"""Inboxes, and which events each of them receives. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ INBOX_NAME = "[a-z0-9][a-z0-9-]{0,62}"
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """`event_types` are patterns in which `*` matches any characters; None takes every event.
+    """`event_types` are patterns in which `*` matches any characters; None matches every event.
 
     Only `default` can be disabled.
     """
@@ -20,7 +20,7 @@ class Inbox:
     created_at_ms: int
     enabled: bool = True
 
-    def takes(self, event_type: str | None) -> bool:
+    def receives(self, event_type: str | None) -> bool:
         if self.event_types is None:
             return True
         # An event type contains none of the other characters that fnmatch treats as wildcards.

@@ -19,6 +19,7 @@ SYSTEM_TENANT = "system"
 MAX_NAME = 200
 MAX_RATE_LIMIT = 1_000_000
 TENANT_ID = "[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+TENANT_ID_RULE = "1 to 63 characters of A-Z, a-z, 0-9 and . _ -, starting with a letter or digit"
 EMAIL = r"[^@\s]{1,64}@[^@\s]{1,189}"
 
 
@@ -125,7 +126,7 @@ class AuditEntry:
 
 
 def is_name(text: str) -> bool:
-    """Returns True if `text` can name an organisation or a key."""
+    """Returns True if `text` can name an organization or a key."""
     return len(text) <= MAX_NAME and text.isprintable()
 
 
@@ -139,7 +140,7 @@ def is_email(text: str) -> bool:
 
 
 def email_key(email: str) -> str:
-    """Returns the form in which e-mail addresses are compared."""
+    """Returns the form in which email addresses are compared."""
     # Not casefold(): it treats `straße` and `strasse` as equal.
     return email.lower()
 

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-# Timestamps outside are clamped: no event is earlier or later.
+# Timestamps outside this range are clamped: no event is earlier or later.
 _FIRST_MS, _LAST_MS = 0, 9_999_999_999_999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -12,17 +12,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_timestamp(text: str) -> int | None:
     """Returns epoch milliseconds. ISO 8601 without an offset is UTC. Returns None if `text` is neither."""
     if re.fullmatch("[0-9]{1,15}", text, re.ASCII):
-        return clamp_timestamp(int(text))
+        return _clamp(int(text))
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return clamp_timestamp(
-        ((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
-    )
+    in_utc = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    return _clamp((in_utc - _EPOCH) // timedelta(milliseconds=1))
 
 
-def clamp_timestamp(timestamp_ms: int) -> int:
+def _clamp(timestamp_ms: int) -> int:
     return min(max(timestamp_ms, _FIRST_MS), _LAST_MS)
 
 

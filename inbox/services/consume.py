@@ -11,7 +11,7 @@ from inbox.store.interface import EventStore, InboxStore
 
 @dataclass(frozen=True, slots=True)
 class SettleResult:
-    """`event_ids` are the settled events; `lost` are receipts that are malformed or whose lease has ended."""
+    """`event_ids` are the settled events; `lost` are the receipts that are malformed or whose lease has ended."""
 
     event_ids: list[str]
     lost: list[str]

@@ -26,9 +26,9 @@ class HistoryService:
     def list(
         self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None
     ) -> tuple[Sequence[Event], str | None]:
-        """Returns a page of the selected events, and the cursor of the next page unless it is the last.
+        """Returns a page of the selected events, and the cursor of the next page, or None on the last one.
 
-        Raises InvalidRequest if `cursor` belongs to another selection.
+        Raises InvalidRequest if `cursor` belongs to a different query.
         """
         query = repr((tenant_id, astuple(selection), str(order)))
         after = None if cursor is None else _position_in(cursor, query)
@@ -49,7 +49,7 @@ class HistoryService:
         return replayed
 
     def replay_all(self, tenant_id: str, selection: Selection) -> ReplayResult:
-        """Replays up to 1000 of the selected events that are delivered or dead."""
+        """Replays up to 1,000 of the selected events that are delivered or dead."""
         require_inbox(self.inboxes, tenant_id, selection.inbox)
         replayed = self.store.replay_all(tenant_id, selection, _MAX_REPLAYED, self.now_ms())
         self.on_arrival(tenant_id, selection.inbox)
@@ -58,12 +58,12 @@ class HistoryService:
     def erase(self, tenant_id: str, event_id: str) -> None:
         """Deletes the event in every inbox."""
         if not self.store.erase(tenant_id, event_id, self.now_ms()):
-            raise NotFound("The event does not exist.")
+            raise NotFound("event")
 
 
 def _required(event: Event | None) -> Event:
     if event is None:
-        raise NotFound("The event does not exist.")
+        raise NotFound("event")
     return event
 
 
@@ -80,5 +80,6 @@ def _position_in(cursor: str, query: str) -> str:
     except ValueError:
         position = ""
     if not position or _cursor(position, query) != cursor:
-        raise InvalidRequest([FieldError("/cursor", "`cursor` is not from this list with these parameters.")])
+        detail = "`cursor` belongs to a different query. Repeat the request without it."
+        raise InvalidRequest([FieldError("/cursor", detail)])
     return position

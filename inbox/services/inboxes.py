@@ -23,7 +23,7 @@ def require_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> None:
 def find_inbox(inboxes: InboxStore, tenant_id: str, name: str) -> Inbox:
     found = inboxes.get(tenant_id, name) if is_inbox_name(name) else None
     if found is None:
-        raise NotFound("The inbox does not exist.")
+        raise NotFound("inbox")
     return found
 
 
@@ -46,7 +46,7 @@ class InboxService:
         *,
         replace: bool = True,
     ) -> tuple[Inbox, bool]:
-        """Creates the inbox, or changes which events it takes. `default` can only be enabled or disabled.
+        """Creates the inbox, or changes which events it receives. `default` can only be enabled or disabled.
 
         Returns the inbox, and True if it is new. Raises InboxExists if it exists and `replace` is False.
         """
@@ -55,11 +55,10 @@ class InboxService:
                 raise InboxExists(name)
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
-            raise InvalidRequest(
-                [FieldError("/name", "`name` must be 1 to 63 of a-z, 0-9 and hyphens, and not begin with a hyphen.")]
-            )
+            rule = "1 to 63 characters of a-z, 0-9 and -, starting with a letter or digit"
+            raise InvalidRequest([FieldError("/name", f"`name` must be {rule}.")])
         if enabled is not None:
-            raise InvalidRequest([FieldError("/enabled", "Only the inbox `default` can be enabled or disabled.")])
+            raise InvalidRequest([FieldError("/enabled", "`enabled` is only allowed for `default`.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self.now_ms())
         try:
             new = self.store.save(tenant_id, inbox, replace=replace)
@@ -81,19 +80,18 @@ class InboxService:
     def delete(self, tenant_id: str, name: str) -> None:
         """Deletes the inbox and its events. Raises StoreUnavailable if they are too many for one request; repeat it."""
         if name == DEFAULT_INBOX:
-            raise InvalidRequest([FieldError("/name", "The inbox `default` cannot be deleted, only disabled.")])
+            raise InvalidRequest([FieldError("/name", "`default` cannot be deleted, only disabled.")])
         if not is_inbox_name(name) or not self.store.close(tenant_id, name):
-            raise NotFound("The inbox does not exist.")
+            raise NotFound("inbox")
         self.on_deletion(tenant_id, name)
         self._delete_copies(tenant_id, name)
 
     def _switch_default(self, tenant_id: str, event_types: Sequence[str] | None, enabled: bool | None) -> Inbox:
         if event_types is not None:
-            raise InvalidRequest([FieldError("/event_types", "The inbox `default` takes every event.")])
+            detail = "`event_types` is not allowed for `default`, which receives every event."
+            raise InvalidRequest([FieldError("/event_types", detail)])
         if enabled is None:
-            raise InvalidRequest(
-                [FieldError("/enabled", "`enabled` is required for the inbox `default`: true or false.")]
-            )
+            raise InvalidRequest([FieldError("/enabled", "`enabled` is required for `default`: true or false.")])
         inbox = self._default(tenant_id, enabled)
         self.store.set_default_enabled(tenant_id, enabled)
         return inbox

@@ -16,7 +16,7 @@ _MAX_DELETED = 10
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """`key` is the only copy of the key: the store has its hash."""
+    """A key that was just created. `key` is its only copy: the store has the hash."""
 
     key: str
     metadata: ApiKey
@@ -39,7 +39,7 @@ class KeyService:
         if Scope.ADMIN in scopes and tenant_id != SYSTEM_TENANT:
             raise NotAllowed(f"Only keys of the tenant {SYSTEM_TENANT} can have the scope {Scope.ADMIN}.")
         if not is_name(name):
-            raise NotAllowed(f"The name must have up to {MAX_NAME} printable characters.")
+            raise NotAllowed(f"`name` must be up to {MAX_NAME} printable characters.")
         lifetime_ms = None if expires_at_ms is None else expires_at_ms - self.now_ms()
         if lifetime_ms is not None and lifetime_ms <= 0:
             raise InvalidRequest([FieldError("/expires_at", "`expires_at` must be in the future.")])
@@ -56,14 +56,14 @@ class KeyService:
     def get(self, key_id: str) -> ApiKey:
         key = self.keys.get(key_id) if is_key_id(key_id) else None
         if key is None:
-            raise _no_key()
+            raise NotFound("key")
         return key
 
     def get_own(self, tenant_id: str, key_id: str) -> ApiKey:
-        """Raises NotFound also if the key belongs to another tenant."""
+        """Returns the key. Raises NotFound also if it belongs to another tenant."""
         key = self.get(key_id)
         if key.tenant_id != tenant_id:
-            raise _no_key()
+            raise NotFound("key")
         return key
 
     def revoke(self, key_id: str) -> None:
@@ -84,7 +84,7 @@ class KeyService:
         keys = self.list(tenant_id)
         inactive = [key for key in keys if key.status is not KeyStatus.ACTIVE]
         if len(keys) - len(inactive) >= MAX_KEYS:
-            raise TooManyKeys(f"The tenant has {MAX_KEYS} active keys. Revoke one first.")
+            raise TooManyKeys(MAX_KEYS)
         for key in inactive[:-MAX_KEYS][:_MAX_DELETED]:
             self.keys.delete(key.key_id)
 
@@ -103,8 +103,3 @@ class KeyService:
             hint=apikey.hint_of(key),
         )
         return NewKey(key, metadata)
-
-
-def _no_key() -> NotFound:
-    # Without the ID: a client may have sent a key in its place.
-    return NotFound("The key does not exist.")

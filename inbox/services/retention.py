@@ -17,15 +17,13 @@ class Retention:
     now_ms: Callable[[], int]
 
     def purge(self, pause: Callable[[float], object] = time.sleep) -> Iterator[int]:
-        """Deletes all expired rows. Yields the number of rows after each step."""
+        """Deletes all expired rows, until `pause` returns True. Yields the number of rows after each step."""
         while (deleted := self.store.purge(self.now_ms(), _STEP_ROWS)) > 0:
             yield deleted
-            if deleted < _STEP_ROWS:
+            if deleted < _STEP_ROWS or pause(_PAUSE_SECONDS):
                 return
-            pause(_PAUSE_SECONDS)
 
     def purge_until(self, stopping: threading.Event) -> None:
         """Deletes all expired rows, or stops early when `stopping` is set."""
         for _ in self.purge(stopping.wait):
-            if stopping.is_set():
-                return
+            pass

@@ -51,16 +51,15 @@ class StoreCopy:
         return copied
 
     def _copy_tenants(self, tenants: list[Tenant]) -> None:
-        # If an e-mail has moved from one tenant to another, the first must be updated before the second.
-        waiting = [tenant for tenant in tenants if not self._copy_tenant(tenant)]
-        for tenant in waiting:
+        # If an email address has moved from one tenant to another, the first must be updated before the second.
+        postponed = [tenant for tenant in tenants if not self._copy_tenant(tenant)]
+        for tenant in postponed:
             if not self._copy_tenant(tenant):
-                raise NotAllowed(
-                    f"The e-mail of {tenant.tenant_id} belongs to another tenant. Change one of them first."
-                )
+                owner = f"The email address of {tenant.tenant_id} belongs to another tenant"
+                raise NotAllowed(f"{owner}. Change one of them first.")
 
     def _copy_tenant(self, tenant: Tenant) -> bool:
-        """Returns False if its e-mail was taken. A tenant with a newer version in the target stays unchanged."""
+        """Returns False if its email address was taken. A tenant with a newer version in the target stays unchanged."""
         existing = self.target.tenants.get(tenant.tenant_id)
         version = 0 if existing is None else existing.version
         newest_first = self.source.tenants.audit_log(tenant.tenant_id, tenant.version, tenant.version + 1)

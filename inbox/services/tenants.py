@@ -8,6 +8,7 @@ from typing import Any
 from inbox.domain.tenants import (
     MAX_NAME,
     SYSTEM_TENANT,
+    TENANT_ID_RULE,
     AuditAction,
     AuditEntry,
     Change,
@@ -29,7 +30,7 @@ _MAX_ATTEMPTS = 50
 def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
     found = tenants.get(tenant_id) if is_tenant_id(tenant_id) else None
     if found is None:
-        raise NotFound("The tenant does not exist.")
+        raise NotFound("tenant")
     return found
 
 
@@ -46,9 +47,7 @@ class TenantService:
         """Creates a tenant, with a random ID unless one is given. Raises TenantExists or EmailTaken."""
         tenant_id = tenant_id or f"tenant_{uuid.uuid4()}"
         if not is_tenant_id(tenant_id):
-            raise NotAllowed(
-                "A tenant ID has 1 to 63 letters, digits, dots, underscores and hyphens, the first a letter or digit."
-            )
+            raise NotAllowed(f"`tenant_id` must be {TENANT_ID_RULE}.")
         _validate(members)
         now_ms = self.now_ms()
         tenant = Tenant(
@@ -60,13 +59,13 @@ class TenantService:
         return tenant
 
     def find_or_create(self, by: str, email: str, **members: Any) -> tuple[Tenant, bool]:
-        """Returns the tenant with that e-mail, and True if it was created for it."""
+        """Returns the tenant with that email address, and True if it was created for it."""
         tenant = self.tenants.get_by_email(email)
         if tenant is None:
             try:
                 return self.create(by, email=email, **members), True
             except (TenantExists, EmailTaken):
-                # Another request may have created a tenant with this e-mail at the same time.
+                # Another request may have created a tenant with this email address at the same time.
                 tenant = self.tenants.get_by_email(email)
                 if tenant is None:
                     raise
@@ -84,7 +83,7 @@ class TenantService:
         return self.tenants.all()
 
     def update(self, tenant_id: str, by: str, **members: Any) -> Tenant:
-        """Changes members of the tenant. Raises EmailTaken if another tenant has the e-mail."""
+        """Changes members of the tenant. Raises EmailTaken if another tenant has the email address."""
         _validate(members)
         return self._change(tenant_id, by, AuditAction.UPDATED, lambda _: members)
 
@@ -159,16 +158,16 @@ class TenantService:
             forced = "status" in changes and changed.status not in tenant.allowed_statuses
             if self.tenants.update(changed, tenant.version, [AuditEntry(version, now_ms, by, action, changes, forced)]):
                 return changed
-        raise StoreUnavailable("Too many requests change the tenant at the same time. Try again.")
+        raise StoreUnavailable("Too many requests changed the tenant at the same time. Try again.")
 
 
 def _validate(members: dict[str, Any]) -> None:
     for member in ("email", "destination_email"):
         if members.get(member) is not None and not is_email(members[member]):
-            raise NotAllowed(f"`{member}` is not a valid e-mail address.")
+            raise NotAllowed(f"`{member}` must be an email address.")
     name: str | None = members.get("organization_name")
     if name is not None and not (name and is_name(name)):
-        raise NotAllowed(f"The name must have 1 to {MAX_NAME} printable characters.")
+        raise NotAllowed(f"`name` must be 1 to {MAX_NAME} printable characters.")
 
 
 def _refuse_system_tenant(tenant_id: str) -> None:

@@ -77,7 +77,7 @@ class ApiClient:
         document: dict[str, Any] = response.get_json()
         return document
 
-    def waiting(self) -> list[dict[str, Any]]:
+    def undelivered(self) -> list[dict[str, Any]]:
         """Returns up to 500 undelivered events without changing them."""
         return self.poll("/inbox?mode=peek&limit=500")
 

@@ -196,7 +196,7 @@ def test_tenant_system_cannot_be_deleted_or_suspended(admin: ApiClient) -> None:
     assert admin.get("/me").status_code == 200
 
 
-def test_unknown_tenant_is_a_404(tenancy: Tenancy) -> None:
+def test_call_for_unknown_tenant_returns_404(tenancy: Tenancy) -> None:
     sample = create_sample(tenancy)
     for route in ROUTES:
         for tenant_id in ("nobody", "n" * 3000, "no%23body"):

@@ -115,7 +115,7 @@ TEXTS = st.text(max_size=30) | st.datetimes().map(str) | st.integers().map(str) 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.dictionaries(PARAMETERS, TEXTS, max_size=3))
-def test_arbitrary_list_query_is_answered_or_rejected(acme: ApiClient, parameters: dict[str, str]) -> None:
+def test_arbitrary_list_query_is_accepted_or_rejected(acme: ApiClient, parameters: dict[str, str]) -> None:
     response = acme.get("/events", query_string=parameters)
     assert response.status_code in {200, 404, 422}, response.text
 

@@ -80,7 +80,13 @@ def test_scope_opens_its_routes_only(sample: Sample, scope: Scope) -> None:
             assert sample.call(route, key, "?mode=peek").status_code not in (401, 403), route
 
 
-@pytest.mark.parametrize("query", ["", "?mode=consume", "?mode=lease", "?mode=lease&wait=20&lease_seconds=5"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "?mode=consume", "?mode=lease", "?mode=lease&wait=20&lease_seconds=5", "?mode=consume&mode=peek"),
+        *("?Mode=peek", "?mode=PEEK", "?mode=peek%20", "?mode[]=peek"),
+    ],
+)
 def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -> None:
     reader = sample.tenancy.client_for("acme", Scope.EVENTS_READ)
     before = sample.state()
@@ -89,6 +95,22 @@ def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -
         assert problem(refused) == (403, "missing-scope"), path
         assert refused.get_json()["detail"] == "This request needs a key with the scope inbox:read."
     assert sample.state() == before
+
+
+def test_repeated_mode_does_not_consume(sample: Sample) -> None:
+    reader = sample.tenancy.client_for("acme", Scope.EVENTS_READ)
+    before = sample.state()
+    assert problem(reader.get("/inbox?mode=peek&mode=consume")) == (422, "invalid-request")
+    assert sample.state() == before
+
+
+@pytest.mark.parametrize(
+    ("query", "scopes"),
+    [("", "inbox:read"), ("?mode=lease", "inbox:read"), ("?mode=peek", "events:read or inbox:read")],
+)
+def test_403_of_a_poll_names_the_scopes_that_suffice_for_its_mode(sample: Sample, query: str, scopes: str) -> None:
+    sender = sample.tenancy.client_for("acme", Scope.EVENTS_WRITE)
+    assert sender.get(f"/inbox{query}").get_json()["detail"] == f"This request needs a key with the scope {scopes}."
 
 
 def test_key_of_another_tenant_sees_and_changes_nothing(sample: Sample) -> None:

@@ -47,7 +47,7 @@ def test_listing_changes_nothing(acme: ApiClient) -> None:
     head = acme.client.head("/events", headers=acme.headers)
     assert (head.status_code, head.data) == (200, b"")
     assert head.headers["Content-Length"] == acme.get("/events").headers["Content-Length"]
-    assert len(acme.waiting()) == 2
+    assert len(acme.undelivered()) == 2
 
 
 def test_events_are_listed_by_type(acme: ApiClient) -> None:
@@ -133,7 +133,7 @@ def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClien
         assert (response.status_code, pointers(response)) == (422, ["/cursor"]), query
 
 
-def test_unknown_inbox_is_a_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
+def test_read_of_unknown_inbox_returns_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     [event_id] = acme.fill(1)
     for path in ("/events", f"/events/{event_id}"):
@@ -158,4 +158,4 @@ def test_erased_event_is_gone_from_every_inbox(acme: ApiClient, acme_manager: Ap
     assert acme.post(f"/events/{event_id}/replay").status_code == 404
     # Its idempotency key can be used again.
     acme.send({"n": 3}, idempotency_key="k")
-    assert numbers(acme.waiting()) == [2, 3]
+    assert numbers(acme.undelivered()) == [2, 3]

@@ -56,7 +56,7 @@ def test_default_always_exists_for_if_none_match(acme_manager: ApiClient) -> Non
     assert (refused.status_code, acme_manager.get("/inboxes/default").get_json()["enabled"]) == (412, True)
 
 
-def test_inbox_without_patterns_takes_every_event(acme_manager: ApiClient) -> None:
+def test_inbox_without_patterns_receives_every_event(acme_manager: ApiClient) -> None:
     missing = {"content_type": "application/json"}
     bodies: list[dict[str, Any]] = [{}, missing, {"json": {}}, {"json": {"event_types": None}}]
     for number, options in enumerate(bodies):
@@ -64,7 +64,7 @@ def test_inbox_without_patterns_takes_every_event(acme_manager: ApiClient) -> No
         assert (created.status_code, created.get_json()["event_types"]) == (201, None)
 
 
-def test_inbox_gets_copies_of_matching_events_since_its_creation(acme: ApiClient, acme_manager: ApiClient) -> None:
+def test_inbox_receives_copies_of_matching_events_since_its_creation(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme.send({"n": 0})
     acme_manager.put("/inboxes/crm", json={"event_types": ["order.*"]})
     acme_manager.put("/inboxes/log")
@@ -105,7 +105,7 @@ def test_default_is_shown_but_not_listed(acme: ApiClient, acme_manager: ApiClien
     assert (again.status_code, again.get_json()) == (200, on)
 
 
-def test_events_go_to_named_inboxes_only_while_default_is_off(acme: ApiClient, acme_manager: ApiClient) -> None:
+def test_events_go_to_named_inboxes_only_while_default_is_disabled(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/orders", json={"event_types": ["order.*"]})
     acme_manager.put("/inboxes/default", json={"enabled": False})
     copied, kept = acme.send({"n": 1}, event_type="order.created"), acme.send({"n": 2})
@@ -183,7 +183,7 @@ def test_interrupted_deletion_can_be_repeated(acme: ApiClient, acme_manager: Api
     assert acme_manager.delete("/inboxes/crm").status_code == 404
 
 
-def test_inbox_that_is_still_being_deleted_is_a_503(
+def test_creating_an_inbox_that_is_still_being_deleted_returns_503(
     acme_manager: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closing(*_: object, **__: object) -> None:

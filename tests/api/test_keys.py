@@ -50,7 +50,7 @@ def iso_time_in(clock: Clock, seconds: int) -> str:
     return datetime.fromtimestamp(clock() / 1000 + seconds, UTC).isoformat()
 
 
-def test_created_key_works_and_is_not_listed(manager: ApiClient, client: FlaskClient) -> None:
+def test_created_key_works_and_lists_do_not_show_it(manager: ApiClient, client: FlaskClient) -> None:
     new = create(manager, name="zapier", scopes=["inbox:read"])
     assert ApiClient(client, new["key"]).get("/me").get_json() == {
         "tenant_id": "acme",
@@ -63,7 +63,7 @@ def test_created_key_works_and_is_not_listed(manager: ApiClient, client: FlaskCl
     assert new["key"] not in manager.get("/keys").text
 
 
-def test_key_can_send_and_poll_and_never_expires_by_default(manager: ApiClient) -> None:
+def test_key_has_default_scopes_and_no_expiry_by_default(manager: ApiClient) -> None:
     new = manager.post("/keys").get_json()
     assert (new["name"], new["scopes"], new["expires_at"]) == ("", ["events:write", "inbox:read"], None)
     assert (new["status"], new["last_used_at"]) == ("active", None)
@@ -139,7 +139,7 @@ def test_key_that_does_not_work_cannot_be_rotated(manager: ApiClient, clock: Clo
     assert len(listed(manager)) == 5
 
 
-def test_unknown_key_is_a_404(manager: ApiClient) -> None:
+def test_call_for_unknown_key_returns_404(manager: ApiClient) -> None:
     assert manager.delete("/keys/key_none").status_code == 404
     assert manager.post("/keys/key_none/rotate").status_code == 404
 

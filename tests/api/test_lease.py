@@ -31,7 +31,7 @@ def test_leased_event_is_not_returned_to_others(acme: ApiClient) -> None:
     assert len(acme.lease("&limit=1")) == 1
     response = acme.get("/inbox?mode=lease")
     assert (len(response.get_json()), response.headers["Inbox-More"]) == (1, "false")
-    assert acme.lease() == acme.poll() == acme.waiting() == []
+    assert acme.lease() == acme.poll() == acme.undelivered() == []
 
 
 @pytest.mark.parametrize(("query", "seconds"), [("", 7), ("&lease_seconds=1", 1), ("&lease_seconds=43200", 43200)])
@@ -42,7 +42,7 @@ def test_expired_lease_returns_event_to_inbox(acme: ApiClient, clock: Clock, que
     assert expires_at - datetime.fromisoformat(event["created_at"]) >= timedelta(seconds=seconds)
 
     clock.advance(seconds + 1)
-    assert [ids(acme.waiting()), acme.status(sent[0])] == [sent, "undelivered"]
+    assert [ids(acme.undelivered()), acme.status(sent[0])] == [sent, "undelivered"]
 
 
 def test_acknowledged_event_is_delivered_also_when_repeated(acme: ApiClient, clock: Clock) -> None:
@@ -56,7 +56,7 @@ def test_acknowledged_event_is_delivered_also_when_repeated(acme: ApiClient, clo
     clock.advance(3600)
     assert acme.settle("ack", leased) == {"acknowledged": sent, "lost": []}
     assert acme.get(f"/events/{sent[0]}").get_json() == event
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_receipt_of_an_expired_lease_is_lost(acme: ApiClient, clock: Clock) -> None:
@@ -78,7 +78,7 @@ def test_released_event_is_undelivered_after_its_delay(acme: ApiClient, clock: C
     now, later = receipts(acme.lease())
     assert acme.settle("release", [now]) == {"released": sent[:1], "lost": []}
     acme.settle("release", [later], delay_seconds=30)
-    assert ids(acme.waiting()) == sent[:1]
+    assert ids(acme.undelivered()) == sent[:1]
     assert acme.settle("ack", [now]) == {"acknowledged": [], "lost": [now]}
     assert acme.status(sent[1]) == "undelivered"
     clock.advance(31)
@@ -95,7 +95,7 @@ def test_extended_lease_expires_later(acme: ApiClient, clock: Clock, members: di
     assert (shown["receipt"], shown["lease_expires_at"] > leased[0]["lease_expires_at"]) == (leased[0]["receipt"], True)
     # After the first end, and seconds before the new one, because the clock runs on meanwhile.
     clock.advance(seconds // 2 + 1)
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
     assert acme.settle("ack", receipts(leased)) == {"acknowledged": sent, "lost": []}
 
 
@@ -117,11 +117,11 @@ def test_only_a_failed_release_counts_as_a_lost_lease(acme: ApiClient, clock: Cl
         for _ in range(2):
             assert acme.settle("release", failing, failed=True) == {"released": sent[:1], "lost": []}
         assert acme.status(sent[0]) == status
-    assert ids(acme.waiting()) == sent[1:]
+    assert ids(acme.undelivered()) == sent[1:]
     assert acme.get("/stats").get_json()["totals"]["dead"] == 1
 
     acme.settle("release", receipts(acme.lease()), failed=True, delay_seconds=30)
-    assert (acme.waiting(), acme.status(sent[1])) == ([], "undelivered")
+    assert (acme.undelivered(), acme.status(sent[1])) == ([], "undelivered")
     clock.advance(31)
     acme.lease()
     clock.advance(8)

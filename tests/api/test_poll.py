@@ -38,7 +38,7 @@ def test_peek_changes_nothing_and_can_be_newest_first(acme: ApiClient) -> None:
     assert numbers(acme.poll("/inbox?mode=peek&order=newest&limit=2")) == [2, 1]
     response = acme.get("/inbox?mode=peek&order=oldest&limit=2")
     assert (numbers(response.get_json()), response.headers["Inbox-More"]) == ([0, 1], "true")
-    assert {event["status"] for event in acme.waiting()} == {"undelivered"}
+    assert {event["status"] for event in acme.undelivered()} == {"undelivered"}
     assert numbers(acme.poll("/inbox?mode=consume")) == [0, 1, 2]
 
 
@@ -102,7 +102,7 @@ def test_attempt_is_any_text_of_up_to_128_characters(acme: ApiClient) -> None:
 @pytest.mark.parametrize("mode", ["consume", "lease", "peek"])
 def test_long_poll_ends_when_an_event_arrives(acme: ApiClient, time: Time, mode: str) -> None:
     def send_in_the_third_second() -> None:
-        if time.seconds > 2 and not acme.waiting():
+        if time.seconds > 2 and not acme.undelivered():
             acme.send({"n": 1})
 
     time.meanwhile = send_in_the_third_second

@@ -38,20 +38,28 @@ def test_every_problem_has_a_page(client: FlaskClient, slug: str) -> None:
     assert f'href="/problems/{slug}"' in client.get("/problems").text
 
 
-def test_unknown_problem_is_a_404(client: FlaskClient) -> None:
+def test_page_of_unknown_problem_returns_404(client: FlaskClient) -> None:
     assert client.get("/problems/none").status_code == 404
 
 
-def test_wrong_method_gets_the_allowed_ones(client: FlaskClient) -> None:
+def test_405_lists_the_allowed_methods(client: FlaskClient) -> None:
     response = client.delete("/events")
     assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD, OPTIONS, POST")
+    assert response.get_json()["detail"] == "The path does not support DELETE. Allowed: GET, HEAD, OPTIONS, POST."
 
 
-def test_unavailable_store_is_a_503_with_retry_after(
+def test_slash_at_the_end_of_the_path_is_named(client: FlaskClient) -> None:
+    for path in ("/events/", "/events/?since=1"):
+        response = client.get(path)
+        assert problem(response) == (404, "not-found")
+        assert response.get_json()["detail"] == "Remove the slash at the end of the path."
+
+
+def test_unavailable_store_returns_503_with_retry_after(
     app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise StoreUnavailable("The database did not response.")
+        raise StoreUnavailable("The database did not respond.")
 
     monkeypatch.setattr(app.extensions["inbox"].publish.store, "put", fail)
     response = acme.post("/events", json={})
@@ -84,7 +92,7 @@ def test_unavailable_store_affects_readyz_only(client: FlaskClient, app: Flask) 
     assert (client.get("/healthz").get_json(), client.get("/readyz").get_json()) == ({"status": "ok"}, {"status": "ok"})
 
     def fail() -> None:
-        raise StoreUnavailable("The database did not response.")
+        raise StoreUnavailable("The database did not respond.")
 
     object.__setattr__(app.extensions["inbox"], "check_store", fail)
     assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)

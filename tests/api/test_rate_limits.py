@@ -41,6 +41,7 @@ def test_tenant_above_its_limit_gets_429_with_retry_after(acme: ApiClient, secon
     assert {response.headers["RateLimit-Policy"] for response in responses} == {'"tenant";q=3;w=1'}
     assert responses[3].headers["Retry-After"] == "1"
     assert responses[3].get_json()["type"] == "/problems/rate-limited"
+    assert responses[3].get_json()["detail"] == "The tenant exceeded 3 requests per second. Retry after 1 second."
     assert "Retry-After" not in responses[0].headers
 
     seconds.now += 1
@@ -71,6 +72,7 @@ def test_keys_of_a_tenant_share_its_limit(tenancy: Tenancy, acme: ApiClient, glo
 def test_tenant_can_have_its_own_limit(tenancy: Tenancy, acme: ApiClient) -> None:
     tenancy.registry.update("acme", "test", rate_limit=1)
     assert [acme.get("/me").status_code for _ in range(2)] == [200, 429]
+    assert "1 request per second" in acme.get("/me").get_json()["detail"]
     tenancy.registry.update("acme", "test", rate_limit=0)
     responses = [acme.get("/me") for _ in range(10)]
     assert {response.status_code for response in responses} == {200}
@@ -91,6 +93,7 @@ def test_address_without_a_valid_key_gets_429(client: FlaskClient, seconds: Seco
     assert [response.status_code for response in responses] == [401] * 5 + [429]
     assert responses[5].get_json()["type"] == "/problems/too-many-failures"
     assert responses[5].headers["Retry-After"] == "12"
+    assert responses[5].get_json()["detail"].endswith("Retry after 12 seconds.")
     assert "WWW-Authenticate" not in responses[5].headers
     seconds.now += 12
     assert client.get("/me").status_code == 401

@@ -29,7 +29,7 @@ def test_replayed_event_is_undelivered_at_its_original_position(acme: ApiClient)
     assert (response.status_code, event["id"], event["status"], event["deliveries"]) == (200, sent[0], "undelivered", 1)
     assert "delivered_at" not in event
     assert acme.post(f"/events/{sent[0]}/replay").get_json() == event
-    assert numbers(acme.waiting()) == [0, 2]
+    assert numbers(acme.undelivered()) == [0, 2]
     assert acme.poll()[0]["deliveries"] == 2
 
 
@@ -57,12 +57,12 @@ def test_each_inbox_replays_its_own_copy(acme: ApiClient, acme_manager: ApiClien
     acme.poll()
     acme.poll("/inbox/crm")
     assert acme.post(f"/events/{sent[0]}/replay?inbox=crm").status_code == 200
-    assert (len(acme.poll("/inbox/crm?mode=peek")), acme.waiting()) == (1, [])
+    assert (len(acme.poll("/inbox/crm?mode=peek")), acme.undelivered()) == (1, [])
     assert replay_all(acme, inbox="crm") == {"replayed": 0, "more": False}
     assert replay_all(acme) == {"replayed": 1, "more": False}
 
 
-def test_missing_event_or_inbox_is_a_404(acme: ApiClient) -> None:
+def test_replay_of_missing_event_or_inbox_returns_404(acme: ApiClient) -> None:
     [event_id] = acme.fill(1)
     for path in ("6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55/replay", "1/replay", f"{event_id}/replay?inbox=none"):
         assert acme.post(f"/events/{path}").status_code == 404, path
@@ -83,7 +83,7 @@ def test_delivered_and_dead_events_are_replayed_by_status(
     statuses = [event["status"] for event in acme.poll("/events?order=oldest")]
     assert statuses == ["dead", "delivered", "leased", "undelivered"]
     assert replay_all(acme, **members) == {"replayed": len(expected), "more": False}
-    assert numbers(acme.waiting()) == [*expected, 3]
+    assert numbers(acme.undelivered()) == [*expected, 3]
     assert acme.settle("ack", receipts(leased))["lost"] == []
 
 
@@ -94,10 +94,10 @@ def test_events_are_replayed_by_time_and_type(acme: ApiClient, clock: Clock) -> 
         clock.advance(10)
     acme.poll()
     assert replay_all(acme, since=timestamps[1], until=timestamps[3], event_type="odd")["replayed"] == 1
-    assert numbers(acme.waiting()) == [1]
+    assert numbers(acme.undelivered()) == [1]
     since = acme.poll("/events?limit=1")[0]["created_at"]
     assert replay_all(acme, since=since)["replayed"] == 1
-    assert numbers(acme.waiting()) == [1, 3]
+    assert numbers(acme.undelivered()) == [1, 3]
     assert replay_all(acme, until=str(timestamps[1]))["replayed"] == 1
     assert replay_all(acme, since=10**14)["replayed"] == 0
 
@@ -107,5 +107,5 @@ def test_one_request_replays_up_to_1000_events_oldest_first(acme: ApiClient) -> 
         acme.post("/events/batch", json=[{"n": batch * 400 + number} for number in range(400)])
         acme.poll("/inbox?limit=500")
     assert replay_all(acme) == {"replayed": 1000, "more": True}
-    assert numbers(acme.waiting()) == list(range(500))
+    assert numbers(acme.undelivered()) == list(range(500))
     assert replay_all(acme) == {"replayed": 200, "more": False}

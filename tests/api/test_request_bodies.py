@@ -68,7 +68,7 @@ def budget(app: Flask) -> ByteBudget:
 def test_compressed_event_is_stored_decompressed(acme: ApiClient) -> None:
     for coding in ("gzip", "GZIP", "x-gzip"):
         assert post(acme, PACKED, coding=coding).status_code == 201, coding
-    assert payloads(acme.waiting()) == [{"order": 1001}] * 3
+    assert payloads(acme.undelivered()) == [{"order": 1001}] * 3
 
 
 def test_body_without_coding_is_accepted(acme: ApiClient) -> None:
@@ -107,7 +107,7 @@ def test_other_coding_is_a_415_that_names_gzip(acme: ApiClient) -> None:
         response = post(acme, PACKED, coding=coding)
         assert problem(response) == (415, "unsupported-media-type"), coding
         assert response.headers["Accept-Encoding"] == "gzip"
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_415_for_the_media_type_names_no_coding(acme: ApiClient) -> None:
@@ -121,7 +121,7 @@ def test_415_for_the_media_type_names_no_coding(acme: ApiClient) -> None:
 def test_broken_stream_is_a_400_and_stores_nothing(acme: ApiClient, budget: ByteBudget) -> None:
     for name, body in BROKEN.items():
         assert problem(post(acme, body)) == (400, "bad-request"), name
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
     budget.reserve(BUDGET)
 
 
@@ -130,7 +130,7 @@ def test_large_stream_is_read_to_its_end(acme: ApiClient) -> None:
     packed = gzip.compress(INCOMPRESSIBLE, 1)
     assert len(packed) > 65_536
     assert post(acme, packed).status_code == 201
-    assert payloads(acme.waiting()) == [json.loads(INCOMPRESSIBLE)["payload"]]
+    assert payloads(acme.undelivered()) == [json.loads(INCOMPRESSIBLE)["payload"]]
     for broken in (packed[:65_536], packed[:-1], packed + b"x", padded(PACKED, 65_536) + b"x"):
         assert problem(post(acme, broken)) == (400, "bad-request")
 
@@ -151,7 +151,7 @@ class TestLimits:
             body = b'{"payload": {"a": "' + b"x" * filler + b'"}}'
             response = post(acme, gzip.compress(body))
             assert response.status_code == (201 if fits else 413)
-        assert len(acme.waiting()) == 1
+        assert len(acme.undelivered()) == 1
 
     def test_compressed_size_counts_too(self, acme: ApiClient) -> None:
         assert post(acme, padded(PACKED, 100)).status_code == 201
@@ -189,7 +189,7 @@ def test_decompressed_bytes_count_against_the_budget(acme: ApiClient, budget: By
     budget.reserve(BUDGET - 150_000)
     response = post(acme, packed)
     assert problem(response) == (503, "overloaded")
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
     budget.release(100_000)
     assert post(acme, packed).status_code == 201
@@ -205,12 +205,12 @@ def test_request_above_the_budget_gets_503_and_changes_nothing(acme: ApiClient, 
         response = acme.post(path, json=body)
         assert problem(response) == (503, "overloaded")
         assert response.headers["Retry-After"] == "1"
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
     assert acme.post("/events", json={"n": 1}).status_code == 201
 
     budget.release(BUDGET - 20)
     assert acme.post("/events", json={"text": "x" * 20}).status_code == 201
-    assert len(acme.waiting()) == 2
+    assert len(acme.undelivered()) == 2
 
 
 def test_body_counts_until_its_events_are_stored(

@@ -48,13 +48,13 @@ def filled(acme: ApiClient) -> ApiClient:
 
 @pytest.mark.parametrize("path", ["/inbox", "/inbox?mode=lease", "/inbox/default?mode=peek"])
 def test_poll_is_compressed(filled: ApiClient, path: str) -> None:
-    waiting = filled.waiting()
+    undelivered = filled.undelivered()
     response = filled.get(path, GZIP)
 
     assert is_compressed(response)
     assert response.headers["Vary"] == "Accept-Encoding"
     events = orjson.loads(gzip.decompress(response.data))
-    assert payloads(events) == payloads(waiting)
+    assert payloads(events) == payloads(undelivered)
     assert len(response.data) < len(orjson.dumps(events)) / 3
 
 

@@ -17,7 +17,7 @@ def test_batch_is_stored_in_order(acme: ApiClient) -> None:
     batch = [{"payload": {"n": 0}, "event_type": "a"}, {"n": 1}, {"payload": {"n": 2}}]
     response = acme.post("/events/batch", json=batch)
     assert response.status_code == 201
-    assert acme.waiting() == [event | {"payload": {"n": n}} for n, event in enumerate(response.get_json())]
+    assert acme.undelivered() == [event | {"payload": {"n": n}} for n, event in enumerate(response.get_json())]
 
 
 def test_parameter_is_the_type_of_events_without_one(acme: ApiClient) -> None:
@@ -27,7 +27,7 @@ def test_parameter_is_the_type_of_events_without_one(acme: ApiClient) -> None:
 
 def test_batch_has_up_to_500_events(acme: ApiClient) -> None:
     assert len(acme.fill(500)) == 500
-    assert numbers(acme.waiting()) == list(range(500))
+    assert numbers(acme.undelivered()) == list(range(500))
 
 
 def test_response_lists_up_to_20_errors(acme: ApiClient) -> None:
@@ -38,16 +38,20 @@ def test_raw_stores_each_event_whole(acme: ApiClient) -> None:
     batch = [{"payload": {"n": 0}, "event": "a"}, {"payload": 1, "idempotency_key": 7}, {"n": 2}]
     refused = acme.post("/events/batch", json=batch)
     assert (refused.status_code, set(pointers(refused))) == (422, {"/0/event", "/1/payload", "/1/idempotency_key"})
-    assert "?raw=true" in refused.get_json()["detail"]
+    detail = refused.get_json()["detail"]
+    assert detail.startswith("`errors` lists what is wrong with the request. An object with a member `payload` is read")
+    assert "?raw=true" in detail
 
     assert acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers=KEY).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("hook", each) for each in batch]
+    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [
+        ("hook", each) for each in batch
+    ]
 
 
 def test_large_events_are_stored(acme: ApiClient) -> None:
     batch = [LARGE | {"n": n} for n in range(10)]
     assert acme.post("/events/batch", json=batch).status_code == 201
-    assert payloads(acme.waiting()) == batch
+    assert payloads(acme.undelivered()) == batch
 
 
 def test_idempotency_key_applies_to_large_batches(acme: ApiClient) -> None:
@@ -63,7 +67,7 @@ def test_errors_of_all_large_events_are_listed(acme: ApiClient) -> None:
     batch = [LARGE, 7, {"payload": LARGE, "event_type": ""}, LARGE, {"payload": 1}]
     response = acme.post("/events/batch", json=batch)
     assert (response.status_code, pointers(response)) == (422, ["/1", "/2/event_type", "/4/payload"])
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_malformed_json_rejects_a_large_batch(acme: ApiClient) -> None:
@@ -72,7 +76,7 @@ def test_malformed_json_rejects_a_large_batch(acme: ApiClient) -> None:
         body = f"[{good}, {good}, {good}, 7, {bad}]"
         response = acme.post("/events/batch", data=body, content_type="application/json")
         assert problem(response) == (400, "not-json"), bad
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_empty_or_too_long_array_is_rejected_in_a_large_body(acme: ApiClient) -> None:
@@ -87,7 +91,7 @@ def test_pointer_names_the_event_that_is_too_large(acme: ApiClient) -> None:
         response = acme.post("/events/batch", json=[{}, LARGE, event, {}])
         assert (response.status_code, pointers(response)) == (413, ["/2"])
         assert response.get_json()["detail"] == "An event is larger than 262144 bytes."
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_white_space_does_not_count_as_event_size(acme: ApiClient) -> None:
@@ -95,7 +99,7 @@ def test_white_space_does_not_count_as_event_size(acme: ApiClient) -> None:
     body = json.dumps([event, event], indent=10)
     assert len(body) > 1_000_000
     assert acme.post("/events/batch", data=body, content_type="application/json").status_code == 201
-    assert payloads(acme.waiting()) == [event, event]
+    assert payloads(acme.undelivered()) == [event, event]
 
 
 @pytest.mark.parametrize("in_header", [True, False])
@@ -106,7 +110,7 @@ def test_repeated_batch_gets_the_first_response(acme: ApiClient, in_header: bool
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.headers["Idempotency-Replayed"] == "true"
     assert first.get_json() == again.get_json()
-    assert len(acme.waiting()) == 2
+    assert len(acme.undelivered()) == 2
 
 
 def test_batch_stores_only_its_new_events(acme: ApiClient) -> None:
@@ -114,7 +118,7 @@ def test_batch_stores_only_its_new_events(acme: ApiClient) -> None:
     response = acme.post("/events/batch", json=[{"payload": {"n": 0}, "idempotency_key": "k0"}, {"n": 1}])
     assert response.status_code == 201
     assert "Idempotency-Replayed" not in response.headers
-    assert numbers(acme.waiting()) == [0, 1]
+    assert numbers(acme.undelivered()) == [0, 1]
 
 
 def test_different_batch_with_the_key_is_a_conflict(acme: ApiClient) -> None:
@@ -122,7 +126,7 @@ def test_different_batch_with_the_key_is_a_conflict(acme: ApiClient) -> None:
     for other in ([{"n": 0}], [{"n": 0}, {"n": 1}, {"n": 2}], [{"n": 1}, {"n": 0}]):
         response = acme.post("/events/batch", json=other, headers=KEY)
         assert (response.status_code, pointers(response)[0]) == (409, "/0")
-    assert numbers(acme.waiting()) == [0, 1]
+    assert numbers(acme.undelivered()) == [0, 1]
 
 
 def test_keys_of_batches_and_events_are_independent(acme: ApiClient) -> None:
@@ -134,7 +138,7 @@ def test_conflict_points_at_its_event_and_stores_nothing(acme: ApiClient) -> Non
     acme.send({"n": 0}, idempotency_key="k0")
     response = acme.post("/events/batch", json=[{"n": 1}, {"payload": {"n": 2}, "idempotency_key": "k0"}])
     assert (response.status_code, pointers(response)) == (409, ["/1/idempotency_key"])
-    assert numbers(acme.waiting()) == [0]
+    assert numbers(acme.undelivered()) == [0]
 
 
 class TestLimits:
@@ -145,7 +149,7 @@ class TestLimits:
     def test_event_above_the_limit_rejects_the_batch(self, acme: ApiClient) -> None:
         response = acme.post("/events/batch", json=[{"n": 1}, {"n": "x" * 100}])
         assert (response.status_code, pointers(response)) == (413, ["/1"])
-        assert acme.waiting() == []
+        assert acme.undelivered() == []
 
     def test_batch_can_have_64_times_the_size_of_an_event(self, acme: ApiClient) -> None:
         assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 65).status_code == 201

@@ -24,7 +24,7 @@ def test_envelope_is_stored(acme: ApiClient) -> None:
     event = response.get_json()
 
     assert (response.status_code, response.headers["Location"]) == (201, f"/events/{event['id']}")
-    assert acme.waiting() == [event | {"payload": {"order": 1001}}]
+    assert acme.undelivered() == [event | {"payload": {"order": 1001}}]
     assert acme.get(response.headers["Location"]).get_json() == event | {"payload": {"order": 1001}}
     assert uuid.UUID(event.pop("id")).version == 4
     timestamp_ms, created_at = event.pop("timestamp"), datetime.fromisoformat(event.pop("created_at"))
@@ -36,7 +36,7 @@ def test_envelope_is_stored(acme: ApiClient) -> None:
 def test_object_without_payload_is_stored_whole(acme: ApiClient) -> None:
     body = {"ref": "main", "event_type": 7}
     assert acme.post("/events?event_type=push", json=body).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("push", body)]
+    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [("push", body)]
 
 
 def test_event_type_is_optional_and_can_be_a_parameter(acme: ApiClient) -> None:
@@ -58,7 +58,7 @@ def test_event_type_has_1_to_128_allowed_characters(acme: ApiClient, event_type:
 @pytest.mark.parametrize("body", [ZOOM, CALENDLY, {"payload": 1}, {"payload": {}, "event_type": "x y"}, {}])
 def test_raw_body_is_stored_whole(acme: ApiClient, body: dict[str, Any]) -> None:
     assert acme.post("/events?raw=true&event_type=hook", json=body).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.waiting()] == [("hook", body)]
+    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [("hook", body)]
 
 
 def test_error_suggests_raw_for_a_body_that_is_no_envelope(acme: ApiClient) -> None:
@@ -68,12 +68,12 @@ def test_error_suggests_raw_for_a_body_that_is_no_envelope(acme: ApiClient) -> N
         assert "?raw=true" in response.get_json()["detail"]
     assert "?raw=true" in acme.post("/events", json={"payload": "text"}).get_json()["detail"]
     assert "raw" not in acme.post("/events", json={"payload": {}, "event_type": "a b"}).get_json()["detail"]
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_idempotency_key_applies_to_raw_bodies(acme: ApiClient) -> None:
     statuses = [acme.post("/events?raw=true", json=body, headers=KEY).status_code for body in (ZOOM, ZOOM, CALENDLY)]
-    assert (statuses, payloads(acme.waiting())) == ([201, 200, 409], [ZOOM])
+    assert (statuses, payloads(acme.undelivered())) == ([201, 200, 409], [ZOOM])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_idempotency_key_applies_to_raw_bodies(acme: ApiClient) -> None:
 )
 def test_malformed_json_is_rejected(acme: ApiClient, body: bytes) -> None:
     assert problem(acme.post("/events", data=body, content_type="application/json")) == (400, "not-json")
-    assert acme.waiting() == []
+    assert acme.undelivered() == []
 
 
 def test_other_media_type_is_rejected(acme: ApiClient) -> None:
@@ -127,7 +127,7 @@ class TestLimits:
             body = json.dumps({"payload": {"a": "x" * padding}}).encode()
             assert len(body) == padding + 22
             assert acme.post("/events", data=body, content_type="application/json").status_code == expected
-        assert len(acme.waiting()) == 1
+        assert len(acme.undelivered()) == 1
 
 
 def test_repeated_event_gets_the_first_response(acme: ApiClient) -> None:
@@ -173,7 +173,7 @@ def test_member_order_and_white_space_do_not_matter_to_the_key(acme: ApiClient) 
 def test_different_event_with_the_key_is_a_conflict(acme: ApiClient, other: dict[str, Any]) -> None:
     acme.post("/events", json={"payload": {"a": 1}}, headers=KEY)
     assert problem(acme.post("/events", json=other, headers=KEY)) == (409, "idempotency-conflict")
-    assert payloads(acme.waiting()) == [{"a": 1}]
+    assert payloads(acme.undelivered()) == [{"a": 1}]
 
 
 def test_tenants_can_use_the_same_key(acme: ApiClient, globex: ApiClient) -> None:
@@ -182,7 +182,9 @@ def test_tenants_can_use_the_same_key(acme: ApiClient, globex: ApiClient) -> Non
     assert one.get_json()["id"] != other.get_json()["id"]
 
 
-def test_failed_store_is_a_500_without_details(app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_in_the_store_returns_500_without_details(
+    app: Flask, acme: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: Any) -> None:
         raise OSError("the disk is gone: secret payload")
 

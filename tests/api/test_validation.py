@@ -208,17 +208,34 @@ def test_invalid_header_is_rejected(sample: Sample, method: str, path: str) -> N
     ("method", "path", "body", "detail"),
     [
         ("GET", "/inbox?limit=0", None, "`limit` must be between 1 and 500."),
+        ("GET", "/inbox?limit=-1", None, "`limit` must be between 1 and 500."),
+        ("GET", "/inbox?wait=-1", None, "`wait` must be between 0 and 20."),
+        ("GET", f"/inbox?wait={10**30}", None, "`wait` must be between 0 and 20."),
         ("GET", "/inbox?limit=ten", None, "`limit` must be a whole number."),
+        ("GET", "/inbox?limit=-0", None, "`limit` must be a whole number."),
         ("GET", "/inbox?limit=1&limit=2", None, "`limit` is given more than once."),
         ("GET", "/inbox?limt=5", None, "`limt` is not a known parameter or member."),
         ("GET", "/inbox?mode=take", None, "`mode` must be one of consume, peek, lease."),
         ("GET", "/inbox?lease_seconds=5", None, "`lease_seconds` is only allowed with mode=lease."),
         ("GET", "/events?status=gone", None, "`status` must be one of undelivered, leased, delivered, dead."),
         ("GET", "/events?since=x", None, "`since` must be epoch milliseconds or ISO 8601."),
+        (
+            *("GET", "/events?since=2026-11-16T01:00:00+01:00", None),
+            "`since` must be epoch milliseconds or ISO 8601. Write + as %2B in a URL.",
+        ),
         ("POST", "/events", [], "The body must be an object."),
         ("POST", "/events", {"payload": 1}, "`payload` must be an object."),
         ("POST", "/events", {"payload": {}, "event_type": 7}, "`event_type` must be a string."),
-        ("POST", "/events/batch", [{}, 7], "The event must be an object."),
+        ("POST", "/events/batch", [{}, 7], "Event 1 must be an object."),
+        ("POST", "/events/batch", [{}, {"payload": {}, "event_type": 7}], "`event_type` of event 1 must be a string."),
+        ("POST", "/inbox/release", RECEIPTS | {"delay_seconds": -1}, "`delay_seconds` must be between 0 and 43200."),
+        ("POST", "/inbox/release", RECEIPTS | {"delay_seconds": 1.5}, "`delay_seconds` must be a whole number."),
+        (
+            "PUT",
+            "/inboxes/A",
+            {},
+            "`name` must be 1 to 63 characters of a-z, 0-9 and -, starting with a letter or digit.",
+        ),
         ("POST", "/inbox/ack", {}, "`receipts` is required."),
         ("POST", "/inbox/ack", {"receipts": []}, "`receipts` must have 1 to 500 entries."),
         ("POST", "/inbox/ack", {"receipts": ["a", None]}, "Entry 1 of `receipts` must not be null."),
@@ -226,5 +243,17 @@ def test_invalid_header_is_rejected(sample: Sample, method: str, path: str) -> N
 )
 def test_detail_says_what_is_wrong(sample: Sample, method: str, path: str, body: Any, detail: str) -> None:
     options = {} if method == "GET" else {"json": body}
-    [error] = sample.owner.request(method, path, **options).get_json()["errors"]
+    document = sample.owner.request(method, path, **options).get_json()
+    [error] = document["errors"]
     assert error["detail"] == detail
+    assert document["detail"].startswith(detail)
+
+
+def test_detail_of_several_errors_refers_to_their_list(sample: Sample) -> None:
+    document = sample.owner.get("/inbox?limit=0&wait=21").get_json()
+    assert document["detail"] == "`errors` lists what is wrong with the request."
+
+
+def test_if_none_match_must_be_an_asterisk(sample: Sample) -> None:
+    refused = sample.owner.put("/inboxes/new", {"If-None-Match": "x"}, json={})
+    assert refused.get_json()["detail"] == "`If-None-Match` must be `*`."

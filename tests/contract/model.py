@@ -74,7 +74,7 @@ class Model:
     def put(self, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> None:
         for event in events:
             for inbox in (Inbox(DEFAULT_INBOX, None, 0, self.default_enabled), *self.inboxes):
-                if inbox.takes(event.event_type):
+                if inbox.receives(event.event_type):
                     status = Status.UNDELIVERED if inbox.enabled else Status.DELIVERED
                     kept = Event(event.event_id, event.event_type, now_ms, status, 0, None, event.payload)
                     self.copies.append(Copy(kept._replace(inbox=inbox.name), expires_at_s))

@@ -126,12 +126,12 @@ def test_any_bytes_are_parsed_exactly_or_refused(text: bytes) -> None:
     assert exact(dump(document)) == exact(text)
 
 
-@pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"43200", 43200), (b"999999999999999", 999999999999999)])
+@pytest.mark.parametrize(("text", "number"), [(b"0", 0), (b"-1", -1), (b"43200", 43200), (b"9" * 100, 10**100 - 1)])
 def test_whole_number_is_read(text: bytes, number: int) -> None:
     assert whole_number(parse(text)) == number
 
 
-@pytest.mark.parametrize("text", [b"-1", b"1.0", b"1e3", b'"1"', b"true", b"null", b"[1]", b"1000000000000000"])
+@pytest.mark.parametrize("text", [b"-0", b"1.0", b"1e3", b'"1"', b"true", b"null", b"[1]", b"9" * 101])
 def test_other_values_are_not_whole_numbers(text: bytes) -> None:
     assert whole_number(parse(text)) is None
 

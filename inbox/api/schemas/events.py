@@ -16,8 +16,8 @@ MAX_BATCH = 500
 MAX_IDEMPOTENCY_KEY = 255
 
 _TRY_RAW = (
-    "The body has a member `payload`, so it was read as an envelope of `payload`, `event_type` and `idempotency_key`. "
-    "Add `?raw=true` to the URL to store the whole body as the payload."
+    "An object with a member `payload` is read as an envelope of `payload`, `event_type` and `idempotency_key`. "
+    "Add `?raw=true` to the URL to store the whole object as the payload."
 )
 _MEMBERS = {"event_type", "payload", "idempotency_key"}
 _is_event_type = re.compile(EventType.PATTERN, re.ASCII).fullmatch
@@ -39,12 +39,11 @@ class Envelope(RequestSchema):
         return _load_valid(data) or super().load(data, **options)
 
     def schema_for(self, parameters: Mapping[str, str]) -> "Envelope":
-        """Returns the schema of a body with these query parameters."""
         return _RAW_BODY if parameters.get("raw") == "true" else self
 
-    def advise(self, messages: Mapping[str, Any]) -> list[str]:
-        """Suggests `raw=true` if the body was read as an envelope but probably is not one."""
-        return [_TRY_RAW] if messages.keys() - {"event_type", "idempotency_key", "_schema"} else []
+    def advise(self, messages: Mapping[str, Any]) -> str:
+        """Suggests `raw=true` for an object that was read as an envelope but probably is none."""
+        return _TRY_RAW if messages.keys() - {"event_type", "idempotency_key", "_schema"} else ""
 
     @pre_load
     def _wrap_payload(self, data: Any, **_: Any) -> Any:
@@ -84,7 +83,7 @@ def _load_valid(data: Any) -> Submission | None:
     return Submission(payload, event_type, key) if is_key else None
 
 
-# A body instead of an envelope: see Envelope._wrap_payload.
+# An event without an envelope: see Envelope._wrap_payload.
 RAW_EVENT = {
     "type": "object",
     "description": "An object without the member `payload`, or with `raw=true` any object: it is the payload itself.",

@@ -5,7 +5,7 @@ between 1 and 500."
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from marshmallow import Schema, ValidationError
@@ -17,9 +17,9 @@ from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.domain.inboxes import INBOX_NAME
 from inbox.domain.tenants import MAX_NAME
-from inbox.domain.timestamps import clamp_timestamp, parse_timestamp
+from inbox.domain.timestamps import parse_timestamp
 
-# Regular expressions of every language can express this. It lacks the unprintable characters of Unicode.
+# Works in every language's regular expressions, but does not exclude all unprintable characters of Unicode.
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 LIMIT = {"description": "Maximum number of events; fewer if payloads are large.", "examples": [100]}
 
@@ -111,12 +111,12 @@ class InboxName(PatternText):
             INBOX_NAME,
             "is not the name of an inbox",
             load_default=DEFAULT_INBOX,
-            metadata=doc("The inbox whose copy is meant.", DEFAULT_INBOX, "crm"),
+            metadata=doc("The inbox to read.", DEFAULT_INBOX, "crm"),
         )
 
 
 class HeaderText(Text):
-    """A header's value as UTF-8. WSGI passes it as if it were Latin-1."""
+    """A header's value in UTF-8, which WSGI passes as Latin-1 text."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
         try:
@@ -139,12 +139,12 @@ class JSONFlag(Flag):
 
 
 class WholeNumber(_RequestField, Integer):
-    """A parameter of plain digits. Python alone also accepts 1_0, ٣ and +5."""
+    """A parameter of plain digits. Python alone also accepts 1_0, ٣ and +5. Its range is checked by `validate`."""
 
     invalid_message = "must be a whole number"
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
-        if not re.fullmatch("[0-9]{1,9}", str(value), re.ASCII):
+        if not re.fullmatch("[0-9]{1,9}|-?[1-9][0-9]{0,99}", str(value), re.ASCII):
             raise self.make_error("invalid")
         return int(value)
 
@@ -153,10 +153,7 @@ class JSONWholeNumber(WholeNumber):
     """A member that is a number without fraction or exponent, and not a string of digits."""
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
-        number = exact_json.whole_number(value)
-        if number is None:
-            raise self.make_error("invalid")
-        return number
+        return super()._deserialize(exact_json.whole_number(value))
 
 
 class Timestamp(_RequestField):
@@ -176,14 +173,14 @@ class Timestamp(_RequestField):
         super().__init__(metadata={"description": description, "anyOf": either, "examples": [example]}, **options)
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> int:
-        if isinstance(value, str):
-            timestamp_ms = parse_timestamp(value)
-        else:
-            number = exact_json.whole_number(value)
-            timestamp_ms = None if number is None else clamp_timestamp(number)
-        if timestamp_ms is None:
-            raise self.make_error("invalid")
-        return timestamp_ms
+        text = value if isinstance(value, str) else str(exact_json.whole_number(value))
+        timestamp_ms = parse_timestamp(text)
+        if timestamp_ms is not None:
+            return timestamp_ms
+        # In a URL, + means a space: `2026-11-16T01:00:00+01:00` arrives as `2026-11-16T01:00:00 01:00`.
+        if parse_timestamp("+".join(text.rsplit(" ", 1))) is not None:
+            raise ValidationError(f"{self.invalid_message}. Write + as %2B in a URL")
+        raise self.make_error("invalid")
 
 
 class RequestSchema(Schema):
@@ -191,9 +188,21 @@ class RequestSchema(Schema):
         "unknown": "is not a known parameter or member",
         "type": "must be an object",
     }
+    may_be_missing = False
+    """An endpoint accepts requests without the body."""
+    max_bytes: int | None = None
+    """The size limit of the body. None is the limit for events."""
+
+    def schema_for(self, _parameters: Mapping[str, str]) -> "RequestSchema":
+        """Returns the schema of a body that is sent with these query parameters."""
+        return self
+
+    def advise(self, _messages: Mapping[str, Any]) -> str:
+        """Returns advice that follows the error messages."""
+        return ""
 
 
 class SmallBody(RequestSchema):
-    """A body without events. Its size limit is independent of the limit for events."""
+    """A body without events, whose limit is independent of the limit for events."""
 
     max_bytes = 262_144

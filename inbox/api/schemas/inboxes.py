@@ -2,6 +2,7 @@
 
 from marshmallow import Schema
 from marshmallow.fields import Boolean, DateTime, List, String
+from marshmallow.validate import OneOf
 
 from inbox.api.examples import STORED_AT, doc, example
 from inbox.api.schemas import fields
@@ -26,14 +27,14 @@ class InboxBody(fields.SmallBody):
         ),
     )
     enabled = fields.JSONFlag(
-        metadata=doc("Only for `default`, and required there: false turns it off, true turns it on.")
+        metadata=doc("Only for `default`, and required there: false disables it, true enables it.")
     )
 
 
 class SaveInboxHeaders(fields.RequestSchema):
     if_none_match = fields.HeaderText(
         data_key="If-None-Match",
-        validate=fields.one_of(["*"]),
+        validate=OneOf(["*"], error="must be `*`"),
         metadata=doc("Only create the inbox; 412 if it exists."),
     )
 
@@ -42,4 +43,4 @@ class NamedInbox(Schema):
     name = String(required=True, metadata=example("crm"))
     event_types = List(String(), required=True, allow_none=True, metadata=example(["order.*"]))
     created_at = DateTime(required=True, metadata=example(STORED_AT))
-    enabled = Boolean(metadata=doc("Only for `default`: false while it is off."))
+    enabled = Boolean(metadata=doc("Only for `default`: false while it is disabled."))

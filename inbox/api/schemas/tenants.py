@@ -13,6 +13,7 @@ from inbox.domain.tenants import (
     EMAIL,
     MAX_RATE_LIMIT,
     TENANT_ID,
+    TENANT_ID_RULE,
     AuditAction,
     TenantPosition,
     TenantSelection,
@@ -52,7 +53,7 @@ class Position(fields.Text):
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> Any:
         match = re.fullmatch(_POSITION, value)
         if match is None:
-            raise ValidationError("must come from a previous page")
+            raise ValidationError("must be the `startAt` of a previous response")
         return TenantPosition(int(match[1]), match[2])
 
 
@@ -103,7 +104,7 @@ class _TenantMembers(fields.SmallBody):
 class NewTenantBody(_TenantMembers):
     tenant_id = fields.PatternText(
         TENANT_ID,
-        "must be 1 to 63 letters, digits, dots, underscores or hyphens, starting with a letter or digit",
+        f"must be {TENANT_ID_RULE}",
         allow_none=True,
         metadata=doc("Generated if omitted.", "acme"),
     )

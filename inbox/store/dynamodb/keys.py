@@ -37,7 +37,7 @@ class DynamoDBKeys:
         try:
             self._connection.transact({"ConditionCheck": tenant_exists}, *self._puts(key))
         except ConditionFailed:
-            raise NotFound(f"There is no tenant {key.tenant_id}.") from None
+            raise NotFound("tenant") from None
 
     def get(self, key_id: str) -> ApiKey | None:
         item = self._item(key_id)

@@ -139,13 +139,13 @@ class PutEvents:
 
 def _pending_copies(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
     """The copies of an event with an idempotency key are written after it, once it is known to be the first."""
-    names = [text(inbox.name) for inbox in inboxes if inbox.takes(event.event_type)]
+    names = [text(inbox.name) for inbox in inboxes if inbox.receives(event.event_type)]
     return {PENDING_COPIES: {"L": names}} if names and event.fingerprint is not None else {}
 
 
 def _with_copies(item: Item, inboxes: Sequence[Inbox]) -> list[Item]:
     event_type, state = layout.event_type_of(item), undelivered_state(layout.order_key_of(item))
-    return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.takes(event_type))]
+    return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.receives(event_type))]
 
 
 def _id(item: Item) -> str:

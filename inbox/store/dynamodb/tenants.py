@@ -126,7 +126,7 @@ class DynamoDBTenants:
                 ExpressionAttributeValues={":new": new, ":none": {"L": []}},
             )
         except ConditionFailed:
-            raise NotFound(f"There is no tenant {tenant_id}.") from None
+            raise NotFound("tenant") from None
 
     def _list_queries(self, selection: TenantSelection, after: TenantPosition | None) -> list[dict[str, Any]]:
         """Returns the parameters of a query for each partition of the index to read."""

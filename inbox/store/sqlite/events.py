@@ -112,7 +112,7 @@ def _put(
             count_deleted(connection, expired)
             first = connection.execute(_FIRST_OF_KEY, (tenant_id, event.event_id)).fetchone()
         if first is None:
-            copies = (inbox.name for inbox in named if inbox.takes(event.event_type))
+            copies = (inbox.name for inbox in named if inbox.receives(event.event_type))
             for inbox in (DEFAULT_INBOX, *copies):
                 status = in_default if inbox == DEFAULT_INBOX else Status.UNDELIVERED
                 fixed = (event.event_id, event.event_type, timestamp_ms, status, event.fingerprint)

@@ -47,7 +47,7 @@ class SQLiteKeys:
     def create(self, key: ApiKey) -> None:
         def transaction(connection: apsw.Connection) -> None:
             if not connection.execute("SELECT 1 FROM tenants WHERE tenant_id = ?", (key.tenant_id,)).fetchone():
-                raise NotFound(f"There is no tenant {key.tenant_id}.")
+                raise NotFound("tenant")
             connection.execute(_INSERT, _parameters(key))
 
         self._database.write(transaction)
