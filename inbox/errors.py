@@ -21,7 +21,7 @@ class InboxError(Exception):
 
 
 class InvalidRequest(InboxError):
-    """Invalid body members or parameters. The message is the field error if there is only one, and then `advice`."""
+    """Invalid body members or parameters. The message is the only field error or refers to the list, plus `advice`."""
 
     def __init__(self, field_errors: Sequence[FieldError], advice: str = "") -> None:
         is_single = len(field_errors) == 1
@@ -134,12 +134,9 @@ class BackupFailed(InboxError):
 
 
 class Overloaded(InboxError):
-    retry_after_seconds = 1
+    """The process is parsing as many request bodies as fit into its memory."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The service is parsing as many request bodies as fit into its memory. Nothing was changed. Try again."
-        )
+    retry_after_seconds = 1
 
 
 class StoreUnavailable(InboxError):

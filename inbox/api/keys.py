@@ -67,7 +67,7 @@ def rotate_key(key_id: str, body: dict[str, Any]) -> Response:
 
 
 def create_granted_key(tenant_id: str, body: dict[str, Any]) -> NewKey:
-    """Creates a key. Raises ProblemError if only the new key would have the scope admin."""
+    """Creates a key. Raises ProblemError if it would have the scope admin and the request's key does not."""
     _check_grant(body["scopes"])
     return services().keys.create(tenant_id, **body)
 
@@ -81,9 +81,6 @@ def _check_grant_of(key_id: str) -> None:
 
 
 def _check_grant(scopes: Collection[Scope]) -> None:
-    """Raises ProblemError if `scopes` has the scope admin and the request's key does not.
-
-    Otherwise a key that manages the keys of the tenant `system` could give itself that scope.
-    """
+    # Otherwise a key that manages the keys of the tenant `system` could give itself the scope admin.
     if Scope.ADMIN in scopes and Scope.ADMIN not in principal().scopes:
         raise missing_scope(Scope.ADMIN)

@@ -91,10 +91,11 @@ def _on_inbox_error(error: InboxError) -> Response:
     problem = _BY_ERROR.get(type(error))
     if problem is None:
         return _on_bug(error)
+    detail = str(error)
     if problem is problem_types.UNAVAILABLE:
         # The cause is for the operator.
-        _log.warning("unavailable", cause=str(error), request_id=request_id())
-    detail = problem.meaning if problem is problem_types.UNAVAILABLE else str(error)
+        _log.warning("unavailable", cause=detail, request_id=request_id())
+        detail = problem.meaning
     headers = dict(_CHALLENGE) if problem is problem_types.UNAUTHORIZED else {}
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
@@ -104,7 +105,7 @@ def _on_inbox_error(error: InboxError) -> Response:
 def _on_http_exception(error: HTTPException) -> Response:
     problem = _BY_STATUS.get(error.code or 500, problem_types.BAD_REQUEST)
     if not isinstance(error, MethodNotAllowed):
-        return _respond(problem, problem.meaning)
+        return _respond(problem)
     allowed = ", ".join(sorted(error.valid_methods or ()))
     # Without the path, which may contain a key by mistake.
     detail = f"The path does not support {request.method}. Allowed: {allowed}."
@@ -113,11 +114,14 @@ def _on_http_exception(error: HTTPException) -> Response:
 
 def _on_bug(error: Exception) -> Response:
     log_bug(error, request_id())
-    return _respond(problem_types.INTERNAL_ERROR, problem_types.INTERNAL_ERROR.meaning)
+    return _respond(problem_types.INTERNAL_ERROR)
 
 
 def _respond(
-    problem: Problem, detail: str, headers: Mapping[str, str] | None = None, field_errors: Sequence[FieldError] = ()
+    problem: Problem,
+    detail: str = "",
+    headers: Mapping[str, str] | None = None,
+    field_errors: Sequence[FieldError] = (),
 ) -> Response:
-    body = problem_document(problem, detail, request_id(), field_errors)
+    body = problem_document(problem, detail or problem.meaning, request_id(), field_errors)
     return Response(body, problem.status, headers, content_type=CONTENT_TYPE)

@@ -113,7 +113,7 @@ class PutResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvent:
-    """An event with everything that a store knows about it. `number` increases along the inbox."""
+    """An event with everything that a store knows about it. `number` increases in the order of the inbox."""
 
     number: int
     event: Event
@@ -124,7 +124,7 @@ class ExportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The number of events written, and the IDs of those too large for the store."""
+    """The number of written events, and the IDs of events that are too large for the store."""
 
     written: int
     too_large: list[str]

@@ -115,7 +115,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change of a tenant. `number` is the version that it led to, `by` who made it."""
+    """One change of a tenant. `number` is the tenant's version after it, `by` the key ID or name of its author."""
 
     number: int
     at_ms: int

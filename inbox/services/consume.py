@@ -25,7 +25,7 @@ class ConsumeService:
     inboxes: InboxStore
     now_ms: Callable[[], int]
     lease_seconds: int
-    on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
+    on_arrival: Callable[[str, str], object]
 
     def consume(self, tenant_id: str, inbox: str, limit: int, attempt: str | None = None) -> Page:
         """Marks the oldest undelivered events delivered and returns them."""

@@ -21,7 +21,7 @@ class HistoryService:
     store: EventStore
     inboxes: InboxStore
     now_ms: Callable[[], int]
-    on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
+    on_arrival: Callable[[str, str], object]
 
     def list(
         self, tenant_id: str, selection: Selection, order: Order, limit: int, cursor: str | None

@@ -26,7 +26,7 @@ class PublishService:
     now_ms: Callable[[], int]
     max_event_bytes: int
     retention_days: int
-    on_arrival: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
+    on_arrival: Callable[[str, str], object]
 
     def send(self, tenant_id: str, submission: Submission) -> events.PutResult:
         """Stores one event. Raises IdempotencyConflict if its idempotency key belongs to a different event."""
@@ -37,7 +37,7 @@ class PublishService:
     ) -> list[events.PutResult]:
         """Stores all of the events or none. `batch_key` is the idempotency key of events without their own.
 
-        Each submission is serialised before the next one is parsed: a parsed payload takes many times the memory of
+        Each submission is serialized before the next one is parsed: a parsed payload takes many times the memory of
         its text.
         """
         under_batch_key: dict[int, hashlib._Hash] = {}
