@@ -55,7 +55,7 @@ _PREFETCH = re.compile("prefetch|prerender|preview", re.IGNORECASE)
 
 @blueprint.before_request
 def _refuse_unintended_poll() -> None:
-    """Raises ProblemError for GET requests that are not meant as polls, because a poll changes events."""
+    """Raises ProblemError for requests that are not meant as polls: a poll changes events although it is a GET."""
     environ = request.environ
     if any(name in environ and _PREFETCH.search(environ[name]) for name in _PURPOSE_HEADERS):
         raise ProblemError(PREFETCH_REFUSED, PREFETCH_REFUSED.example)

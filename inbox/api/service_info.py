@@ -13,11 +13,12 @@ from inbox.api.services import services
 blueprint = Blueprint("service", __name__)
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-_EXAMPLES = named(
-    gauge="""# HELP inbox_waiting_polls Polls held back
+_EXAMPLE = """# HELP inbox_waiting_polls Polls held back
 # TYPE inbox_waiting_polls gauge
 inbox_waiting_polls 3.0
 """
+_METRICS = Success(
+    {"type": "string"}, "Prometheus text format.", examples=named(gauge=_EXAMPLE), media_type="text/plain"
 )
 
 
@@ -56,13 +57,7 @@ def readyz() -> Response:
 
 
 @blueprint.get("/metrics")
-@Endpoint(
-    scopes=PUBLIC,
-    returns={
-        200: Success({"type": "string"}, "Prometheus text format.", examples=_EXAMPLES, media_type="text/plain"),
-    },
-    problems=(BAD_REQUEST,),
-)
+@Endpoint(scopes=PUBLIC, returns={200: _METRICS}, problems=(BAD_REQUEST,))
 def metrics() -> Response:
     """Get metrics for Prometheus"""
     return Response(services().exposition(), content_type=_TEXT_FORMAT)

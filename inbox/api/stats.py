@@ -28,7 +28,7 @@ def stats(query: dict[str, Any]) -> Response:
     """Get statistics of an inbox
 
     The number of undelivered events, and counts by hour, day and event type. They are updated as events change, so the
-    request is cheap however many events there are. On DynamoDB the counts may be a minute old, and `undelivered` is
+    request is cheap for any number of events. On DynamoDB the counts may be a minute old, and `undelivered` is
     exact up to 500.
     """
     inbox, window = query["inbox"], query["window"]

@@ -61,11 +61,11 @@ def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenancy: Ten
 
 def test_known_email_returns_its_tenant_ignoring_case(admin: ApiClient) -> None:
     first = create(admin, tenant_id="acme")
-    response = admin.post("/admin/tenants", json={"email": OPS.lower(), "organization_name": "Somebody else"})
+    response = admin.post("/admin/tenants", json={"email": OPS.lower(), "organization_name": "Another name"})
 
     assert (response.status_code, response.get_json()) == (200, first)
     assert "Location" not in response.headers
-    # A deleted tenant keeps its e-mail address.
+    # A deleted tenant keeps its email address.
     admin.delete("/admin/tenants/acme")
     again = admin.post("/admin/tenants", json={"email": OPS})
     assert (again.status_code, again.get_json()["active"]) == (200, False)

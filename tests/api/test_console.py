@@ -83,15 +83,15 @@ def test_scripts_create_no_markup_or_code_from_text(file: str) -> None:
 def test_every_script_is_used_and_every_import_exists() -> None:
     found = set(re.findall(r'src="/console/(scripts/[^"]+)"', (STATIC / "index.html").read_text()))
     assert found
-    waiting = list(found)
-    while waiting:
-        script = waiting.pop()
+    unread = list(found)
+    while unread:
+        script = unread.pop()
         for target in re.findall(r'from "(\.[^"]+)"', (STATIC / script).read_text()):
             name = posixpath.normpath(posixpath.join(posixpath.dirname(script), target))
             assert name in SCRIPTS, f"{script} imports {target}"
             if name not in found:
                 found.add(name)
-                waiting.append(name)
+                unread.append(name)
     assert found == set(SCRIPTS)
 
 

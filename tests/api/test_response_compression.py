@@ -95,7 +95,7 @@ def test_page_or_file_is_compressed(client: FlaskClient) -> None:
         assert without(compressed.headers, *changed) == without(plain.headers, *changed)
 
 
-def test_accept_encoding_decides(client: FlaskClient) -> None:
+def test_response_is_compressed_only_if_the_client_accepts_gzip(client: FlaskClient) -> None:
     for accepted in GZIP_ACCEPTED + GZIP_NOT_ACCEPTED:
         compresses = accepted in GZIP_ACCEPTED
         response = client.get(STYLE, headers={"Accept-Encoding": accepted}, buffered=True)

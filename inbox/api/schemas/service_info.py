@@ -1,4 +1,4 @@
-"""Schemas of what the service says about the caller and itself."""
+"""Schemas of the current API key and of health checks."""
 
 from marshmallow import Schema
 from marshmallow.fields import List, String

@@ -16,7 +16,7 @@ class StatsParameters(RequestSchema):
     window = Choice(
         Window,
         load_default=Window.DAY,
-        metadata=doc("The period of the totals: 24 hours, 7 days or 30 days, including the current one."),
+        metadata=doc("The period of the totals: 24 hours, 7 days or 30 days. Includes the current hour or day."),
     )
 
 
