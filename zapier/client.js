@@ -56,7 +56,8 @@ const throwForError = (response, z) => {
 /** Returns the text of the problem document, or the status if the response has another body. */
 const errorMessage = ({ status, data }) => {
   if (typeof data?.detail !== 'string') return `The request failed with status ${status}.`;
-  const errors = Array.isArray(data.errors) ? data.errors : [];
+  // The detail of a problem with a single error contains that error.
+  const errors = (Array.isArray(data.errors) ? data.errors : []).filter((error) => !data.detail.includes(error?.detail));
   return [data.detail, ...errors.map((error) => `${error?.pointer}: ${error?.detail}`)].join(' ');
 };
 

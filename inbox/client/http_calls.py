@@ -161,8 +161,10 @@ def _description(response: requests.Response, problem: dict[str, Any]) -> str:
         return f"The service redirects to {response.headers['Location']}"
     if not problem:
         return response.reason
-    errors = "".join(f"\n  {error['pointer']}: {error['detail']}" for error in problem.get("errors", []))
-    return f"{problem['title']}: {problem['detail']}{errors}"
+    detail = problem["detail"]
+    # The detail of a problem with a single error contains that error.
+    errors = [error for error in problem.get("errors", []) if error["detail"] not in detail]
+    return f"{problem['title']}: {detail}" + "".join(f"\n  {error['pointer']}: {error['detail']}" for error in errors)
 
 
 def _problem(response: requests.Response) -> dict[str, Any]:

@@ -62,7 +62,9 @@ class PublishService:
                 raise EventTooLarge(f"An event is larger than {self.max_event_bytes} bytes.", too_large)
             return self._put(tenant_id, new_events)
         except EventTooLarge as refused:
-            refused.field_errors = tuple(FieldError(f"/{position}", str(refused)) for position in refused.positions)
+            refused.field_errors = tuple(
+                FieldError(f"/{position}", f"Event {position} is too large.") for position in refused.positions
+            )
             raise
         except IdempotencyConflict as conflict:
             conflict.field_errors = tuple(

@@ -158,6 +158,10 @@ def test_corrected_events_can_be_sent_again_with_the_same_key(client: Client) ->
         client.send_many(broken, idempotency_key=" Übernahme\n№" + 300 * "k")
     assert refused.value.stored_before == 500
     assert refused.value.problem["errors"][0]["pointer"] == "/50/event_type"
+    assert len(str(refused.value).splitlines()) == 1
+    with pytest.raises(CallFailed, match=r"\n  /0/event_type: .*\n  /1/event_type: ") as refused:
+        client.send_many([broken[550], broken[550]])
+    assert refused.value.stored_before == 0
     client.send_many(events, idempotency_key=" Übernahme\n№" + 300 * "k")
     assert numbers(client.poll(limit=500) + client.poll(limit=500)) == list(range(600))
 
@@ -405,7 +409,7 @@ def test_replay_is_not_retried_after_a_lost_response(
 def test_refusals_are_raised_at_once_with_their_reason(
     client: Client, running_service: Service, pauses: list[int]
 ) -> None:
-    with pytest.raises(CallFailed, match="/event_type: `event_type` must be") as refused:
+    with pytest.raises(CallFailed, match="^422 Invalid request: `event_type` must be") as refused:
         client.send({}, "not a type")
     assert (refused.value.status, refused.value.problem["type"]) == (422, "/problems/invalid-request")
     for inbox in ("none", "../me", "a?b"):

@@ -125,7 +125,7 @@ test('idempotency key stores an event once', async () => {
 });
 
 test('errors of the service reach the user', async () => {
-  await assert.rejects(sendEvent({ event_type: 'not allowed' }), /event_type: `event_type` must be 1 to 128 characters of/);
+  await assert.rejects(sendEvent({ event_type: 'not allowed' }), /"`event_type` must be 1 to 128 characters of [^`]*"/);
   await assert.rejects(new SimulatedZap(authData, { name: 'missing' }).poll(), /"status":404/);
 });
 

@@ -19,9 +19,11 @@ export function alertSlot() {
 }
 
 export function showProblem(slot, problem) {
+  // The detail of a problem with a single error contains that error.
+  const errors = problem.errors?.filter((error) => !problem.detail?.includes(error.detail)) ?? [];
   fill(slot, el("div", { class: "notice bad" },
     el("p", {}, el("strong", {}, problem.title ?? "Something went wrong"), problem.detail ? `. ${problem.detail}` : "."),
-    problem.errors?.length > 0 && el("ul", {}, problem.errors.map((error) => el("li", {}, [error.pointer?.slice(1), error.detail].filter(Boolean).join(": ")))),
+    errors.length > 0 && el("ul", {}, errors.map((error) => el("li", {}, [error.pointer?.slice(1), error.detail].filter(Boolean).join(": ")))),
     problem.requestId && el("p", { class: "request" }, `Request ID: ${problem.requestId}`)));
 }
 
