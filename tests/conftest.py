@@ -83,8 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.getreports(outcome)]
-    accounts = summary.table(each for test in reports for each in test.user_properties)
-    for line in [*accounts, *(line for test in reports for line in summary.counts(test.nodeid, test.user_properties))]:
+    for line in summary.format_figures((test.nodeid, test.user_properties) for test in reports):
         terminalreporter.write_line(line)
     skipped = " ".join(str(test.longrepr) for test in terminalreporter.getreports("skipped"))
     for engine in _ENGINES:

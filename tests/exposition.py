@@ -1,7 +1,5 @@
 """The response of `GET /metrics`, parsed by prometheus_client."""
 
-from collections.abc import Iterable
-
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -23,10 +21,7 @@ class Exposition:
 
     def total(self, name: str, **labels: str) -> float:
         """Returns the sum of all samples of that name that have these labels."""
-        return sum(self._having(name, labels))
-
-    def _having(self, name: str, labels: dict[str, str]) -> Iterable[float]:
-        return (value for (each, of), value in self._samples.items() if each == name and of >= labels.items())
+        return sum(value for (each, of), value in self._samples.items() if each == name and of >= labels.items())
 
     @property
     def label_values(self) -> set[str]:

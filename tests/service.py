@@ -41,6 +41,8 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "log"
         self.variables: dict[str, str] = {}
+        self.command_prefix: Sequence[str] = ()
+        """Runs the commands in an environment of their own, such as a mount namespace."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -68,14 +70,14 @@ class Service:
         return self.environment["INBOX_STORE"] == "dynamodb://"
 
     def keep_in_dynamodb(self, url: str) -> None:
-        """Uses DynamoDB tables with a prefix of their own, which `inbox init` has to create."""
+        """Configures DynamoDB with a table prefix of its own. `inbox init` has to create the tables."""
         prefix = f"e2e-{uuid.uuid4().hex[:8]}-"
         self.variables |= aws_environment(url) | {"INBOX_STORE": "dynamodb://", "INBOX_TABLE_PREFIX": prefix}
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs a command in a process and waits for its end."""
         return subprocess.run(
-            [INBOX, *arguments],
+            [*self.command_prefix, INBOX, *arguments],
             input=stdin,
             env=self.environment | variables,
             cwd=self.folder,
@@ -104,11 +106,11 @@ class Service:
 
     def start(self, command: str = "serve") -> None:
         """Returns when the service is ready and all its workers run."""
-        self.start_process([INBOX, command], self.folder)
+        self.start_process([*self.command_prefix, INBOX, command], self.folder)
         self.wait_for_workers()
 
     def wait_for_workers(self) -> None:
-        """Returns when all workers run: the first one responds before the last one is forked."""
+        # The first worker responds before the last one is forked.
         until(lambda: len(self.workers) >= int(self.environment["INBOX_WORKERS"]), 30)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
@@ -122,7 +124,7 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        self._wait_until_ready(self._process)
+        self.wait_until_ready()
 
     def kill(self) -> None:
         """Sends SIGKILL to every process of the service."""
@@ -146,7 +148,7 @@ class Service:
             os.kill(pid, with_signal)
 
     def kill_workers(self, workers: Sequence[int]) -> None:
-        """Returns when they are dead and their files closed, even if their parent has not noticed."""
+        """Returns when the workers are dead and their files closed, even if their parent has not noticed."""
         handles = [os.pidfd_open(pid) for pid in workers]
         try:
             self.signal_workers(signal.SIGKILL, workers)
@@ -164,15 +166,11 @@ class Service:
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 30)
         self._process = None
 
-    def wait_until_ready(self) -> None:
-        assert self._process is not None
-        self._wait_until_ready(self._process)
-
     def stop(self) -> None:
         self._end(signal.SIGTERM)
 
-    def ask_to_stop(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
-        """Sends a signal to the master process, as a supervisor does, and returns at once."""
+    def signal_master(self, with_signal: signal.Signals = signal.SIGTERM) -> None:
+        """Sends a signal to the master process only, as a supervisor does. By default, the signal stops the service."""
         assert self._process is not None
         self._process.send_signal(with_signal)
 
@@ -181,17 +179,11 @@ class Service:
         self._process.wait(seconds)
         self._process = None
 
-    def _end(self, with_signal: signal.Signals) -> None:
-        if self._process is None:
-            return
-        os.killpg(self._process.pid, with_signal)
-        self._process.wait(15)
-        self._process = None
-
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def wait_until_ready(self) -> None:
+        assert self._process is not None
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
-            assert process.poll() is None, self.log.read_text()
+            assert self._process.poll() is None, self.log.read_text()
             try:
                 if requests.get(f"{self.url}/readyz", timeout=5).ok:
                     return
@@ -200,8 +192,14 @@ class Service:
             time.sleep(0.02)
         raise AssertionError(f"The service did not start:\n{self.log.read_text()}")
 
+    def _end(self, with_signal: signal.Signals) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, with_signal)
+            self.wait_until_stopped()
+
 
 def until(happens: Callable[[], bool], within_seconds: float = 20) -> None:
+    """Waits until the function returns True."""
     deadline = time.monotonic() + within_seconds
     while not happens():
         assert time.monotonic() < deadline

@@ -67,7 +67,7 @@ def test_counts_are_written_before_open_connections_end_a_stop(on_dynamodb: Serv
             for _ in range(8):
                 connection = held.enter_context(socket.create_connection(("127.0.0.1", on_dynamodb.port)))
                 connection.sendall(b"POST /events HTTP/1.1\r\n")
-            on_dynamodb.ask_to_stop()
+            on_dynamodb.signal_master()
             until(lambda: total_counts(store, "acme").received == 8)
         on_dynamodb.wait_until_stopped()
 

@@ -113,7 +113,7 @@ def test_stop_waits_for_requests_that_have_begun(service: Service) -> None:
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
         connection.sendall(f'{head}Content-Length: 10\r\n\r\n{{"a"'.encode())
         time.sleep(0.3)
-        service.ask_to_stop()
+        service.signal_master()
         time.sleep(0.3)
         connection.sendall(b": 123}")
         assert connection.recv(4096).startswith(b"HTTP/1.1 201 ")

@@ -81,7 +81,7 @@ def test_waiting_polls_get_a_response_when_the_service_stops(service: Service, s
     service.start()
     with open_wait(service, key) as connection:
         until(lambda: waiting_polls(service) == 1)
-        service.ask_to_stop(stop)
+        service.signal_master(stop)
         response = b""
         while piece := connection.recv(4096):
             response += piece

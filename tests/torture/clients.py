@@ -1,5 +1,6 @@
-"""Producers and consumers that log their requests, and continue when the service fails."""
+"""Producers and consumers that log their events, and continue when the service fails."""
 
+import itertools
 import math
 import random
 import time
@@ -15,13 +16,13 @@ from tests.service import Service, bearer
 from tests.torture.delivery_report import ConsumerLog, ProducerLog
 
 _BATCHES = (1, 1, 1, 1, 20, 50)
-_ANSWER_SECONDS = 40
+_RESPONSE_TIMEOUT_SECONDS = 40
 PAUSE_SECONDS = 0.02
 # If the service is down for longer, the test fails.
 TIMEOUT_SECONDS = 120
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     body: Any
     more: bool
@@ -39,32 +40,30 @@ class NoResponse(Exception):
 class Link:
     """One HTTP connection to any of the services that share a store; reconnects when it breaks."""
 
-    def __init__(self, services: Sequence[Service], key: str, clock: Callable[[float], None]) -> None:
-        """Calls `clock` with the duration of each response in seconds."""
-        self._services = services
-        self._clock = clock
-        self._turn = random.randrange(len(services))
+    def __init__(self, services: Sequence[Service], key: str, note_seconds: Callable[[float], None]) -> None:
+        """Calls `note_seconds` with the time to each response."""
+        self._ports = itertools.cycle(random.sample([service.port for service in services], len(services)))
+        self._note_seconds = note_seconds
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
-        self.unanswered = 0
-        """The number of requests that were sent and got no response."""
+        self.lost_responses = 0
 
-    def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        body = None if document is None else orjson.dumps(document)
+    def call(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Response:
+        sent = None if document is None else orjson.dumps(document)
         connection = self._connection or self._connect()
         began = time.monotonic()
         try:
-            connection.request(method, path, body, self._headers | (headers or {}))
-            with connection.getresponse() as response:
-                read = response.read()
-                more = response.getheader("Inbox-More") == "true"
-                self._connection = None if response.will_close else connection
-            self._clock(time.monotonic() - began)
-            return Answer(response.status, orjson.loads(read) if read else None, more)
+            connection.request(method, path, sent, self._headers | (headers or {}))
+            with connection.getresponse() as received:
+                body = received.read()
+                more = received.getheader("Inbox-More") == "true"
+                self._connection = None if received.will_close else connection
+            self._note_seconds(time.monotonic() - began)
+            return Response(received.status, orjson.loads(body) if body else None, more)
         except (OSError, HTTPException) as error:
             self._connection = None
             connection.close()
-            self.unanswered += 1
+            self.lost_responses += 1
             raise NoResponse from error
 
     def close(self) -> None:
@@ -72,25 +71,24 @@ class Link:
             self._connection.close()
 
     def _connect(self) -> HTTPConnection:
-        self._turn = (self._turn + 1) % len(self._services)
-        connection = HTTPConnection("127.0.0.1", self._services[self._turn].port, timeout=_ANSWER_SECONDS)
+        connection = HTTPConnection("127.0.0.1", next(self._ports), timeout=_RESPONSE_TIMEOUT_SECONDS)
         try:
             connection.connect()
         except OSError as error:
             raise NotSent from error
         return connection
 
-    def retry(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    def retry(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Response:
         """Repeats an idempotent request until it gets a response other than 503."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
-                answer = self.call(method, path, document, headers)
+                response = self.call(method, path, document, headers)
             except (NotSent, NoResponse):
                 pass
             else:
-                if answer.status != 503:
-                    return answer
+                if response.status != 503:
+                    return response
             time.sleep(PAUSE_SECONDS)
         raise AssertionError(f"{method} {path} got no response in {TIMEOUT_SECONDS} s")
 
@@ -119,7 +117,7 @@ class Producer:
             events = [self._event(number, rank=first + (number - first) // self.together) for number in numbers]
             path, document = ("/events", events[0]) if len(events) == 1 else ("/events/batch", events)
             if self.keyed:
-                self._enter(self.link.retry("POST", path, document), numbers)
+                self._log_accepted(self.link.retry("POST", path, document), numbers)
             else:
                 self._try(path, document, numbers)
 
@@ -132,19 +130,19 @@ class Producer:
 
     def _try(self, path: str, document: Any, numbers: range) -> None:
         try:
-            answer = self.link.call("POST", path, document)
+            response = self.link.call("POST", path, document)
         except (NotSent, NoResponse):
             time.sleep(PAUSE_SECONDS)
             return
-        if answer.status == 503:
+        if response.status == 503:
             self.log.unavailable += 1
             time.sleep(PAUSE_SECONDS)
         else:
-            self._enter(answer, numbers)
+            self._log_accepted(response, numbers)
 
-    def _enter(self, answer: Answer, numbers: range) -> None:
-        assert answer.status in (200, 201), answer
-        stored = answer.body if isinstance(answer.body, list) else [answer.body]
+    def _log_accepted(self, response: Response, numbers: range) -> None:
+        assert response.status in (200, 201), response
+        stored = response.body if isinstance(response.body, list) else [response.body]
         accepted = dict(zip((each["id"] for each in stored), numbers, strict=True))
         assert len(accepted) == len(numbers), "two events have the same id"
         assert self.log.accepted.keys().isdisjoint(accepted), "an event has the id of an earlier one"
@@ -174,38 +172,38 @@ class Consumer:
             if last_round:
                 deadline = min(deadline, time.monotonic() + TIMEOUT_SECONDS)
             time.sleep(self.pause_seconds)
-            answer = self._poll()
-            if answer is None:
+            response = self._poll()
+            if response is None:
                 time.sleep(PAUSE_SECONDS)
-            elif answer.body:
-                self._keep(answer.body)
+            elif response.body:
+                self._log_received(response.body)
                 deadline = math.inf
-            elif last_round and not answer.more and time.monotonic() > self._leases_end:
+            elif last_round and not response.more and time.monotonic() > self._leases_end:
                 return
 
-    def _poll(self) -> Answer | None:
+    def _poll(self) -> Response | None:
         """Returns None if there is no response."""
         path = f"/inbox?limit={self.limit}"
         if self.lease_seconds is not None:
             path += f"&mode=lease&lease_seconds={self.lease_seconds}"
         try:
             if self.repeatable:
-                answer = self.link.retry("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
+                response = self.link.retry("GET", path, headers={"Inbox-Attempt": uuid.uuid4().hex})
             else:
-                answer = self.link.call("GET", path)
+                response = self.link.call("GET", path)
         except NotSent:
             return None
         except NoResponse:
-            self.log.unanswered += 1
+            self.log.lost_responses += 1
             self._note_lost_response()
             return None
-        if answer.status == 503:
+        if response.status == 503:
             self.log.unavailable += 1
             if self.may_lose_by_503:
                 self._note_lost_response()
             return None
-        assert answer.status == 200, answer
-        return answer
+        assert response.status == 200, response
+        return response
 
     def _note_lost_response(self) -> None:
         if self.lease_seconds is None:
@@ -214,13 +212,13 @@ class Consumer:
             # The lease expires and the event is delivered again.
             self._leases_end = time.monotonic() + self.lease_seconds + 1
 
-    def _keep(self, events: list[dict[str, Any]]) -> None:
+    def _log_received(self, events: list[dict[str, Any]]) -> None:
         if self.lease_seconds is not None:
-            answer = self.link.retry("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
-            assert answer.status == 200, answer
-            ours, lost = set(answer.body["acknowledged"]), answer.body["lost"]
-            assert len(ours) + len(lost) == len(events), answer
+            response = self.link.retry("POST", "/inbox/ack", {"receipts": [event["receipt"] for event in events]})
+            assert response.status == 200, response
+            ours, lost = set(response.body["acknowledged"]), response.body["lost"]
+            assert len(ours) + len(lost) == len(events), response
             self.log.leases_lost += len(lost)
             # Events of another tenant are an error even if the acknowledgement failed.
             events = [event for event in events if event["id"] in ours or not self.log.is_own(event)]
-        self.log.enter(events)
+        self.log.add(events)

@@ -5,17 +5,17 @@ import requests
 from tests.service import Service, bearer
 
 
-def miscounted(service: Service) -> int:
-    """Returns the number of wrong counters. Stops the service first, so that it has written all of them."""
+def count_wrong_counters(service: Service) -> int:
+    """Restarts the service, so that it has written all counters. Returns how many of them `inbox recount` corrected."""
     service.stop()
-    found, again = (service.run("recount") for _ in range(2))
-    assert (found.returncode, again.stdout) == (0, "0\n"), found.stderr
+    first, second = (service.run("recount") for _ in range(2))
+    assert (first.returncode, second.stdout) == (0, "0\n"), first.stderr
     service.start()
-    return int(found.stdout)
+    return int(first.stdout)
 
 
-def totals(service: Service, key: str) -> dict[str, int]:
-    answer = requests.get(f"{service.url}/stats?window=7d", headers=bearer(key), timeout=30)
-    assert answer.status_code == 200, answer.text
-    totals: dict[str, int] = answer.json()["totals"]
+def read_totals(service: Service, key: str) -> dict[str, int]:
+    response = requests.get(f"{service.url}/stats?window=7d", headers=bearer(key), timeout=30)
+    assert response.status_code == 200, response.text
+    totals: dict[str, int] = response.json()["totals"]
     return totals

@@ -1,4 +1,4 @@
-"""Compares what producers sent with what consumers received, and puts each event into exactly one class.
+"""Compares what producers sent with what consumers received: each event has exactly one outcome.
 
 Every producer and consumer keeps a log of its own requests.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 _EXAMPLES = 5
 
 
-class Class(StrEnum):
+class Outcome(StrEnum):
     DELIVERED_ONCE = "delivered once"
     DUPLICATED = "duplicated"
     LOST = "lost"
@@ -21,17 +21,15 @@ class Class(StrEnum):
     UNREAD = "claimed in a lost response"
 
 
-WRONG = (Class.LOST, Class.DUPLICATED, Class.FOREIGN, Class.OUT_OF_ORDER)
+WRONG = (Outcome.LOST, Outcome.DUPLICATED, Outcome.FOREIGN, Outcome.OUT_OF_ORDER)
 
 
 class Origin(NamedTuple):
-    """The producer and number of an event, from its payload."""
+    """Identifies an event by its producer."""
 
     tenant: str
     producer: int
     number: int
-    rank: int
-    """Events of the same rank were sent together and may arrive in any order."""
 
 
 @dataclass
@@ -49,11 +47,9 @@ class ProducerLog:
 class Received(NamedTuple):
     event_id: str
     origin: Origin
-    deliveries: int = 1
-
-
-Source = tuple[str, int, int]
-"""Tenant, producer and number of an event."""
+    rank: int
+    """Events of the same rank were sent together and may arrive in any order."""
+    deliveries: int
 
 
 @dataclass
@@ -61,7 +57,7 @@ class ConsumerLog:
     tenant: str
     received: list[Received] = field(default_factory=list)
     """Events in the order of the responses. Leased events only if their acknowledgement was confirmed."""
-    unanswered: int = 0
+    lost_responses: int = 0
     """Polls without a response."""
     unavailable: int = 0
     """Polls that got a 503."""
@@ -75,38 +71,39 @@ class ConsumerLog:
     def is_own(self, event: dict[str, Any]) -> bool:
         return bool(event["payload"]["tenant"] == self.tenant)
 
-    def enter(self, events: Iterable[dict[str, Any]]) -> None:
+    def add(self, events: Iterable[dict[str, Any]]) -> None:
         for event in events:
             payload = event["payload"]
-            origin = Origin(payload["tenant"], payload["producer"], payload["number"], payload["rank"])
-            self.received.append(Received(event["id"], origin, event["deliveries"]))
+            origin = Origin(payload["tenant"], payload["producer"], payload["number"])
+            self.received.append(Received(event["id"], origin, payload["rank"], event["deliveries"]))
 
 
 @dataclass
 class DeliveryReport:
-    """The events in each class, and totals."""
+    """The events by outcome, and totals."""
 
     accepted: int = 0
-    answers_lost: int = 0
+    lost_responses: int = 0
     unavailable: int = 0
     leases_lost: int = 0
     came_again: int = 0
     """Events received at a second or later delivery."""
     unconfirmed: int = 0
-    """Events received although their producer got no response. They are in their classes as well."""
-    classes: dict[Class, list[str]] = field(default_factory=lambda: {each: [] for each in Class})
+    """Events received although their producer got no response. They have an outcome as well."""
+    outcomes: dict[Outcome, list[str]] = field(default_factory=lambda: {each: [] for each in Outcome})
 
     @property
     def wrong(self) -> dict[str, list[str]]:
         """Returns examples of lost, duplicated, foreign and out-of-order events; empty if there are none."""
-        return {str(each): self.classes[each][:_EXAMPLES] for each in WRONG if self.classes[each]}
+        return {str(each): self.outcomes[each][:_EXAMPLES] for each in WRONG if self.outcomes[each]}
 
+    @property
     def figures(self) -> dict[str, int]:
         return {
             "accepted": self.accepted,
-            **{str(each): len(self.classes[each]) for each in Class},
+            **{str(each): len(self.outcomes[each]) for each in Outcome},
             "unconfirmed": self.unconfirmed,
-            "answers lost": self.answers_lost,
+            "lost responses": self.lost_responses,
             "leases lost": self.leases_lost,
             "came again": self.came_again,
             "503": self.unavailable,
@@ -118,17 +115,22 @@ def compare(
     consumers: Iterable[ConsumerLog],
     status_of: Callable[[str, str], str | None],
 ) -> DeliveryReport:
-    """`status_of` returns the current status of an event that no consumer received, by tenant and event ID."""
+    """Returns the report.
+
+    `status_of` returns the current status of an event that no consumer received, by tenant and event ID.
+    """
     producers, consumers = list(producers), list(consumers)
     report = DeliveryReport(
-        answers_lost=sum(log.unanswered for log in consumers),
+        lost_responses=sum(log.lost_responses for log in consumers),
         unavailable=sum(log.unavailable for log in producers) + sum(log.unavailable for log in consumers),
         leases_lost=sum(log.leases_lost for log in consumers),
         came_again=sum(received.deliveries > 1 for log in consumers for received in log.received),
     )
     tried = {(log.tenant, log.producer): log.tried for log in producers}
-    owners: dict[str, Source] = {
-        event_id: (log.tenant, log.producer, number) for log in producers for event_id, number in log.accepted.items()
+    accepted = {
+        event_id: Origin(log.tenant, log.producer, number)
+        for log in producers
+        for event_id, number in log.accepted.items()
     }
     report.accepted = sum(len(log.accepted) for log in producers)
 
@@ -141,52 +143,51 @@ def compare(
     # A producer sends an event once, or under an idempotency key.
     stored_twice = {event_id for several in ids.values() if len(several) > 1 for event_id in several}
     # A producer that got no response went on without waiting, so order is promised for accepted events only.
-    late = owners.keys() & {event_id for log in consumers if log.in_order for event_id in _out_of_order(log)}
+    late = accepted.keys() & {event_id for log in consumers if log.in_order for event_id in _find_out_of_order(log)}
 
     for event_id, read in readings.items():
-        report.unconfirmed += event_id not in owners
-        kind = _class_of_received(event_id, read, owners, tried, late)
-        is_copy = event_id in stored_twice and kind is not Class.FOREIGN
-        report.classes[Class.DUPLICATED if is_copy else kind].append(event_id)
+        report.unconfirmed += event_id not in accepted
+        outcome = _find_outcome(event_id, read, accepted, tried, late)
+        is_copy = event_id in stored_twice and outcome is not Outcome.FOREIGN
+        report.outcomes[Outcome.DUPLICATED if is_copy else outcome].append(event_id)
     at_risk: Counter[str] = Counter()
     for log in consumers:
         at_risk[log.tenant] += log.at_risk
-    for event_id in owners.keys() - readings.keys():
-        tenant, _, _ = owners[event_id]
+    for event_id in accepted.keys() - readings.keys():
+        tenant = accepted[event_id].tenant
         # Only a lost response explains a delivered event that no consumer received.
         claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
         at_risk[tenant] -= claimed
-        report.classes[Class.UNREAD if claimed else Class.LOST].append(event_id)
+        report.outcomes[Outcome.UNREAD if claimed else Outcome.LOST].append(event_id)
     return report
 
 
-def _class_of_received(
+def _find_outcome(
     event_id: str,
     read: list[tuple[ConsumerLog, Origin]],
-    owners: dict[str, Source],
+    accepted: dict[str, Origin],
     tried: dict[tuple[str, int], int],
     late: set[str],
-) -> Class:
+) -> Outcome:
     for log, origin in read:
         never_sent = origin.number >= tried.get((origin.tenant, origin.producer), 0)
-        source = origin.tenant, origin.producer, origin.number
-        if never_sent or log.tenant != origin.tenant or owners.get(event_id, source) != source:
-            return Class.FOREIGN
+        if never_sent or log.tenant != origin.tenant or accepted.get(event_id, origin) != origin:
+            return Outcome.FOREIGN
     if len(read) > 1:
-        return Class.DUPLICATED
-    return Class.OUT_OF_ORDER if event_id in late else Class.DELIVERED_ONCE
+        return Outcome.DUPLICATED
+    return Outcome.OUT_OF_ORDER if event_id in late else Outcome.DELIVERED_ONCE
 
 
-def _out_of_order(log: ConsumerLog) -> Iterator[str]:
+def _find_out_of_order(log: ConsumerLog) -> Iterator[str]:
     """Yields events that a consumer received after a later event of the same producer.
 
     An event whose lease expired keeps its position, so later events may have been delivered before it.
     """
     newest: dict[tuple[str, int], int] = {}
-    for event_id, origin, deliveries in log.received:
+    for event_id, origin, rank, deliveries in log.received:
         if deliveries > 1:
             continue
-        source = (origin.tenant, origin.producer)
-        if origin.rank < newest.get(source, -1):
+        producer = origin.tenant, origin.producer
+        if rank < newest.get(producer, -1):
             yield event_id
-        newest[source] = max(origin.rank, newest.get(source, -1))
+        newest[producer] = max(rank, newest.get(producer, -1))

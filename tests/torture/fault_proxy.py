@@ -123,15 +123,15 @@ class FaultProxy:
             return await _until_closed(reader)
         # The engine gets the call even if the service has closed the connection meanwhile, as on a real network.
         await asyncio.sleep(self._delay(fault))
-        answer = self._refusal(fault)
-        if answer is None or fault in _AFTERWARDS:
+        response = self._refusal(fault)
+        if response is None or fault in _AFTERWARDS:
             answered = await engine.execute_half(request) if fault is Fault.IN_PART else await engine.execute(request)
-            answer = answer or answered
+            response = response or answered
         if fault is Fault.RESPONSE_DROPPED:
             return await _until_closed(reader)
         if fault is Fault.CUT_AFTER:
             return False
-        sent = answer.head + answer.body
+        sent = response.head + response.body
         if fault is Fault.CUT_IN_RESPONSE:
             sent = sent[: self._random.randrange(1, len(sent))]
         writer.write(sent)
@@ -158,13 +158,13 @@ class FaultProxy:
                 status, code = 500, "InternalServerError"
             case Fault.UNAVAILABLE_BEFORE | Fault.UNAVAILABLE_AFTER:
                 # Like a load balancer in front of DynamoDB, whose errors are not JSON.
-                return _answer(503, b"<html>made up</html>")
+                return _format_response(503, b"<html>made up</html>")
             case Fault.THROTTLED:
                 status, code = 400, self._random.choice(_THROTTLED)
             case _:
                 return None
         body = orjson.dumps({"__type": _ERROR + code, "message": "made up"})
-        return _answer(status, body, has_checksum=self._random.random() < 0.5)
+        return _format_response(status, body, has_checksum=self._random.random() < 0.5)
 
 
 class _Engine:
@@ -187,10 +187,10 @@ class _Engine:
         body = orjson.dumps(kept)
         length = b"content-length: %d\r\n" % len(body)
         lines = [line for line in request.head.splitlines(True) if not line.lower().startswith(b"content-length:")]
-        answer = await self.execute(_Message(b"".join([lines[0], length, *lines[1:]]), body))
-        if answer.head.split()[1] != b"200":
-            return answer
-        return _answer(200, orjson.dumps(with_the_rest(orjson.loads(answer.body))))
+        response = await self.execute(_Message(b"".join([lines[0], length, *lines[1:]]), body))
+        if response.head.split()[1] != b"200":
+            return response
+        return _format_response(200, orjson.dumps(with_the_rest(orjson.loads(response.body))))
 
 
 Document = dict[str, Any]
@@ -201,8 +201,8 @@ def _halved(operation: str, document: Document) -> tuple[Document, Callable[[Doc
         statements = document["Statements"]
         refused = {"Error": {"Code": "ThrottlingError", "Message": "made up"}}
 
-        def between(answer: Document) -> Document:
-            responses = iter(answer["Responses"])
+        def between(response: Document) -> Document:
+            responses = iter(response["Responses"])
             return {"Responses": [refused if place % 2 else next(responses) for place in range(len(statements))]}
 
         return document | {"Statements": statements[::2]}, between
@@ -215,7 +215,7 @@ def _halved(operation: str, document: Document) -> tuple[Document, Callable[[Doc
         name, kept, rest = "UnprocessedKeys", wanted | {"Keys": keys[::2]}, wanted | {"Keys": keys[1::2]}
         is_all = len(keys) == 1
     left = {} if is_all else {table: rest}
-    return document | {"RequestItems": {table: kept}}, lambda answer: answer | {name: left}
+    return document | {"RequestItems": {table: kept}}, lambda response: response | {name: left}
 
 
 def _header(head: bytes, name: bytes) -> bytes:
@@ -226,7 +226,7 @@ def _header(head: bytes, name: bytes) -> bytes:
     raise AssertionError(f"no {name.decode()} in {head!r}")
 
 
-def _answer(status: int, body: bytes, *, has_checksum: bool = False) -> _Message:
+def _format_response(status: int, body: bytes, *, has_checksum: bool = False) -> _Message:
     lines = [f"HTTP/1.1 {status} made up", f"content-length: {len(body)}"]
     if has_checksum:
         lines.append(f"x-amz-crc32: {zlib.crc32(body)}")

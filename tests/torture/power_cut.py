@@ -104,7 +104,7 @@ def _content(path: str) -> bytes:
 
 
 @contextmanager
-def forgetful_disk() -> Iterator[ForgetfulDisk]:
+def simulate_disk() -> Iterator[ForgetfulDisk]:
     disk = ForgetfulDisk()
     try:
         yield disk

@@ -22,7 +22,7 @@ class ProcessMetrics(NamedTuple):
 _MAX = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
 
 
-def process_metrics(service: Service, seconds: Sequence[float]) -> ProcessMetrics:
+def measure_processes(service: Service, seconds: Sequence[float]) -> ProcessMetrics:
     """Returns the sums over all its processes; `seconds` are recent response times."""
     processes = [Path(f"/proc/{pid}") for pid in service.processes]
     centiles = quantiles(seconds, n=100)
@@ -36,7 +36,7 @@ def process_metrics(service: Service, seconds: Sequence[float]) -> ProcessMetric
     )
 
 
-def grown(seen: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]]:
+def find_growth(seen: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]]:
     """Returns the metrics whose median in the last quarter exceeds that of the second by more than allowed."""
     quarter = len(seen) // 4
     second, last = seen[quarter : 2 * quarter], seen[-quarter:]

@@ -1,6 +1,7 @@
 """HTTP over a plain socket, for requests that no client library sends."""
 
 import json
+import resource
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,7 @@ from tests.service import Service
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -44,20 +45,19 @@ class Connection:
             return False
         return True
 
-    def end(self) -> None:
-        """Half-closes the connection."""
+    def half_close(self) -> None:
         self.socket.shutdown(socket.SHUT_WR)
 
-    def answer(self) -> Answer:
-        answer = self._next()
-        assert answer is not None, "The service has closed the connection"
-        return answer
+    def read_response(self) -> Response:
+        response = self._read()
+        assert response is not None, "The service has closed the connection"
+        return response
 
-    def answers(self) -> list[Answer]:
+    def read_responses(self) -> list[Response]:
         """Returns all responses until the service closes the connection."""
-        return list(iter(self._next, None))
+        return list(iter(self._read, None))
 
-    def _next(self) -> Answer | None:
+    def _read(self) -> Response | None:
         try:
             head = self._reader.readline()
             if not head:
@@ -69,11 +69,14 @@ class Connection:
             body = self._reader.read(int(headers.get("content-length", 0)))
         except ConnectionResetError:
             return None
-        return Answer(int(head.split()[1]), headers, body)
+        return Response(int(head.split()[1]), headers, body)
 
 
 @contextmanager
-def many(service: Service, count: int) -> Iterator[list[Connection]]:
+def open_connections(service: Service, count: int) -> Iterator[list[Connection]]:
+    """Opens connections, and raises the limit of file descriptors as far as it can be raised."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with ExitStack() as stack:
         yield [stack.enter_context(Connection(service)) for _ in range(count)]
 

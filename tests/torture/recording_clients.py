@@ -1,4 +1,4 @@
-"""Producers and pollers that accept every response and count them."""
+"""Producers and consumers that accept every response and count the statuses."""
 
 import threading
 import time
@@ -11,22 +11,25 @@ import requests
 
 from tests.service import Service, bearer, until
 
-PROBLEM = "application/problem+json"
 LIMIT = 5
 
 
 class RecordingClients:
     def __init__(self, service: Service, key: str) -> None:
         self._service, self._headers = service, bearer(key)
-        self._over = threading.Event()
+        self._stop = threading.Event()
         self.accepted: set[str] = set()
-        self.taken: Counter[str] = Counter()
-        self.answers: Counter[tuple[str, int]] = Counter()
-        self.cut_off = 0
+        self.deliveries: Counter[str] = Counter()
+        """Event ID → how often polls returned the event."""
+        self.responses: Counter[tuple[str, int]] = Counter()
+        """Method and status → number of responses."""
+        self.lost_responses = 0
         self.wrong: list[str] = []
+        """Responses that are neither a success nor a correct 503."""
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def run(self) -> Iterator[None]:
+        """Sends and polls in threads until the end of the block."""
         jobs = [self.send] * 3 + [self.poll] * 2
         threads = [threading.Thread(target=self._repeat, args=(job,)) for job in jobs]
         for thread in threads:
@@ -34,50 +37,56 @@ class RecordingClients:
         try:
             yield
         finally:
-            self._over.set()
+            self._stop.set()
             for thread in threads:
                 thread.join()
 
     def wait_for(self, method: str, status: int) -> None:
         """Waits until a request that starts from now on gets this status."""
-        before = self.answers[method, status]
+        before = self.responses[method, status]
         # Requests that have already started may get it too.
-        until(lambda: self.answers[method, status] > before + 3)
+        until(lambda: self.responses[method, status] > before + 3)
 
-    def send(self) -> requests.Response | None:
-        answer = self._call("POST", "/events", json={"payload": {"text": "x" * 1000}})
-        if answer is not None and answer.status_code == 201:
-            self.accepted.add(answer.json()["id"])
-        return answer
+    def send(self) -> None:
+        response = self._call("POST", "/events", json={"payload": {"text": "x" * 1000}})
+        if response is not None and response.status_code == 201:
+            self.accepted.add(response.json()["id"])
 
-    def poll(self) -> requests.Response | None:
-        answer = self._call("GET", f"/inbox?limit={LIMIT}")
-        if answer is not None and answer.status_code == 200:
-            self.taken.update(event["id"] for event in answer.json())
-        return answer
+    def poll(self) -> list[dict[str, Any]]:
+        """Returns the events of the response, none if it is not a success."""
+        response = self._call("GET", f"/inbox?limit={LIMIT}")
+        events: list[dict[str, Any]] = []
+        if response is not None and response.status_code == 200:
+            events = response.json()
+            self.deliveries.update(event["id"] for event in events)
+        return events
 
     def poll_the_rest(self) -> None:
-        while (answer := self.poll()) is not None and answer.json():
-            assert answer.status_code == 200
+        failures = self.responses["GET", 503], self.lost_responses
+        while self.poll():
+            pass
+        assert (self.responses["GET", 503], self.lost_responses) == failures
 
     def _repeat(self, job: Callable[[], object]) -> None:
-        while not self._over.is_set():
+        while not self._stop.is_set():
             job()
             time.sleep(0.01)
 
     def _call(self, method: str, path: str, **content: Any) -> requests.Response | None:
         try:
             # A new connection per request, so that every worker gets some.
-            answer = requests.request(
+            response = requests.request(
                 method, f"{self._service.url}{path}", headers=self._headers, timeout=30, **content
             )
         except requests.RequestException:
-            self.cut_off += 1
+            self.lost_responses += 1
             return None
-        self.answers[method, answer.status_code] += 1
-        if answer.status_code == 503:
-            if (answer.headers["Content-Type"], answer.headers["Retry-After"]) != (PROBLEM, "1"):
-                self.wrong.append(f"{answer.headers} {answer.text}")
-        elif answer.status_code != {"POST": 201, "GET": 200}[method]:
-            self.wrong.append(answer.text)
-        return answer
+        self.responses[method, response.status_code] += 1
+        headers = response.headers
+        if response.status_code == 503:
+            is_correct = (headers["Content-Type"], headers["Retry-After"]) == ("application/problem+json", "1")
+        else:
+            is_correct = response.status_code == {"POST": 201, "GET": 200}[method]
+        if not is_correct:
+            self.wrong.append(f"{headers} {response.text}")
+        return response

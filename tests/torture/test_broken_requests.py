@@ -2,28 +2,24 @@
 
 import json
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.service import Service
-from tests.torture.raw_http import Answer, Connection, chunked, head, post
+from tests.torture.raw_http import Connection, Response, chunked, head, post
 
 EVENT = b'{"a": 1}'
 LIMIT = 262_144
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-IN_CHUNKS = ("Content-Type: application/json", "Transfer-Encoding: chunked")
+CONTINUE = "Expect: 100-continue"
+AS_JSON = "Content-Type: application/json"
+IN_CHUNKS = (AS_JSON, "Transfer-Encoding: chunked")
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that all tests share. Each test has its own tenant."""
-    service = Service(tmp_path_factory.mktemp("service"))
-    service.run("init")
-    service.start()
-    yield service
-    service.kill()
+@pytest.fixture
+def service(running_service: Service) -> Service:
+    return running_service
 
 
 @pytest.fixture
@@ -31,31 +27,33 @@ def key(service: Service) -> str:
     return service.create_key(f"t-{uuid.uuid4().hex}")
 
 
-def exchange(service: Service, *pieces: bytes) -> list[Answer]:
+def exchange(service: Service, *pieces: bytes) -> list[Response]:
     """Sends the pieces, half-closes the connection, and returns all responses."""
     with Connection(service) as connection:
         for piece in pieces:
             connection.send(piece)
-        connection.end()
-        return connection.answers()
+        connection.half_close()
+        return connection.read_responses()
 
 
-def assert_refused(service: Service, request: bytes) -> None:
-    """Checks that the only response is a 400 that closes the connection."""
-    (answer,) = exchange(service, request)
-    assert (answer.status, answer.headers["connection"]) == (400, "close"), request[:500]
+def assert_refused(service: Service, request: bytes, status: int) -> None:
+    """Checks that the only response has this status, and that the service closes the connection."""
+    with Connection(service) as connection:
+        connection.send(request)
+        (response,) = connection.read_responses()
+    assert (response.status, response.headers["connection"]) == (status, "close"), request[:500]
 
 
-def statuses(answers: list[Answer]) -> list[int]:
-    return [answer.status for answer in answers]
+def exchange_statuses(service: Service, *pieces: bytes) -> list[int]:
+    return [response.status for response in exchange(service, *pieces)]
 
 
-def stored(service: Service, key: str) -> list[object]:
+def list_payloads(service: Service, key: str) -> list[object]:
     return [event["payload"] for event in Client(service, key).get("/events?order=oldest")]
 
 
 def test_half_closed_connection_gets_its_response(service: Service, key: str) -> None:
-    assert statuses(exchange(service, post(key, EVENT))) == [201]
+    assert exchange_statuses(service, post(key, EVENT)) == [201]
     (polled,) = exchange(service, head("GET", "/inbox?wait=5", key))
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
@@ -64,13 +62,13 @@ def test_incomplete_body_is_a_400(service: Service, key: str) -> None:
     for request in (
         post(key, EVENT, length=50),
         post(key, EVENT, length=200_000),
-        post(key, EVENT, "Expect: 100-continue", length=50),
+        post(key, EVENT, CONTINUE, length=50),
         chunked(key, EVENT),
         chunked(key, EVENT) + b"5\r\n",
     ):
         *_, last = exchange(service, request)
         assert last.status == 400, request
-    assert stored(service, key) == []
+    assert list_payloads(service, key) == []
 
 
 def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Service, key: str) -> None:
@@ -80,14 +78,13 @@ def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Ser
         b"8\r\n" + EVENT + b"\r\n0\r\n" + b"X: y\r\n" * 12_000 + b"\r\n",
         b"8\r\n" + EVENT + b"\r\n0\r\nX: " + b"y" * 70_000 + b"\r\n\r\n",
     ):
-        assert_refused(service, start + request + HEALTH)
-    assert stored(service, key) == []
+        assert_refused(service, start + request + HEALTH, 400)
+    assert list_payloads(service, key) == []
 
 
 def test_chunks_above_the_limit_are_a_413_and_close_the_connection(service: Service, key: str) -> None:
-    (answer,) = exchange(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10))
-    assert (answer.status, answer.headers["connection"]) == (413, "close")
-    assert stored(service, key) == []
+    assert_refused(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10), 413)
+    assert list_payloads(service, key) == []
 
 
 def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
@@ -96,51 +93,41 @@ def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
         piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         while connection.try_to_send(piece):
             pass
-    assert stored(service, key) == []
+    assert list_payloads(service, key) == []
 
 
 def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Service, key: str) -> None:
     for length in (LIMIT + 1, 10**12, 2**64 - 1):
-        with Connection(service) as connection:
-            connection.send(post(key, EVENT, length=length) + HEALTH)
-            (answer,) = connection.answers()
-        assert (answer.status, answer.headers["connection"]) == (413, "close")
-    assert stored(service, key) == []
+        assert_refused(service, post(key, EVENT, length=length) + HEALTH, 413)
+    assert list_payloads(service, key) == []
 
 
 def test_bytes_after_the_body_are_the_next_request(service: Service, key: str) -> None:
-    assert statuses(exchange(service, post(key, EVENT, length=4))) == [400, 400]
-    # The second request would take the event if it had a key.
-    followed = exchange(service, post(key, EVENT) + b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert statuses(followed) == [201, 401]
-    assert statuses(exchange(service, post(key, EVENT) + b"rubbish\r\n\r\n")) == [201, 400]
-    assert stored(service, key) == [{"a": 1}, {"a": 1}]
+    assert exchange_statuses(service, post(key, EVENT, length=4)) == [400, 400]
+    # With a key, the second request would consume the event.
+    poll = b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert exchange_statuses(service, post(key, EVENT) + poll) == [201, 401]
+    assert exchange_statuses(service, post(key, EVENT) + b"rubbish\r\n\r\n") == [201, 400]
+    assert list_payloads(service, key) == [{"a": 1}, {"a": 1}]
 
 
 def test_refusal_closes_the_connection_if_its_body_is_incomplete(service: Service) -> None:
-    with Connection(service) as connection:
-        connection.send(post("", b"x" * 70_000, length=200_000))
-        (answer,) = connection.answers()
-    assert (answer.status, answer.headers["connection"]) == (401, "close")
+    assert_refused(service, post("", b"x" * 70_000, length=200_000), 401)
 
 
 def test_expect_100_continue_gets_100(service: Service, key: str) -> None:
     with Connection(service) as connection:
-        connection.send(post(key, b"", "Expect: 100-continue", length=len(EVENT)))
-        assert connection.answer().status == 100
+        connection.send(post(key, b"", CONTINUE, length=len(EVENT)))
+        assert connection.read_response().status == 100
         connection.send(EVENT + HEALTH)
-        assert [connection.answer().status for _ in range(2)] == [201, 200]
-    assert stored(service, key) == [{"a": 1}]
-
-
-CONTINUE = "Expect: 100-continue"
-AS_JSON = "Content-Type: application/json"
+        assert [connection.read_response().status for _ in range(2)] == [201, 200]
+    assert list_payloads(service, key) == [{"a": 1}]
 
 
 def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, key: str) -> None:
     reader = service.create_key(f"t-{uuid.uuid4().hex}", "--scope", "inbox:read")
     length = f"Content-Length: {len(EVENT)}"
-    for status, doomed in (
+    for status, request in (
         (401, head("POST", "/events", "nonsense", AS_JSON, length, CONTINUE)),
         (401, head("POST", "/events", "nonsense", *IN_CHUNKS, CONTINUE)),
         (401, head("DELETE", f"/events/{uuid.uuid4()}", "nonsense", length, CONTINUE)),
@@ -150,39 +137,32 @@ def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, ke
         (413, head("POST", "/events", key, AS_JSON, f"Content-Length: {LIMIT + 1}", CONTINUE)),
         (415, head("POST", "/events", key, "Content-Type: text/plain", length, CONTINUE)),
     ):
-        with Connection(service) as connection:
-            connection.send(doomed)
-            (answer,) = connection.answers()
-        assert (answer.status, answer.headers["connection"]) == (status, "close")
-    assert stored(service, key) == []
+        assert_refused(service, request, status)
+    assert list_payloads(service, key) == []
 
 
 def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
     tenant = f"t-{uuid.uuid4().hex}"
     key = service.create_key(tenant)
-    service.run("tenants", "update", tenant, "--rate-limit", "1")
-    asking = post(key, b"", CONTINUE, length=len(EVENT))
-    # The limit is one request per second.
-    while True:
+    service.invoke("tenants", "update", tenant, "--rate-limit", "1")
+    status = 100
+    # Up to one request per second is accepted.
+    while status == 100:
         with Connection(service) as connection:
-            connection.send(asking)
-            first = connection.answer()
-            if first.status == 100:
-                connection.send(EVENT)
-                assert connection.answer().status == 201
-            else:
-                break
-    assert (first.status, first.headers["connection"]) == (429, "close")
+            connection.send(post(key, b"", CONTINUE, length=len(EVENT)))
+            response = connection.read_response()
+            status = response.status
+    assert (status, response.headers["connection"]) == (429, "close")
 
 
 def test_continue_is_sent_for_chunks_and_not_without_a_body(service: Service, key: str) -> None:
     with Connection(service) as connection:
         connection.send(head("POST", "/events", key, *IN_CHUNKS, CONTINUE))
-        assert connection.answer().status == 100
+        assert connection.read_response().status == 100
         connection.send(b"8\r\n" + EVENT + b"\r\n0\r\n\r\n")
-        assert connection.answer().status == 201
+        assert connection.read_response().status == 201
         connection.send(head("GET", "/inbox", key, CONTINUE))
-        polled = connection.answer()
+        polled = connection.read_response()
     assert (polled.status, polled.headers["connection"]) == (200, "keep-alive")
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
@@ -233,8 +213,8 @@ def test_broken_body_is_a_400_and_changes_nothing(service: Service) -> None:
             ("POST", f"/admin/tenants/{tenant}/restore", admin),
             ("POST", f"/admin/tenants/{tenant}/keys", admin),
         ):
-            answers = exchange(service, head(method, path, caller, AS_JSON, length) + body)
-            assert statuses(answers) == [400], (broken, method, path)
+            request = head(method, path, caller, AS_JSON, length) + body
+            assert exchange_statuses(service, request) == [400], (broken, method, path)
     assert [(each["id"], each["status"]) for each in client.get("/events")] == [(event["id"], "delivered")]
     assert [inbox["name"] for inbox in client.get("/inboxes")] == ["crm"]
     assert [each["status"] for each in client.get("/keys")] == ["active"]
@@ -247,12 +227,12 @@ def test_well_formed_body_is_ignored_if_the_route_takes_none(service: Service, k
     in_chunks = ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n")
     for length, body in (("Content-Length: 5", b"hello"), in_chunks, ("Content-Length: 100000", b"x" * 100_000)):
         request = head("POST", f"/events/{event['id']}/replay", key, length) + body
-        assert statuses(exchange(service, request + HEALTH)) == [200, 200]
+        assert exchange_statuses(service, request + HEALTH) == [200, 200]
     too_large = head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {LIMIT + 1}")
-    assert statuses(exchange(service, too_large)) == [413]
+    assert exchange_statuses(service, too_large) == [413]
 
 
-def test_pipelined_requests_are_answered_in_order(service: Service, key: str) -> None:
+def test_pipelined_requests_get_responses_in_order(service: Service, key: str) -> None:
     events = [{"n": number} for number in range(20)]
     requests = [post(key, json.dumps(event).encode()) for event in events]
     with Connection(service) as connection:
@@ -260,9 +240,7 @@ def test_pipelined_requests_are_answered_in_order(service: Service, key: str) ->
         sent = b"".join(requests) + head("GET", "/inbox", key)
         for start in range(0, len(sent), 1000):
             connection.send(sent[start : start + 1000])
-        answers = [connection.answer() for _ in range(21)]
-    assert statuses(answers) == [201] * 20 + [200]
-    assert [event["payload"] for event in json.loads(answers[-1].body)] == events
-    assert [event["id"] for event in json.loads(answers[-1].body)] == [
-        json.loads(each.body)["id"] for each in answers[:20]
-    ]
+        *sent_responses, polled = [connection.read_response() for _ in range(21)]
+    assert [each.status for each in (*sent_responses, polled)] == [201] * 20 + [200]
+    assert [event["payload"] for event in polled.json()] == events
+    assert [event["id"] for event in polled.json()] == [each.json()["id"] for each in sent_responses]

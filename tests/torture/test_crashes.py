@@ -1,16 +1,14 @@
-"""Worker, parent or all processes are killed at any moment: events that got a 2xx are stored, and delivered once."""
+"""A worker, the master or all processes are killed at any moment: accepted events are stored, and delivered once."""
 
 import random
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
-
-import apsw
 
 from tests.service import Service
-from tests.torture.counter_checks import miscounted, totals
-from tests.torture.delivery_report import Class, DeliveryReport
+from tests.torture.counter_checks import count_wrong_counters, read_totals
+from tests.torture.delivery_report import DeliveryReport
+from tests.torture.stored_events import read_events
 from tests.torture.workload import Workload
 
 LEASE_SECONDS = 5
@@ -20,11 +18,14 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
     on_each_engine: Service,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
-    workload_of: Callable[..., Workload],
+    new_workload: Callable[..., Workload],
 ) -> None:
     service = on_each_engine
-    cycles, events = _length(service, torture)
-    workload = workload_of(service)
+    if service.is_on_dynamodb:
+        cycles, events = (20, 10_000) if torture else (2, 200)
+    else:
+        cycles, events = (100, 100_000) if torture else (5, 2_500)
+    workload = new_workload(service)
     service.start()
     workload.add_producers(8)
     workload.add_consumers(4)
@@ -35,7 +36,7 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
         consumer.log.in_order = not service.is_on_dynamodb
 
     def crash() -> None:
-        kinds = (_kill_a_worker, _kill_the_workers, _kill_the_parent, _kill_all)
+        kinds = (_kill_a_worker, _kill_workers, _kill_master, _kill_all)
         # In random order, each equally often.
         turns = [kind for _ in range(0, cycles, len(kinds)) for kind in random.sample(kinds, len(kinds))]
         for kill in turns[:cycles]:
@@ -43,20 +44,14 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
             time.sleep(random.uniform(0, 0.5))
             kill(service)
             if not service.is_on_dynamodb:
-                _check_integrity(service.folder / "inbox.db")
+                read_events(service.folder / "inbox.db")
 
     report = workload.work(during=crash)
 
     report_deliveries(report)
     assert report.accepted >= events
     _check_counters(workload, service)
-    _recover(workload, report)
-
-
-def _length(service: Service, torture: bool) -> tuple[int, int]:
-    if service.is_on_dynamodb:
-        return (20, 10_000) if torture else (2, 200)
-    return (100, 100_000) if torture else (5, 2_500)
+    workload.check_replay(report)
 
 
 def _kill_a_worker(service: Service) -> None:
@@ -64,12 +59,12 @@ def _kill_a_worker(service: Service) -> None:
     service.wait_until_ready()
 
 
-def _kill_the_workers(service: Service) -> None:
+def _kill_workers(service: Service) -> None:
     service.signal_workers(signal.SIGKILL, service.workers)
     service.wait_until_ready()
 
 
-def _kill_the_parent(service: Service) -> None:
+def _kill_master(service: Service) -> None:
     service.kill_master()
     service.start()
 
@@ -79,30 +74,16 @@ def _kill_all(service: Service) -> None:
     service.start()
 
 
-def _check_integrity(file: Path) -> None:
-    connection = apsw.Connection(str(file))
-    try:
-        assert connection.pragma("integrity_check") == "ok"
-    finally:
-        connection.close()
-
-
 def _check_counters(workload: Workload, service: Service) -> None:
     if not service.is_on_dynamodb:
-        assert miscounted(service) == 0
+        assert count_wrong_counters(service) == 0
         return
     # Counts that killed processes had not written are missing, but nothing is counted twice.
     service.stop()
     service.start()
-    counted = {tenant: totals(service, key) for tenant, key in workload.keys.items()}
-    miscounted(service)
+    counted = {tenant: read_totals(service, key) for tenant, key in workload.keys.items()}
+    count_wrong_counters(service)
     for tenant, key in workload.keys.items():
-        recounted = totals(service, key)
+        recounted = read_totals(service, key)
         for name in ("received", "delivered", "bytes"):
             assert 0 < counted[tenant][name] <= recounted[name]
-
-
-def _recover(workload: Workload, report: DeliveryReport) -> None:
-    """Checks that a replay delivers the events of lost responses."""
-    unread = report.classes[Class.UNREAD]
-    assert sorted(workload.recover(unread)) == sorted(unread)

@@ -3,43 +3,35 @@
 import resource
 import shutil
 import signal
-import subprocess
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import apsw
 import requests
 
 from inbox.domain.events import NewEvent
 from inbox.store.sqlite import SQLiteStore
+from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.engines.small_disk import SmallDisk
-from tests.service import INBOX, Service, bearer, until
+from tests.service import Service, until
 from tests.torture.recording_clients import LIMIT, RecordingClients
+from tests.torture.stored_events import read_events
 
 
 def status_of(service: Service, path: str) -> int:
     return requests.get(f"{service.url}{path}", timeout=30).status_code
 
 
-@contextmanager
-def no_workers(service: Service) -> Iterator[None]:
-    """Kills the workers, and lets the master start new ones at the end of the context."""
+def replace_workers(service: Service, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Kills the workers, and lets the master start new ones after `meanwhile`."""
     old = service.workers
-    service.ask_to_stop(signal.SIGSTOP)
+    service.signal_master(signal.SIGSTOP)
     service.kill_workers(old)
     try:
-        yield
+        meanwhile()
     finally:
-        service.ask_to_stop(signal.SIGCONT)
+        service.signal_master(signal.SIGCONT)
     until(lambda: len(set(service.workers) - set(old)) == len(old))
-
-
-def kill_workers(service: Service) -> None:
-    with no_workers(service):
-        pass
 
 
 def move_to(disk: SmallDisk, service: Service) -> None:
@@ -47,40 +39,25 @@ def move_to(disk: SmallDisk, service: Service) -> None:
     shutil.copy(service.folder / "inbox.db", disk.seen)
     service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
     service.variables["SQLITE_TMPDIR"] = f"{service.folder}/disk"
+    service.command_prefix = disk.inside
 
 
 def start_on(disk: SmallDisk, service: Service, *key_options: str) -> str:
     """Starts a service whose store is on the disk. Returns a key."""
     key = service.create_key("acme", *key_options)
     move_to(disk, service)
-    service.start_process([*disk.inside, INBOX, "serve"], service.folder)
-    service.wait_for_workers()
+    service.start()
     return key
 
 
-def run_on(disk: SmallDisk, service: Service, command: str) -> subprocess.CompletedProcess[str]:
-    arguments = [*disk.inside, str(INBOX), command]
-    return subprocess.run(
-        arguments, env=service.environment, cwd=service.folder, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def stored_in(file: Path, copies: Path) -> set[str]:
-    """Returns the event IDs in an undamaged store. Reads a copy: SQLite cannot open files in another namespace."""
-    copies.mkdir()
-    for each in file.parent.glob(f"{file.name}*"):
-        shutil.copy(each, copies)
-    store = apsw.Connection(str(copies / file.name))
-    assert store.pragma("integrity_check") == "ok"
-    event_ids = {event_id for (event_id,) in store.execute("SELECT event_id FROM events")}
-    store.close()
-    return event_ids
+def read_event_ids(folder: Path) -> set[str]:
+    return {event.event_id for event in read_events(folder / "inbox.db")}
 
 
 def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, torture: bool) -> None:
     key = start_on(disk, service)
     clients = RecordingClients(service, key)
-    with clients.at_work():
+    with clients.run():
         for cycle in range(20 if torture else 1):
             clients.wait_for("POST", 201)
             disk.fill()
@@ -90,7 +67,7 @@ def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, t
             until(lambda: status_of(service, "/readyz") == 503)
             assert status_of(service, "/healthz") == 200
             if cycle % 2:
-                kill_workers(service)
+                replace_workers(service)
                 clients.wait_for("POST", 503)
             disk.make_room()
             clients.wait_for("POST", 201)
@@ -100,13 +77,18 @@ def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, t
     service.stop()
 
     assert clients.wrong == []
-    assert [event_id for event_id, times in clients.taken.items() if times > 1] == []
-    stored = stored_in(disk.seen / "inbox.db", service.folder / "copies")
+    assert [event_id for event_id, times in clients.deliveries.items() if times > 1] == []
+    # SQLite cannot open files in another namespace.
+    stored = read_event_ids(shutil.copytree(disk.seen, service.folder / "copy"))
     assert clients.accepted <= stored
-    assert torture or not clients.cut_off
+    assert torture or not clients.lost_responses
     # A killed worker may have claimed or stored events without a response.
-    assert len(stored - set(clients.taken)) <= clients.cut_off * LIMIT
-    assert len(stored - clients.accepted) <= clients.cut_off
+    assert len(stored - set(clients.deliveries)) <= clients.lost_responses * LIMIT
+    assert len(stored - clients.accepted) <= clients.lost_responses
+
+
+def send_bytes(client: Client, count: int) -> requests.Response:
+    return client.call("POST", "/events", json={"payload": {"text": "x" * count}})
 
 
 def is_ready(service: Service) -> bool | None:
@@ -116,48 +98,35 @@ def is_ready(service: Service) -> bool | None:
 
 
 def test_full_disk_is_not_ready_and_events_can_be_erased(service: Service, disk: SmallDisk) -> None:
-    scopes = ("events:write", "inbox:read", "tenant:manage")
-    key = start_on(disk, service, *(option for scope in scopes for option in ("--scope", scope)))
-
-    def call(method: str, path: str, **content: Any) -> requests.Response:
-        return requests.request(method, f"{service.url}{path}", headers=bearer(key), timeout=30, **content)
-
-    def send(size: int) -> requests.Response:
-        return call("POST", "/events", json={"payload": {"text": "x" * size}})
-
-    assert call("PUT", "/inboxes/crm", json={}).status_code == 201
+    client = Client(service, start_on(disk, service, *ALL_SCOPES))
+    assert client.call("PUT", "/inboxes/crm", json={}).status_code == 201
     ids = []
-    while (answer := send(200_000)).status_code == 201:
-        ids.append(answer.json()["id"])
-    assert answer.status_code == 503
+    while (response := send_bytes(client, 200_000)).status_code == 201:
+        ids.append(response.json()["id"])
+    assert response.status_code == 503
     until(lambda: is_ready(service) is False)
 
-    assert call("DELETE", f"/events/{ids[0]}").status_code == 204
-    assert [send(1000).status_code for _ in range(5)] == [201] * 5
-    assert [call("DELETE", f"/events/{event_id}").status_code for event_id in ids[1:10]] == [204] * 9
+    assert client.call("DELETE", f"/events/{ids[0]}").status_code == 204
+    assert [send_bytes(client, 1000).status_code for _ in range(5)] == [201] * 5
+    assert [client.call("DELETE", f"/events/{event_id}").status_code for event_id in ids[1:10]] == [204] * 9
     until(lambda: is_ready(service) is True)
-    assert send(200_000).status_code == 201
+    assert send_bytes(client, 200_000).status_code == 201
 
-    while send(200_000).status_code == 201:
+    while send_bytes(client, 200_000).status_code == 201:
         pass
     until(lambda: is_ready(service) is False)
-    assert call("DELETE", "/inboxes/crm").status_code == 204
+    assert client.call("DELETE", "/inboxes/crm").status_code == 204
     until(lambda: is_ready(service) is True)
-    assert send(200_000).status_code == 201
+    assert send_bytes(client, 200_000).status_code == 201
     assert is_ready(service) is True
 
 
 def test_event_too_large_for_the_disk_leaves_space_for_smaller_ones(service: Service, disk: SmallDisk) -> None:
     service.variables["INBOX_MAX_EVENT_BYTES"] = "20000000"
-    key = start_on(disk, service)
-
-    def send(size: int) -> int:
-        event = {"payload": {"text": "x" * size}}
-        return requests.post(f"{service.url}/events", json=event, headers=bearer(key), timeout=30).status_code
-
-    assert [send(15_000_000), send(1000)] == [503, 201]
+    client = Client(service, start_on(disk, service))
+    assert [send_bytes(client, size).status_code for size in (15_000_000, 1000)] == [503, 201]
     until(lambda: is_ready(service) is False)
-    assert [send(200_000) for _ in range(20)] == [201] * 20
+    assert [send_bytes(client, 200_000).status_code for _ in range(20)] == [201] * 20
     assert is_ready(service) is False
 
 
@@ -168,17 +137,20 @@ def test_expired_events_are_purged_with_little_space(service: Service, disk: Sma
     store.close()
     move_to(disk, service)
     disk.fill(leave_bytes=131_072)
-    done = run_on(disk, service, "purge")
-    assert (done.stdout, done.returncode) == ("3000\n", 0), done.stderr
+    purged = service.run("purge")
+    assert (purged.stdout, purged.returncode) == ("3000\n", 0), purged.stderr
 
 
 def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk) -> None:
     clients = RecordingClients(service, start_on(disk, service))
     clients.send()
-    with no_workers(service):
+
+    def fill_disk() -> None:
         # The new workers need this file, and have no space for a new one.
         (disk.seen / "inbox.db-shm").unlink()
         disk.fill()
+
+    replace_workers(service, meanwhile=fill_disk)
     assert status_of(service, "/healthz") == 200
     assert status_of(service, "/readyz") == 503
     clients.send()
@@ -191,8 +163,8 @@ def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk
     disk.make_room()
     until(lambda: status_of(service, "/readyz") == 200)
     assert clients.wrong == []
-    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.cut_off) == (2, 1, 0)
-    assert set(clients.taken) == clients.accepted
+    assert (clients.responses["POST", 201], clients.responses["POST", 503], clients.lost_responses) == (2, 1, 0)
+    assert set(clients.deliveries) == clients.accepted
 
 
 def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDisk) -> None:
@@ -203,7 +175,7 @@ def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDi
     disk.lock()
     # Files that are open stay writable.
     clients.send()
-    kill_workers(service)
+    replace_workers(service)
     for _ in range(4):
         clients.send()
         clients.poll()
@@ -214,14 +186,14 @@ def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDi
         clients.send()
     clients.poll_the_rest()
     assert clients.wrong == []
-    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.answers["GET", 503]) == (6, 4, 4)
-    assert set(clients.taken) == clients.accepted
+    assert (clients.responses["POST", 201], clients.responses["POST", 503], clients.responses["GET", 503]) == (6, 4, 4)
+    assert set(clients.deliveries) == clients.accepted
 
 
 def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
     clients = RecordingClients(service, service.create_key("acme"))
     service.start()
-    with clients.at_work():
+    with clients.run():
         clients.wait_for("POST", 201)
         _, max_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
         for pid in service.workers:
@@ -237,8 +209,8 @@ def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
     clients.poll_the_rest()
     service.stop()
     assert clients.wrong == []
-    assert set(clients.taken) == clients.accepted == stored_in(service.folder / "inbox.db", service.folder / "copies")
-    assert max(clients.taken.values()) == 1
+    assert set(clients.deliveries) == clients.accepted == read_event_ids(service.folder)
+    assert max(clients.deliveries.values()) == 1
 
 
 def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> None:
@@ -250,7 +222,7 @@ def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> 
     for _ in range(4):  # to reach both workers
         clients.send()
         clients.poll()
-    kill_workers(service)
+    replace_workers(service)
     assert status_of(service, "/readyz") == 503
     assert not file.exists()
     # An empty file is not used either.
@@ -262,8 +234,8 @@ def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> 
     clients.send()
     clients.poll_the_rest()
     assert clients.wrong == []
-    assert (clients.answers["POST", 201], clients.answers["POST", 503], clients.answers["GET", 503]) == (2, 5, 5)
-    assert clients.accepted <= set(clients.taken)
+    assert (clients.responses["POST", 201], clients.responses["POST", 503], clients.responses["GET", 503]) == (2, 5, 5)
+    assert clients.accepted <= set(clients.deliveries)
 
 
 def test_full_disk_of_the_log_delays_no_request(service: Service, disk: SmallDisk) -> None:
@@ -272,11 +244,11 @@ def test_full_disk_of_the_log_delays_no_request(service: Service, disk: SmallDis
     disk.fill()
     service.start()
     clients.send()
-    kill_workers(service)
+    replace_workers(service)
     clients.send()
     clients.poll_the_rest()
     assert clients.wrong == []
-    assert set(clients.taken) == clients.accepted
+    assert set(clients.deliveries) == clients.accepted
     assert len(clients.accepted) == 2
     service.stop()
     assert service.log.stat().st_size == 0
@@ -286,10 +258,10 @@ def test_start_on_a_full_or_read_only_disk_fails_with_one_line(service: Service,
     service.create_key("acme")
     move_to(disk, service)
     disk.fill()
-    full = run_on(disk, service, "serve")
+    full = service.run("serve")
     disk.make_room()
     disk.lock()
-    read_only = run_on(disk, service, "serve")
-    for done in (full, read_only):
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
-        assert "inbox.db cannot be opened" in done.stderr
+    read_only = service.run("serve")
+    for failed in (full, read_only):
+        assert (failed.returncode, failed.stdout, failed.stderr.count("\n")) == (1, "", 1), failed.stderr
+        assert "inbox.db cannot be opened" in failed.stderr

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.service import Service
-from tests.torture.conftest import TENANTS
-from tests.torture.delivery_report import Class, DeliveryReport
+from tests.torture.delivery_report import DeliveryReport, Outcome
 from tests.torture.fault_proxy import Fault, FaultProxy, Odds
 from tests.torture.workload import Workload
 
@@ -20,8 +19,6 @@ TIMEOUTS = (Fault.LATE, Fault.DROPPED, Fault.RESPONSE_DROPPED)
 BAD: Odds = {fault: 0.01 if fault in TIMEOUTS else 0.03 for fault in Fault}
 SILENT: Odds = {Fault.DROPPED: 1}
 QUIET: Odds = {}
-
-_log = logging.getLogger(__name__)
 
 
 @pytest.fixture(scope="module")
@@ -36,36 +33,21 @@ def behind_the_proxy(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory
     """A service that all tests share, because starting it takes longer than a test. Each test has its own tenants."""
     service = Service(tmp_path_factory.mktemp("behind-the-proxy"))
     service.keep_in_dynamodb(proxy.url)
+    service.variables["INBOX_MAX_DELIVERIES"] = "1000000"
     assert service.run("init").returncode == 0
     service.start()
     yield service
     service.kill()
 
 
-@pytest.fixture
-def workload_behind(behind_the_proxy: Service, proxy: FaultProxy) -> Iterator[Callable[..., Workload]]:
-    workloads: list[Workload] = []
-
-    def gather(*tenants: str) -> Workload:
-        keys = {tenant: behind_the_proxy.create_key(tenant) for tenant in tenants}
-        workloads.append(Workload([behind_the_proxy], keys))
-        return workloads[-1]
-
-    # pytest prints the log of a failed test.
-    _log.warning("the seed of the faults is %d", proxy.seed)
-    yield gather
-    proxy.odds = QUIET
-    for workload in workloads:
-        workload.leave()
-
-
 def test_faults_lose_and_duplicate_no_accepted_event(
     proxy: FaultProxy,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
-    workload_behind: Callable[..., Workload],
+    behind_the_proxy: Service,
+    new_workload: Callable[..., Workload],
 ) -> None:
-    workload = workload_behind(*TENANTS)
+    workload = new_workload(behind_the_proxy)
     workload.add_producers(8)
     workload.add_consumers(8)
     workload.add_consumers(4, LEASE_SECONDS)
@@ -77,19 +59,19 @@ def test_faults_lose_and_duplicate_no_accepted_event(
     report = workload.work(during=lambda: workload.wait_for(50))
 
     report_deliveries(report)
-    assert (report.answers_lost, report.unavailable) == (during.answers_lost, during.unavailable)
+    assert (report.lost_responses, report.unavailable) == (during.lost_responses, during.unavailable)
     assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
-    unread = report.classes[Class.UNREAD]
-    assert sorted(workload.recover(unread)) == sorted(unread)
+    workload.check_replay(report)
 
 
 def test_consumer_that_repeats_polls_gets_each_event_once_and_in_order(
     proxy: FaultProxy,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
-    workload_behind: Callable[..., Workload],
+    behind_the_proxy: Service,
+    new_workload: Callable[..., Workload],
 ) -> None:
-    workload = workload_behind("initech")
+    workload = new_workload(behind_the_proxy, tenants=("initech",))
     workload.add_producers(4)
     workload.add_consumers(1)
     workload.consumers[0].repeatable = True
@@ -99,11 +81,13 @@ def test_consumer_that_repeats_polls_gets_each_event_once_and_in_order(
 
     report_deliveries(report)
     assert report.accepted
-    assert report.classes[Class.UNREAD] == []
+    assert report.outcomes[Outcome.UNREAD] == []
 
 
 def inject_faults(proxy: FaultProxy, seconds: float) -> None:
     """Alternates periods with faults and without. In every third period with faults, no call gets a response."""
+    # pytest shows the log if the test fails.
+    logging.getLogger(__name__).warning("the seed of the faults is %d", proxy.seed)
     end = time.monotonic() + seconds
     for odds in itertools.cycle([BAD, BAD, SILENT]):
         proxy.odds = odds

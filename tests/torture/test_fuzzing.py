@@ -71,7 +71,7 @@ def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
     return report
 
 
-def count(report: Path, cases: Counter[str], answers: Counter[int]) -> None:
+def count(report: Path, cases: Counter[str], responses: Counter[int]) -> None:
     """Adds the number of cases per operation, and of responses per status."""
     for line in report.read_text().splitlines():
         scenario = json.loads(line).get("ScenarioFinished", {"recorder": {}})
@@ -81,7 +81,7 @@ def count(report: Path, cases: Counter[str], answers: Counter[int]) -> None:
             if scenario["phase"] != "fuzzing" or "parent_id" in case:
                 continue
             cases[f"{case['value']['method']} {case['value']['path']}"] += 1
-            answers[recorder["interactions"][case_id]["response"]["status_code"]] += 1
+            responses[recorder["interactions"][case_id]["response"]["status_code"]] += 1
 
 
 @pytest.mark.parametrize("tags", HALVES, ids="-".join)
@@ -93,19 +93,19 @@ def test_generated_requests_get_documented_responses_only(
 ) -> None:
     rounds, at_once = (LONG_RUN["rounds"], LONG_RUN["cases"]) if torture else (1, CASES)
     cases: Counter[str] = Counter()
-    answers: Counter[int] = Counter()
+    responses: Counter[int] = Counter()
     for _ in range(rounds):
         service = new_service()
-        count(fuzz(service, tags, at_once), cases, answers)
+        count(fuzz(service, tags, at_once), cases, responses)
         spec = requests.get(f"{service.url}/openapi.json", timeout=30).json()
         service.kill()
 
     record_property("operations", len(cases))
     record_property("cases", sum(cases.values()))
-    record_property("answers", dict(sorted(answers.items())))
+    record_property("responses", dict(sorted(responses.items())))
     expected = operations(spec, tags)
     assert {tag for half in HALVES for tag in half} == {tag["name"] for tag in spec["tags"]}
     assert {name: cases[name] for name in expected if cases[name] < rounds * at_once} == {}
     assert set(cases) == expected
     # Otherwise the run has disabled its own key or tenant, or exceeded a limit, and tested only refusals.
-    assert {401, 429}.isdisjoint(answers)
+    assert {401, 429}.isdisjoint(responses)

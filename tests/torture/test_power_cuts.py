@@ -7,15 +7,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-import apsw
 
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.store.interface import EventStore
 from inbox.store.sqlite import SQLiteStore
 from tests.contract.samples import LATER, NOW, ids, numbered, page_of
-from tests.torture.power_cut import PLAIN_DISK, forgetful_disk
+from tests.torture.power_cut import simulate_disk
+from tests.torture.stored_events import read_events
 
 CUTS = 10
 
@@ -45,7 +43,7 @@ def _cut_repeatedly(folder: Path) -> None:
             taken.extend(ids(events.claim("acme", DEFAULT_INBOX, page_of(7), NOW).events))
 
     with (
-        forgetful_disk() as disk,
+        simulate_disk() as disk,
         closing(SQLiteStore(folder / "inbox.db", 10)) as store,
         ThreadPoolExecutor(5) as pool,
     ):
@@ -68,10 +66,6 @@ def _cut_repeatedly(folder: Path) -> None:
 
 
 def _check(folder: Path, was_put: list[str], was_taken: list[str]) -> None:
-    # The default VFS is the forgetful disk.
-    with closing(apsw.Connection(str(folder / "inbox.db"), vfs=PLAIN_DISK)) as connection:
-        assert connection.pragma("integrity_check") == "ok"
-        rows: Any = connection.execute("SELECT event_id, status FROM events").fetchall()
-    status = dict(rows)
+    status = {event.event_id: event.status for event in read_events(folder / "inbox.db")}
     assert [each for each in was_put if each not in status] == []
     assert [each for each in was_taken if status[each] != "delivered"] == []

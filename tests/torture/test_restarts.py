@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from tests.service import Service, until
-from tests.torture.delivery_report import Class, DeliveryReport
+from tests.torture.delivery_report import DeliveryReport, Outcome
 from tests.torture.workload import Workload
 
 
@@ -15,11 +15,11 @@ def test_rolling_restart_loses_and_duplicates_nothing(
     new_service: Callable[[], Service],
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
-    workload_of: Callable[..., Workload],
+    new_workload: Callable[..., Workload],
 ) -> None:
     one, other = on_each_engine, new_service()
     other.variables = one.variables | {"INBOX_STORE": one.environment["INBOX_STORE"]}
-    workload = workload_of(one, other)
+    workload = new_workload(one, other)
     one.start()
     other.start()
     workload.add_producers(4)
@@ -39,12 +39,12 @@ def test_rolling_restart_loses_and_duplicates_nothing(
     report_deliveries(report)
     # A request without a response was never started, unless DynamoDB Local was too slow for it.
     if not (one.is_on_dynamodb and report.unavailable):
-        assert (report.unavailable, report.unconfirmed, report.classes[Class.UNREAD]) == (0, 0, [])
+        assert (report.unavailable, report.unconfirmed, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
     assert report.accepted >= 20 * len(turns)
 
 
 def _stop_and_start(service: Service) -> None:
-    service.ask_to_stop()
+    service.signal_master()
     service.wait_until_stopped()
     service.start()
 
@@ -52,6 +52,6 @@ def _stop_and_start(service: Service) -> None:
 def _renew_workers(service: Service) -> None:
     """Replaces the workers under the same parent."""
     before = set(service.workers)
-    service.ask_to_stop(signal.SIGHUP)
+    service.signal_master(signal.SIGHUP)
     # A worker finishes its calls before it exits, and DynamoDB Local may be slow.
     until(lambda: not before & set(service.workers), 60)

@@ -52,9 +52,9 @@ class RoundTrips:
 
     def _ask(self, method: str, path: str, body: str | None = None) -> Any:
         data = None if body is None else body.encode()
-        answer = self._session.request(method, self._url + path, data=data, timeout=60)
-        assert answer.ok, answer.text
-        return exact(answer.content)
+        response = self._session.request(method, self._url + path, data=data, timeout=60)
+        assert response.ok, response.text
+        return exact(response.content)
 
 
 def _compare(came: dict[str, Any], sent: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 from tests.service import Service
-from tests.torture.delivery_report import Class, DeliveryReport
-from tests.torture.process_metrics import ProcessMetrics, grown, process_metrics
+from tests.torture.delivery_report import DeliveryReport, Outcome
+from tests.torture.process_metrics import ProcessMetrics, find_growth, measure_processes
 from tests.torture.workload import Workload
 
 PRODUCERS, CONSUMERS = 8, 4
@@ -15,11 +15,11 @@ def test_nothing_grows_at_half_the_peak_load(
     service: Service,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
-    workload_of: Callable[..., Workload],
+    new_workload: Callable[..., Workload],
     record_property: Callable[[str, object], None],
 ) -> None:
     peak_seconds, soak_seconds, every_seconds = (30, 900, 5) if torture else (1, 4, 0.2)
-    workload = workload_of(service)
+    workload = new_workload(service)
     service.start()
     workload.add_producers(PRODUCERS)
     workload.add_consumers(CONSUMERS)
@@ -34,16 +34,16 @@ def test_nothing_grows_at_half_the_peak_load(
         peak = workload.requests / peak_seconds
         for producer in workload.producers:
             producer.pace_seconds = PRODUCERS / (peak / 2)
-        workload.timings()
+        workload.take_seconds()
         taken: list[float] = []
         before = workload.requests
         began = time.monotonic()
         while time.monotonic() < began + soak_seconds:
             time.sleep(every_seconds)
-            taken += workload.timings()
-            # On a busy disk, no response may arrive within an interval. Then the next interval includes them.
+            taken += workload.take_seconds()
+            # On a busy disk, an interval may have no response. The next interval then includes later ones.
             if len(taken) > 1:
-                seen.append(process_metrics(service, taken))
+                seen.append(measure_processes(service, taken))
                 taken = []
         half = (workload.requests - before) / soak_seconds
 
@@ -51,8 +51,8 @@ def test_nothing_grows_at_half_the_peak_load(
 
     assert seen
     report_deliveries(report)
-    record_property("requests a second", f"{peak:.0f} at the peak, {half:.0f} in the soak")
-    assert (workload.unanswered, report.unavailable, report.classes[Class.UNREAD]) == (0, 0, [])
+    record_property("requests per second", f"{peak:.0f} at the peak, {half:.0f} in the soak")
+    assert (workload.lost_responses, report.unavailable, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
     if torture:
         assert half > 0.4 * peak
-        assert grown(seen) == {}
+        assert find_growth(seen) == {}

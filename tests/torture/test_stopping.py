@@ -14,7 +14,8 @@ import requests
 from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
 from tests.torture.fault_proxy import Fault, FaultProxy
-from tests.torture.raw_http import Connection, head, many, post
+from tests.torture.raw_http import Connection, head, open_connections, post
+from tests.torture.stored_events import read_events
 
 # Long enough for the service to start working on a request.
 A_MOMENT_SECONDS = 0.5
@@ -28,12 +29,8 @@ def wait_until_stopped(*services: Service, asked_at: float) -> None:
         service.wait_until_stopped(deadline - time.monotonic())
 
 
-def payloads_in(service: Service) -> list[str]:
-    store = apsw.Connection(f"{service.folder}/inbox.db")
-    assert store.pragma("integrity_check") == "ok"
-    payloads = [payload for (payload,) in store.execute("SELECT payload FROM events ORDER BY seq")]
-    store.close()
-    return payloads
+def read_payloads(service: Service) -> list[str]:
+    return [event.payload for event in read_events(service.folder / "inbox.db")]
 
 
 @pytest.mark.parametrize(
@@ -44,25 +41,25 @@ def payloads_in(service: Service) -> list[str]:
 def test_stop_finishes_requests_that_have_begun(service: Service, signals: list[signal.Signals]) -> None:
     key = service.create_key("acme")
     service.start()
-    with many(service, 3) as (idle, slow, waiting):
+    with open_connections(service, 3) as (idle, slow, waiting):
         idle.send(head("GET", "/healthz", key))
-        assert idle.answer().status == 200
+        assert idle.read_response().status == 200
         slow.send(post(key, b'{"n":', length=7))
         waiting.send(head("GET", "/inbox?wait=20", key))
         time.sleep(A_MOMENT_SECONDS)
         asked_at = time.monotonic()
         for each in signals:
-            service.ask_to_stop(each)
+            service.signal_master(each)
             time.sleep(A_MOMENT_SECONDS)
         slow.send(b"1}")
-        assert [each.status for each in slow.answers()] == [201]
-        assert [each.json() for each in waiting.answers()] == [[]]
-        assert idle.answers() == []
+        assert [each.status for each in slow.read_responses()] == [201]
+        assert [each.json() for each in waiting.read_responses()] == [[]]
+        assert idle.read_responses() == []
         wait_until_stopped(service, asked_at=asked_at)
-    assert payloads_in(service) == ['{"n":1}']
+    assert read_payloads(service) == ['{"n":1}']
 
 
-def test_stop_under_load_answers_waiting_polls_and_keeps_accepted_events(service: Service, torture: bool) -> None:
+def test_stop_under_load_ends_waiting_polls_and_keeps_accepted_events(service: Service, torture: bool) -> None:
     waiting_key, key = service.create_key("globex"), service.create_key("acme")
     service.start()
     accepted: list[str] = []
@@ -72,12 +69,12 @@ def test_stop_under_load_answers_waiting_polls_and_keeps_accepted_events(service
             for count in itertools.count():
                 payload = f'{{"n":"{number}-{count}"}}'
                 headers = bearer(key) | {"Content-Type": "application/json"}
-                answer = session.post(f"{service.url}/events", payload, headers=headers, timeout=30)
-                if answer.status_code != 201:
+                response = session.post(f"{service.url}/events", payload, headers=headers, timeout=30)
+                if response.status_code != 201:
                     break
                 accepted.append(payload)
 
-    with ThreadPoolExecutor(8) as producers, many(service, 1000 if torture else 60) as waiting:
+    with ThreadPoolExecutor(8) as producers, open_connections(service, 1000 if torture else 60) as waiting:
         for connection in waiting:
             connection.send(head("GET", "/inbox?wait=20", waiting_key))
         until(lambda: waiting_polls(service) == len(waiting))
@@ -85,11 +82,11 @@ def test_stop_under_load_answers_waiting_polls_and_keeps_accepted_events(service
             producers.submit(send, number)
         until(lambda: len(accepted) > 100)
         asked_at = time.monotonic()
-        service.ask_to_stop()
-        answers = [connection.answers() for connection in waiting]
+        service.signal_master()
+        responses = [connection.read_responses() for connection in waiting]
         wait_until_stopped(service, asked_at=asked_at)
-    assert [[(each.status, each.json()) for each in answer] for answer in answers] == [[(200, [])]] * len(waiting)
-    stored = payloads_in(service)
+    assert [[(each.status, each.json()) for each in response] for response in responses] == [[(200, [])]] * len(waiting)
+    stored = read_payloads(service)
     assert set(accepted) <= set(stored)
     # Up to one event per producer is stored without a response.
     assert len(stored) <= len(accepted) + 8
@@ -100,22 +97,22 @@ def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> No
     key = service.create_key("acme")
     service.start()
     old = service.workers
-    with many(service, 7) as (waiting, *slow):
+    with open_connections(service, 7) as (waiting, *slow):
         waiting.send(head("GET", "/inbox?wait=20", key))
         for connection in slow:
             connection.send(post(key, b'{"n":', length=7))
         time.sleep(A_MOMENT_SECONDS)
         if how == "reload":
-            service.ask_to_stop(signal.SIGHUP)
+            service.signal_master(signal.SIGHUP)
         else:
             service.signal_workers(signal.SIGTERM, old)
-        assert [each.json() for each in waiting.answers()] == [[]]
+        assert [each.json() for each in waiting.read_responses()] == [[]]
         for connection in slow:
             connection.send(b"1}")
-            assert [each.status for each in connection.answers()] == [201]
+            assert [each.status for each in connection.read_responses()] == [201]
     until(lambda: len(service.workers) == len(old) and not {*service.workers} & {*old}, LIMIT_SECONDS)
-    answer = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
-    assert [event["payload"] for event in answer.json()] == [{"n": 1}] * len(slow)
+    response = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
+    assert [event["payload"] for event in response.json()] == [{"n": 1}] * len(slow)
 
 
 def test_write_that_waits_for_a_lock_is_finished(service: Service) -> None:
@@ -128,12 +125,12 @@ def test_write_that_waits_for_a_lock_is_finished(service: Service) -> None:
         blocked.send(post(key, b'{"n":1}'))
         time.sleep(A_MOMENT_SECONDS)
         asked_at = time.monotonic()
-        service.ask_to_stop()
+        service.signal_master()
         time.sleep(A_MOMENT_SECONDS)
         other.close()
-        assert [each.status for each in blocked.answers()] == [201]
+        assert [each.status for each in blocked.read_responses()] == [201]
         wait_until_stopped(service, asked_at=asked_at)
-    assert payloads_in(service) == ['{"n":1}']
+    assert read_payloads(service) == ['{"n":1}']
 
 
 def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], moto_url: str) -> None:
@@ -153,18 +150,18 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
         for _ in range(4):  # until both workers know the key
             requests.get(f"{on_dynamodb.url}/me", headers=bearer(other_key), timeout=30)
         proxy.odds = {Fault.DROPPED: 1}
-        with Connection(on_dynamodb) as unanswered, many(on_file, 2) as (unread, unfinished):
+        with Connection(on_dynamodb) as unanswered, open_connections(on_file, 2) as (unread, unfinished):
             unanswered.send(post(other_key, b'{"n":1}'))
             unread.send(head("GET", "/inbox?limit=500", key))
             unfinished.send(post(key, b'{"n":', length=7))
             time.sleep(A_MOMENT_SECONDS)
             asked_at = time.monotonic()
             for service in (on_file, on_dynamodb):
-                service.ask_to_stop()
+                service.signal_master()
             wait_until_stopped(on_file, on_dynamodb, asked_at=asked_at)
             # Without a complete response, the client knows that nothing was promised.
-            assert [each.status for each in unanswered.answers()] in ([], [503])
-            assert unfinished.answers() == []
-            [half] = unread.answers()
+            assert [each.status for each in unanswered.read_responses()] in ([], [503])
+            assert unfinished.read_responses() == []
+            [half] = unread.read_responses()
             assert len(half.body) < int(half.headers["content-length"])
-    assert len(payloads_in(on_file)) == 40
+    assert len(read_payloads(on_file)) == 40

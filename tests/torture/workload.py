@@ -8,7 +8,7 @@ from threading import Event
 
 from tests.service import Service
 from tests.torture.clients import PAUSE_SECONDS, TIMEOUT_SECONDS, Consumer, Link, Producer
-from tests.torture.delivery_report import ConsumerLog, DeliveryReport, ProducerLog, compare
+from tests.torture.delivery_report import ConsumerLog, DeliveryReport, Outcome, ProducerLog, compare
 
 _LIMITS = (1, 7, 30, 100, 500)
 
@@ -30,20 +30,20 @@ class Workload:
         # pace is for DynamoDB Local: with four times as many events, polls took 10 seconds.
         together, pace_seconds = (25, 1) if self.services[0].is_on_dynamodb else (1, 0)
         for producer in range(len(self.producers), len(self.producers) + count):
-            tenant = self._tenant(producer)
+            tenant = self._choose_tenant(producer)
             keyed = producer // len(self.keys) % 2 == 1
             log = ProducerLog(tenant, producer)
-            self.producers.append(Producer(self._link(tenant), log, keyed, together, pace_seconds))
+            self.producers.append(Producer(self._connect(tenant), log, keyed, together, pace_seconds))
 
     def add_consumers(self, count: int, lease_seconds: int | None = None) -> None:
         """Adds consumers. Those of the last tenant repeat their polls, so that none of its events may get lost."""
         # Without a pause, polls take all the time of DynamoDB Local and its calls time out.
         pause_seconds = 0.5 if self.services[0].is_on_dynamodb else 0
         for consumer in range(len(self.consumers), len(self.consumers) + count):
-            tenant = self._tenant(consumer)
+            tenant = self._choose_tenant(consumer)
             self.consumers.append(
                 Consumer(
-                    self._link(tenant),
+                    self._connect(tenant),
                     ConsumerLog(tenant),
                     _LIMITS[consumer % len(_LIMITS)],
                     lease_seconds,
@@ -53,7 +53,7 @@ class Workload:
                 )
             )
 
-    def timings(self) -> list[float]:
+    def take_seconds(self) -> list[float]:
         """Returns the response times since the last call."""
         taken, self.seconds = self.seconds, []
         return taken
@@ -64,8 +64,8 @@ class Workload:
         return sum(producer.requests for producer in self.producers)
 
     @property
-    def unanswered(self) -> int:
-        return sum(link.unanswered for link in self._links)
+    def lost_responses(self) -> int:
+        return sum(link.lost_responses for link in self._links)
 
     @property
     def accepted(self) -> int:
@@ -88,11 +88,11 @@ class Workload:
                     all_sent.set()
             for each in polling:
                 each.result()
-        links = {tenant: self._link(tenant) for tenant in self.keys}
+        links = {tenant: self._connect(tenant) for tenant in self.keys}
 
         def status_of(tenant: str, event_id: str) -> str | None:
-            answer = links[tenant].retry("GET", f"/events/{event_id}")
-            return str(answer.body["status"]) if answer.status == 200 else None
+            response = links[tenant].retry("GET", f"/events/{event_id}")
+            return str(response.body["status"]) if response.status == 200 else None
 
         return compare([each.log for each in self.producers], [each.log for each in self.consumers], status_of)
 
@@ -103,27 +103,25 @@ class Workload:
             assert time.monotonic() < deadline, f"only {self.accepted} events were accepted"
             time.sleep(PAUSE_SECONDS)
 
-    def recover(self, event_ids: Sequence[str]) -> list[str]:
-        """Replays events that were claimed in a lost response, polls them and returns their IDs."""
-        again: list[str] = []
+    def check_replay(self, report: DeliveryReport) -> None:
+        """Replays the events that were claimed in lost responses, and checks that polls return exactly these."""
+        unread = set(report.outcomes[Outcome.UNREAD])
+        polled: list[str] = []
+        for producer in self.producers:
+            for event_id in unread & producer.log.accepted.keys():
+                assert producer.link.retry("POST", f"/events/{event_id}/replay").status == 200
         for tenant in self.keys:
-            link = self._link(tenant)
-            owned = {
-                each for producer in self.producers if producer.log.tenant == tenant for each in producer.log.accepted
-            }
-            for event_id in owned.intersection(event_ids):
-                assert link.retry("POST", f"/events/{event_id}/replay").status == 200
-            while events := link.retry("GET", "/inbox?limit=500").body:
-                again += [event["id"] for event in events]
-        return again
+            while events := self._connect(tenant).retry("GET", "/inbox?limit=500").body:
+                polled += [event["id"] for event in events]
+        assert sorted(polled) == sorted(unread)
 
-    def _tenant(self, number: int) -> str:
+    def _choose_tenant(self, number: int) -> str:
         return [*self.keys][number % len(self.keys)]
 
-    def _link(self, tenant: str) -> Link:
+    def _connect(self, tenant: str) -> Link:
         self._links.append(Link(self.services, self.keys[tenant], lambda seconds: self.seconds.append(seconds)))
         return self._links[-1]
 
-    def leave(self) -> None:
+    def close(self) -> None:
         for link in self._links:
             link.close()

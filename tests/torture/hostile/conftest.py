@@ -12,7 +12,7 @@ from tests.torture.hostile.target import SECRET, Target, Tenant
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     target = Target(tmp_path_factory.mktemp("hostile"))
     yield target
-    target.stop()
+    target.service.kill()
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def target(running: Target) -> Iterator[Target]:
     read = len(running.service.log.read_bytes())
     running.keys.clear()
     yield running
-    assert running.ask("GET", "/readyz").status == 200
+    assert running.request("GET", "/readyz").status == 200
     log = running.service.log.read_bytes()[read:].decode()
     for secret in (SECRET, *(key[4:20] for key in running.keys)):
         assert secret not in log
@@ -31,9 +31,9 @@ def target(running: Target) -> Iterator[Target]:
 
 @pytest.fixture
 def victim(target: Target) -> Tenant:
-    return target.tenant()
+    return target.create_tenant()
 
 
 @pytest.fixture
 def attacker(target: Target) -> Tenant:
-    return target.tenant()
+    return target.create_tenant()

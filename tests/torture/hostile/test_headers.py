@@ -19,21 +19,21 @@ def test_floods_of_headers_are_a_400(target: Target, victim: Tenant) -> None:
         f"{'X' * 9_000}: y\r\n",
         f"Cookie: {SECRET * 1_000}\r\n",
     ):
-        [answer] = target.tell(f"{head}{flood}\r\n{EVENT}")
-        assert is_problem(answer, 400, "bad-request"), flood[:20]
+        [response] = target.exchange(f"{head}{flood}\r\n{EVENT}")
+        assert is_problem(response, 400, "bad-request"), flood[:20]
     for path in (f"/{'x' * 8_200}", f"/{'x' * 100_000}", f"/inbox?{'x' * 8_200}", f"/{'x/' * 5_000}"):
-        assert is_problem(target.ask("GET", path, victim.authorization), 400, "bad-request")
-    assert victim.events() == []
+        assert is_problem(target.request("GET", path, victim.authorization), 400, "bad-request")
+    assert victim.list_events() == []
 
 
 def test_request_without_valid_host_is_a_400(target: Target, victim: Tenant) -> None:
-    [answer] = target.tell(f"GET /inbox HTTP/1.1\r\n{victim.authorization}\r\n\r\n")
-    assert is_problem(answer, 400, "bad-request")
+    [response] = target.exchange(f"GET /inbox HTTP/1.1\r\n{victim.authorization}\r\n\r\n")
+    assert is_problem(response, 400, "bad-request")
     for host in ("a b", "a/b", "a@b", "a\xe9", "a?b", "a#b"):
-        [answer] = target.tell(f"GET /inbox HTTP/1.1\r\nHost: {host}\r\n{victim.authorization}\r\n\r\n")
-        assert is_problem(answer, 400, "bad-request"), host
-    [answer] = target.tell(f"GET /inbox HTTP/1.0\r\n{victim.authorization}\r\n\r\n")
-    assert answer.status == 200
+        [response] = target.exchange(f"GET /inbox HTTP/1.1\r\nHost: {host}\r\n{victim.authorization}\r\n\r\n")
+        assert is_problem(response, 400, "bad-request"), host
+    [response] = target.exchange(f"GET /inbox HTTP/1.0\r\n{victim.authorization}\r\n\r\n")
+    assert response.status == 200
 
 
 @pytest.mark.parametrize(
@@ -63,39 +63,39 @@ def test_request_without_valid_host_is_a_400(target: Target, victim: Tenant) -> 
     ],
 )
 def test_broken_head_is_a_400_and_stores_nothing(target: Target, victim: Tenant, line: str) -> None:
-    answer = target.ask("POST", "/events", victim.authorization, JSON, line, body=EVENT)
-    assert is_problem(answer, 400, "bad-request")
-    assert victim.events() == []
+    response = target.request("POST", "/events", victim.authorization, JSON, line, body=EVENT)
+    assert is_problem(response, 400, "bad-request")
+    assert victim.list_events() == []
 
 
 @pytest.mark.parametrize("given", ["x" * 129, "x" * 8_000, "a b", "a,b", "\xe9", "<b>", "ibx_a", "", "a\tb"])
 def test_invalid_request_id_is_replaced(target: Target, given: str) -> None:
-    answer = target.ask("GET", "/nowhere", f"X-Request-Id: {given}")
-    assert is_problem(answer, 404, "not-found")
-    assert len(answer.headers["x-request-id"]) == 32
-    repeated = target.ask("GET", "/nowhere", "X-Request-Id: a", "X-Request-Id: a")
+    response = target.request("GET", "/nowhere", f"X-Request-Id: {given}")
+    assert is_problem(response, 404, "not-found")
+    assert len(response.headers["x-request-id"]) == 32
+    repeated = target.request("GET", "/nowhere", "X-Request-Id: a", "X-Request-Id: a")
     assert len(repeated.headers["x-request-id"]) == 32
 
 
 def test_repeated_idempotency_key_or_attempt_is_a_400(target: Target, victim: Tenant) -> None:
-    sent = target.ask("POST", "/events", victim.authorization, JSON, "Idempotency-Key: k", body=EVENT)
+    sent = target.request("POST", "/events", victim.authorization, JSON, "Idempotency-Key: k", body=EVENT)
     assert sent.status == 201
-    before = victim.events()
+    before = victim.list_events()
     for second in ("k", "other", ""):
         headers = [victim.authorization, JSON, "Idempotency-Key: k", f"idempotency-key: {second}"]
         for path, body in (("/events", EVENT), ("/events/batch", f"[{EVENT}]")):
-            assert is_problem(target.ask("POST", path, *headers, body=body), 400, "bad-request")
+            assert is_problem(target.request("POST", path, *headers, body=body), 400, "bad-request")
         headers = [victim.authorization, "Inbox-Attempt: a", f"inbox-attempt: {second}"]
-        assert is_problem(target.ask("GET", "/inbox", *headers), 400, "bad-request")
-    assert victim.events() == before
+        assert is_problem(target.request("GET", "/inbox", *headers), 400, "bad-request")
+    assert victim.list_events() == before
 
 
 def test_idempotency_key_that_differs_from_the_member_is_a_422(target: Target, victim: Tenant) -> None:
     envelope = json.dumps({"payload": {"secret": SECRET}, "idempotency_key": "k"})
     for other in ("K", "k2", "k,k", '"k"', "k\xa0"):
         headers = [victim.authorization, JSON, f"Idempotency-Key: {other}"]
-        assert is_problem(target.ask("POST", "/events", *headers, body=envelope), 422, "invalid-request"), other
+        assert is_problem(target.request("POST", "/events", *headers, body=envelope), 422, "invalid-request"), other
     # Headers with underscores are ignored.
     headers = [victim.authorization, JSON, "Idempotency_Key: other"]
-    assert [target.ask("POST", "/events", *headers, body=envelope).status for _ in range(2)] == [201, 200]
-    assert len(victim.events()) == 1
+    assert [target.request("POST", "/events", *headers, body=envelope).status for _ in range(2)] == [201, 200]
+    assert len(victim.list_events()) == 1

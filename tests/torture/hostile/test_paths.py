@@ -2,7 +2,6 @@
 
 import pytest
 
-from inbox.domain.keys import Scope
 from tests.torture.hostile.target import Target, Tenant, is_problem
 
 ADMIN = [
@@ -58,13 +57,13 @@ ADMIN = [
 
 @pytest.fixture
 def admin(target: Target) -> Tenant:
-    return target.tenant(Scope.ADMIN, tenant_id="system")
+    return target.create_tenant("system", "--scope", "admin")
 
 
 def test_admin_api_has_one_path_only(target: Target, admin: Tenant) -> None:
-    assert target.ask("GET", "/admin/tenants", admin.authorization).status == 200
+    assert target.request("GET", "/admin/tenants", admin.authorization).status == 200
     for path in ADMIN:
-        assert is_problem(target.ask("GET", path, admin.authorization), 404, "not-found"), path
+        assert is_problem(target.request("GET", path, admin.authorization), 404, "not-found"), path
 
 
 @pytest.mark.parametrize(
@@ -93,13 +92,13 @@ def test_admin_api_has_one_path_only(target: Target, admin: Tenant) -> None:
     ],
 )
 def test_other_spellings_of_a_poll_are_a_404(target: Target, victim: Tenant, path: str) -> None:
-    event = victim.send()
-    assert is_problem(target.ask("GET", path, victim.authorization), 404, "not-found")
-    assert victim.events() == [(event, "undelivered", 0)]
+    event = victim.send_secret()
+    assert is_problem(target.request("GET", path, victim.authorization), 404, "not-found")
+    assert victim.list_events() == [(event, "undelivered", 0)]
 
 
 def test_invalid_request_target_is_refused(target: Target, victim: Tenant) -> None:
-    event = victim.send()
+    event = victim.send_secret()
     for line, status, slug in (
         ("GET inbox HTTP/1.1", 400, "bad-request"),
         ("GET x:80 HTTP/1.1", 400, "bad-request"),
@@ -112,9 +111,9 @@ def test_invalid_request_target_is_refused(target: Target, victim: Tenant) -> No
         ("CONNECT x:80 HTTP/1.1", 404, "not-found"),
         ("CONNECT /inbox HTTP/1.1", 405, "method-not-allowed"),
     ):
-        [answer] = target.tell(f"{line}\r\nHost: x\r\nConnection: close\r\n{victim.authorization}\r\n\r\n")
-        assert is_problem(answer, status, slug), line
-    assert victim.events() == [(event, "undelivered", 0)]
+        [response] = target.exchange(f"{line}\r\nHost: x\r\nConnection: close\r\n{victim.authorization}\r\n\r\n")
+        assert is_problem(response, status, slug), line
+    assert victim.list_events() == [(event, "undelivered", 0)]
 
 
 @pytest.mark.parametrize(
@@ -134,15 +133,15 @@ def test_invalid_request_target_is_refused(target: Target, victim: Tenant) -> No
     ],
 )
 def test_no_header_chooses_the_path(target: Target, admin: Tenant, victim: Tenant, header: str) -> None:
-    event = victim.send()
-    assert target.ask("GET", "/healthz", f"{header}: /inbox", victim.authorization).json() == {"status": "ok"}
-    assert target.ask("GET", "/nowhere", f"{header}: /admin/tenants", admin.authorization).status == 404
-    assert target.ask("GET", "/nowhere/healthz", f"{header}: /nowhere").status == 404
-    assert victim.events() == [(event, "undelivered", 0)]
+    event = victim.send_secret()
+    assert target.request("GET", "/healthz", f"{header}: /inbox", victim.authorization).json() == {"status": "ok"}
+    assert target.request("GET", "/nowhere", f"{header}: /admin/tenants", admin.authorization).status == 404
+    assert target.request("GET", "/nowhere/healthz", f"{header}: /nowhere").status == 404
+    assert victim.list_events() == [(event, "undelivered", 0)]
 
 
 def test_names_and_ids_with_encoded_separators_are_a_404(target: Target, victim: Tenant, attacker: Tenant) -> None:
-    event = victim.send()
+    event = victim.send_secret()
     for trick in (
         "%2e%2e",
         "..%2f",
@@ -167,7 +166,7 @@ def test_names_and_ids_with_encoded_separators_are_a_404(target: Target, victim:
             ("GET", f"/console/{trick}"),
         ):
             for tenant in (victim, attacker):
-                answer = target.ask(method, path, tenant.authorization)
-                assert is_problem(answer, 404, "not-found"), (method, path)
-                assert "x-injected" not in answer.headers
-    assert victim.events() == [(event, "undelivered", 0)]
+                response = target.request(method, path, tenant.authorization)
+                assert is_problem(response, 404, "not-found"), (method, path)
+                assert "x-injected" not in response.headers
+    assert victim.list_events() == [(event, "undelivered", 0)]

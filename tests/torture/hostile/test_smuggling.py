@@ -9,16 +9,16 @@ from tests.torture.hostile.target import SECRET, Target, Tenant, is_problem
 EVENT = json.dumps({"secret": SECRET})
 
 
-def sending(tenant: Tenant, *headers: str) -> str:
+def format_head(tenant: Tenant, *headers: str) -> str:
     """Returns the head of a POST /events without the headers for the length of its body."""
     lines = ["POST /events HTTP/1.1", "Host: x", tenant.authorization, "Content-Type: application/json", *headers]
     return "\r\n".join([*lines, "", ""])
 
 
-def hidden(tenant: Tenant) -> str:
+def format_hidden_requests(tenant: Tenant) -> str:
     """Returns a poll and a POST with the key of another tenant, to hide inside a request."""
     poll = f"GET /inbox HTTP/1.1\r\nHost: x\r\n{tenant.authorization}\r\n\r\n"
-    return poll + sending(tenant, f"Content-Length: {len(EVENT)}") + EVENT
+    return poll + format_head(tenant, f"Content-Length: {len(EVENT)}") + EVENT
 
 
 CHUNKED = "Transfer-Encoding: chunked"
@@ -93,22 +93,24 @@ AMBIGUOUS = {
 def test_ambiguous_request_is_a_400_and_ends_the_connection(
     target: Target, victim: Tenant, attacker: Tenant, kind: str
 ) -> None:
-    event = victim.send()
+    event = victim.send_secret()
     headers, before = AMBIGUOUS[kind]
-    answers = target.tell(sending(attacker, *headers) + before + hidden(victim), half_close=False)
-    assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
-    assert (victim.events(), attacker.events()) == ([(event, "undelivered", 0)], [])
+    responses = target.exchange(
+        format_head(attacker, *headers) + before + format_hidden_requests(victim), half_close=False
+    )
+    assert [is_problem(response, 400, "bad-request") for response in responses] == [True]
+    assert (victim.list_events(), attacker.list_events()) == ([(event, "undelivered", 0)], [])
 
 
 @pytest.mark.parametrize("length", [2**31, 2**63, 2**64, 10**100])
 def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker: Tenant, length: int) -> None:
-    event = victim.send()
+    event = victim.send_secret()
     # The service stops reading above the limit for an event.
     too_much = " " * 263_000
     for head, before in ((f"Content-Length: {length}", ""), (CHUNKED, f"{length:x}\r\n{too_much}")):
-        [answer] = target.tell(sending(attacker, head) + before + hidden(victim))
-        assert is_problem(answer, 413, "too-large") or is_problem(answer, 400, "bad-request"), head
-    assert (victim.events(), attacker.events()) == ([(event, "undelivered", 0)], [])
+        [response] = target.exchange(format_head(attacker, head) + before + format_hidden_requests(victim))
+        assert is_problem(response, 413, "too-large") or is_problem(response, 400, "bad-request"), head
+    assert (victim.list_events(), attacker.list_events()) == ([(event, "undelivered", 0)], [])
 
 
 @pytest.mark.parametrize(
@@ -130,10 +132,10 @@ def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker:
     ],
 )
 def test_malformed_request_line_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
-    event = victim.send()
-    answers = target.tell(f"{first_line}\r\nHost: x\r\n\r\n" + hidden(victim), half_close=False)
-    assert [is_problem(answer, 400, "bad-request") for answer in answers] == [True]
-    assert victim.events() == [(event, "undelivered", 0)]
+    event = victim.send_secret()
+    responses = target.exchange(f"{first_line}\r\nHost: x\r\n\r\n" + format_hidden_requests(victim), half_close=False)
+    assert [is_problem(response, 400, "bad-request") for response in responses] == [True]
+    assert victim.list_events() == [(event, "undelivered", 0)]
 
 
 @pytest.mark.parametrize(
@@ -143,37 +145,37 @@ def test_malformed_request_line_ends_the_connection(target: Target, victim: Tena
 def test_unread_body_is_not_the_next_request(
     target: Target, victim: Tenant, method: str, path: str, status: int
 ) -> None:
-    event = victim.send()
-    inside = hidden(victim)
+    event = victim.send_secret()
+    inside = format_hidden_requests(victim)
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n"
-    answers = target.tell(f"{head}Content-Length: {len(inside)}\r\n\r\n{inside}")
-    assert [answer.status for answer in answers] == [status]
-    answers = target.tell(f"{head}{CHUNKED}\r\n\r\n{len(inside):x}\r\n{inside}\r\n{EMPTY}")
-    assert [answer.status for answer in answers] == [status]
+    responses = target.exchange(f"{head}Content-Length: {len(inside)}\r\n\r\n{inside}")
+    assert [response.status for response in responses] == [status]
+    responses = target.exchange(f"{head}{CHUNKED}\r\n\r\n{len(inside):x}\r\n{inside}\r\n{EMPTY}")
+    assert [response.status for response in responses] == [status]
     # The first response is sent before the error is found. A second one would be taken for another client's response.
-    answers = target.tell(f"{head}{CHUNKED}\r\n\r\nZZ\r\n{inside}", half_close=False)
-    assert [answer.status for answer in answers] == [status]
-    assert victim.events() == [(event, "undelivered", 0)]
+    responses = target.exchange(f"{head}{CHUNKED}\r\n\r\nZZ\r\n{inside}", half_close=False)
+    assert [response.status for response in responses] == [status]
+    assert victim.list_events() == [(event, "undelivered", 0)]
 
 
 def test_trailers_are_ignored(target: Target, victim: Tenant, attacker: Tenant) -> None:
     trailers = f"X-API-Key: {victim.key}\r\nIdempotency-Key: k\r\nX-Inbox-Principal: x\r\nContent-Type: text/plain\r\n"
     body = f'{len(EVENT):x};ext="a;b"\r\n{EVENT}\r\n0;ext\r\n{trailers}\r\n'
-    without_key = sending(attacker, CHUNKED).replace(f"{attacker.authorization}\r\n", "")
+    without_key = format_head(attacker, CHUNKED).replace(f"{attacker.authorization}\r\n", "")
     for head, statuses in (
         (without_key, [401]),
-        (sending(attacker, CHUNKED), [201]),
-        (sending(attacker, CHUNKED), [201]),
+        (format_head(attacker, CHUNKED), [201]),
+        (format_head(attacker, CHUNKED), [201]),
     ):
-        assert [answer.status for answer in target.tell(head + body)] == statuses
-    assert (victim.events(), len(attacker.events())) == ([], 2)
+        assert [response.status for response in target.exchange(head + body)] == statuses
+    assert (victim.list_events(), len(attacker.list_events())) == ([], 2)
 
 
-def test_valid_pipelined_requests_are_answered_in_order(target: Target, victim: Tenant) -> None:
-    event = victim.send()
-    chunked = sending(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
-    answers = target.tell(f"\r\n{hidden(victim)}{chunked}\r\n{hidden(victim)}")
-    assert [answer.status for answer in answers] == [200, 201, 201, 200, 201]
-    assert [len(answer.json()) for answer in answers if answer.status == 200] == [1, 2]
-    assert [status for _, status, _ in victim.events()] == ["delivered"] * 3 + ["undelivered"]
-    assert victim.events()[0] == (event, "delivered", 1)
+def test_valid_pipelined_requests_get_responses_in_order(target: Target, victim: Tenant) -> None:
+    event = victim.send_secret()
+    chunked = format_head(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
+    responses = target.exchange(f"\r\n{format_hidden_requests(victim)}{chunked}\r\n{format_hidden_requests(victim)}")
+    assert [response.status for response in responses] == [200, 201, 201, 200, 201]
+    assert [len(response.json()) for response in responses if response.status == 200] == [1, 2]
+    assert [status for _, status, _ in victim.list_events()] == ["delivered"] * 3 + ["undelivered"]
+    assert victim.list_events()[0] == (event, "delivered", 1)
