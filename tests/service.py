@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -25,10 +26,17 @@ from tests.engines.aws import aws_environment
 INBOX = Path(sys.executable).with_name("inbox")
 
 
+def reserve_port() -> socket.socket:
+    """Returns a socket whose port nothing else gets by chance. A server with SO_REUSEADDR can listen on it."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    with reserve_port() as reserved:
+        port: int = reserved.getsockname()[1]
         return port
 
 
@@ -37,7 +45,10 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port()
+        reserved = reserve_port()
+        # Kept until the end of the test: another process could get the port before the service starts or restarts.
+        weakref.finalize(self, reserved.close)
+        self.port: int = reserved.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "log"
         self.variables: dict[str, str] = {}

@@ -51,7 +51,7 @@ class _Message(NamedTuple):
 
     @property
     def operation(self) -> str:
-        return _header(self.head, b"x-amz-target").rpartition(b".")[2].decode()
+        return _read_header(self.head, b"x-amz-target").rpartition(b".")[2].decode()
 
 
 class FaultProxy:
@@ -62,40 +62,39 @@ class FaultProxy:
         self.seed = seed
         self._random = random.Random(seed)
         self.odds: Odds = {}
-        self.calls = 0
-        self.fired: Counter[Fault] = Counter()
+        self.injected: Counter[Fault] = Counter()
         self.url = ""
         self._loop = asyncio.new_event_loop()
-        self._serving: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def run(self) -> Iterator[None]:
         thread = threading.Thread(target=self._loop.run_forever, name="fault proxy")
         thread.start()
         try:
-            server = self._run(asyncio.start_server(self._serve, self._engine.hostname))
+            server = self._run_in_loop(asyncio.start_server(self._serve, self._engine.hostname))
             self.url = f"http://{self._engine.hostname}:{server.sockets[0].getsockname()[1]}"
             yield
-            server.close()
-            self._run(self._close_connections())
+            self._run_in_loop(self._close(server))
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             thread.join(10)
             self._loop.close()
 
-    def _run(self, act: Coroutine[Any, Any, Any]) -> Any:
+    def _run_in_loop(self, act: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result(30)
 
-    async def _close_connections(self) -> None:
-        for task in self._serving:
+    async def _close(self, server: asyncio.Server) -> None:
+        server.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._serving)
+        await asyncio.gather(*self._tasks)
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
         """Serves a connection of the service, through a connection of its own to the engine."""
         task = asyncio.current_task()
         assert task is not None
-        self._serving.add(task)
+        self._tasks.add(task)
         writers = [writer]
         # Either side may close its connection, and the end of the test cancels the task.
         with suppress(OSError, IncompleteReadError, asyncio.CancelledError):
@@ -105,30 +104,30 @@ class FaultProxy:
                 pass
         for each in writers:
             each.close()
-        self._serving.discard(task)
+        self._tasks.discard(task)
 
     async def _pass_on(self, reader: StreamReader, writer: StreamWriter, engine: "_Engine") -> bool:
         """Passes a call on. Returns True if the connection stays open."""
         request = _Message(await reader.readuntil(b"\r\n\r\n"), b"")
-        size = int(_header(request.head, b"content-length"))
-        self.calls += 1
+        size = int(_read_header(request.head, b"content-length"))
         fault = self._choose(request.operation)
         if fault is Fault.CUT_BEFORE:
             return False
         if fault is Fault.CUT_IN_REQUEST:
-            await engine.begin(request._replace(body=await reader.readexactly(size // 2)))
+            await engine.send(request._replace(body=await reader.readexactly(size // 2)))
             return False
         request = request._replace(body=await reader.readexactly(size))
         if fault is Fault.DROPPED:
-            return await _until_closed(reader)
+            return await _wait_until_closed(reader)
         # The engine gets the call even if the service has closed the connection meanwhile, as on a real network.
-        await asyncio.sleep(self._delay(fault))
-        response = self._refusal(fault)
+        await asyncio.sleep(self._draw_delay(fault))
+        response = self._refuse(fault)
         if response is None or fault in _AFTERWARDS:
-            answered = await engine.execute_half(request) if fault is Fault.IN_PART else await engine.execute(request)
-            response = response or answered
+            execute = engine.execute_half if fault is Fault.IN_PART else engine.execute
+            executed = await execute(request)
+            response = response or executed
         if fault is Fault.RESPONSE_DROPPED:
-            return await _until_closed(reader)
+            return await _wait_until_closed(reader)
         if fault is Fault.CUT_AFTER:
             return False
         sent = response.head + response.body
@@ -143,16 +142,16 @@ class FaultProxy:
         for fault, odds in self.odds.items():
             drawn -= odds
             if drawn < 0 and (fault is not Fault.IN_PART or operation in _BATCHES):
-                self.fired[fault] += 1
+                self.injected[fault] += 1
                 return fault
         return None
 
-    def _delay(self, fault: Fault | None) -> float:
+    def _draw_delay(self, fault: Fault | None) -> float:
         if fault is Fault.LATE:
             return self._random.uniform(*_LATE_SECONDS)
         return self._random.uniform(0, _SHORT_SECONDS) if fault is Fault.SLOW else 0
 
-    def _refusal(self, fault: Fault | None) -> _Message | None:
+    def _refuse(self, fault: Fault | None) -> _Message | None:
         match fault:
             case Fault.ERROR_BEFORE | Fault.ERROR_AFTER:
                 status, code = 500, "InternalServerError"
@@ -172,56 +171,55 @@ class _Engine:
         self._reader = reader
         self._writer = writer
 
-    async def begin(self, request: _Message) -> None:
+    async def send(self, request: _Message) -> None:
         self._writer.write(request.head + request.body)
         await self._writer.drain()
 
     async def execute(self, request: _Message) -> _Message:
-        await self.begin(request)
+        await self.send(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
-        return _Message(head, await self._reader.readexactly(int(_header(head, b"content-length"))))
+        return _Message(head, await self._reader.readexactly(int(_read_header(head, b"content-length"))))
 
     async def execute_half(self, request: _Message) -> _Message:
         """Executes every second item of a batch, and reports the others as the operation does."""
-        kept, with_the_rest = _halved(request.operation, orjson.loads(request.body))
+        kept, add_refused = _halve(request.operation, orjson.loads(request.body))
         body = orjson.dumps(kept)
         length = b"content-length: %d\r\n" % len(body)
         lines = [line for line in request.head.splitlines(True) if not line.lower().startswith(b"content-length:")]
         response = await self.execute(_Message(b"".join([lines[0], length, *lines[1:]]), body))
         if response.head.split()[1] != b"200":
             return response
-        return _format_response(200, orjson.dumps(with_the_rest(orjson.loads(response.body))))
+        return _format_response(200, orjson.dumps(add_refused(orjson.loads(response.body))))
 
 
 Document = dict[str, Any]
 
 
-def _halved(operation: str, document: Document) -> tuple[Document, Callable[[Document], Document]]:
+def _halve(operation: str, document: Document) -> tuple[Document, Callable[[Document], Document]]:
+    """Returns a batch with every second item, and a function that adds the others to the response as refused."""
     if operation == "BatchExecuteStatement":
         statements = document["Statements"]
         refused = {"Error": {"Code": "ThrottlingError", "Message": "made up"}}
 
-        def between(response: Document) -> Document:
+        def insert_refused(response: Document) -> Document:
             responses = iter(response["Responses"])
             return {"Responses": [refused if place % 2 else next(responses) for place in range(len(statements))]}
 
-        return document | {"Statements": statements[::2]}, between
+        return document | {"Statements": statements[::2]}, insert_refused
     ((table, wanted),) = document["RequestItems"].items()
     if operation == "BatchWriteItem":
-        name, kept, rest = "UnprocessedItems", wanted[::2], wanted[1::2]
-        is_all = not rest
+        name, kept, refused = "UnprocessedItems", wanted[::2], wanted[1::2]
+        unprocessed = {table: refused} if refused else {}
     else:
-        keys = wanted["Keys"]
-        name, kept, rest = "UnprocessedKeys", wanted | {"Keys": keys[::2]}, wanted | {"Keys": keys[1::2]}
-        is_all = len(keys) == 1
-    left = {} if is_all else {table: rest}
-    return document | {"RequestItems": {table: kept}}, lambda response: response | {name: left}
+        name, kept, refused = "UnprocessedKeys", wanted | {"Keys": wanted["Keys"][::2]}, wanted["Keys"][1::2]
+        unprocessed = {table: wanted | {"Keys": refused}} if refused else {}
+    return document | {"RequestItems": {table: kept}}, lambda response: response | {name: unprocessed}
 
 
-def _header(head: bytes, name: bytes) -> bytes:
+def _read_header(head: bytes, name: bytes) -> bytes:
     for line in head.splitlines():
-        its_name, _, value = line.partition(b":")
-        if its_name.lower() == name:
+        header_name, _, value = line.partition(b":")
+        if header_name.lower() == name:
             return value.strip()
     raise AssertionError(f"no {name.decode()} in {head!r}")
 
@@ -233,6 +231,6 @@ def _format_response(status: int, body: bytes, *, has_checksum: bool = False) ->
     return _Message("".join(f"{line}\r\n" for line in [*lines, ""]).encode(), body)
 
 
-async def _until_closed(reader: StreamReader) -> bool:
+async def _wait_until_closed(reader: StreamReader) -> bool:
     await reader.read()
     return False

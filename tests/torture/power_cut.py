@@ -19,18 +19,18 @@ _Truncation = int
 
 
 @dataclass
-class _OnDisk:
-    safe: bytearray = field(default_factory=bytearray)
+class _Content:
+    synced: bytearray
     unsynced: list[_Write | _Truncation] = field(default_factory=list)
 
     def sync(self) -> None:
         for change in self.unsynced:
-            _apply(self.safe, change)
+            _apply(self.synced, change)
         self.unsynced.clear()
 
-    def after_a_cut(self) -> bytes:
+    def cut(self) -> bytes:
         """Returns the content with each unsynced write either done or not."""
-        found = bytearray(self.safe)
+        found = bytearray(self.synced)
         for change in self.unsynced:
             if random.random() < 0.5:
                 _apply(found, change)
@@ -46,20 +46,21 @@ def _apply(content: bytearray, change: _Write | _Truncation) -> None:
     content[offset : offset + len(data)] = data
 
 
-class ForgetfulDisk(apsw.VFS):
+class SimulatedDisk(apsw.VFS):
     """The default VFS for every database opened while it is registered."""
 
     def __init__(self) -> None:
-        self.name = "forgetful"
-        self.files: dict[str, _OnDisk] = {}
+        self.name = "simulated"
+        self.files: dict[str, _Content] = {}
         self.mutex = threading.Lock()
         super().__init__(self.name, PLAIN_DISK, makedefault=True)
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
-        path = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
+        path = Path(name.filename() if isinstance(name, apsw.URIFilename) else str(name))
         with self.mutex:
-            on_disk = self.files.setdefault(path, _OnDisk(bytearray(_content(path))))
-        return _File(self, on_disk, name, flags)
+            existing = path.read_bytes() if path.exists() else b""
+            content = self.files.setdefault(str(path), _Content(bytearray(existing)))
+        return _File(self, content, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
         super().xDelete(filename, syncdir)
@@ -69,43 +70,38 @@ class ForgetfulDisk(apsw.VFS):
     def cut(self, folder: Path) -> None:
         """Writes the files to the folder as a power cut at this moment would leave them."""
         with self.mutex:
-            found = {path: on_disk.after_a_cut() for path, on_disk in self.files.items()}
-        for path, content in found.items():
-            (folder / Path(path).name).write_bytes(content)
+            found = {path: content.cut() for path, content in self.files.items()}
+        for path, data in found.items():
+            (folder / Path(path).name).write_bytes(data)
 
 
 class _File(apsw.VFSFile):
     def __init__(
-        self, disk: ForgetfulDisk, on_disk: _OnDisk, name: str | apsw.URIFilename | None, flags: list[int]
+        self, disk: SimulatedDisk, content: _Content, name: str | apsw.URIFilename | None, flags: list[int]
     ) -> None:
         self._disk = disk
-        self._on_disk = on_disk
+        self._content = content
         super().__init__(PLAIN_DISK, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         with self._disk.mutex:
             super().xWrite(data, offset)
-            self._on_disk.unsynced.append((offset, bytes(data)))
+            self._content.unsynced.append((offset, bytes(data)))
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
         with self._disk.mutex:
             super().xTruncate(newsize)
-            self._on_disk.unsynced.append(newsize)
+            self._content.unsynced.append(newsize)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         with self._disk.mutex:
             super().xSync(flags)
-            self._on_disk.sync()
-
-
-def _content(path: str) -> bytes:
-    file = Path(path)
-    return file.read_bytes() if file.exists() else b""
+            self._content.sync()
 
 
 @contextmanager
-def simulate_disk() -> Iterator[ForgetfulDisk]:
-    disk = ForgetfulDisk()
+def simulate_disk() -> Iterator[SimulatedDisk]:
+    disk = SimulatedDisk()
     try:
         yield disk
     finally:

@@ -24,7 +24,7 @@ QUIET: Odds = {}
 @pytest.fixture(scope="module")
 def proxy(dynamodb_local_url: str) -> Iterator[FaultProxy]:
     proxy = FaultProxy(dynamodb_local_url, seed=random.randrange(10**6))
-    with proxy.running():
+    with proxy.run():
         yield proxy
 
 
@@ -60,7 +60,7 @@ def test_faults_lose_and_duplicate_no_accepted_event(
 
     report_deliveries(report)
     assert (report.lost_responses, report.unavailable) == (during.lost_responses, during.unavailable)
-    assert proxy.fired.keys() == set(Fault) if torture else proxy.fired
+    assert proxy.injected.keys() == set(Fault) if torture else proxy.injected
     workload.check_replay(report)
 
 

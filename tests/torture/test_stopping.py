@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +18,11 @@ from tests.torture.fault_proxy import Fault, FaultProxy
 from tests.torture.raw_http import Connection, head, open_connections, post
 from tests.torture.stored_events import read_events
 
-# Long enough for the service to start working on a request.
+# Long enough for the service to handle a signal, or to start a write.
 A_MOMENT_SECONDS = 0.5
 # Ten seconds are promised; two more are for a busy machine.
 LIMIT_SECONDS = 12
+EVENT = b'{"n":1}'
 
 
 def wait_until_stopped(*services: Service, asked_at: float) -> None:
@@ -31,6 +33,12 @@ def wait_until_stopped(*services: Service, asked_at: float) -> None:
 
 def read_payloads(service: Service) -> list[str]:
     return [event.payload for event in read_events(service.folder / "inbox.db")]
+
+
+def begin_event(connection: Connection, key: str) -> None:
+    """Sends a request without its body. Returns when the service waits for the body."""
+    connection.send(post(key, b"", "Expect: 100-continue", length=len(EVENT)))
+    assert connection.read_response().status == 100
 
 
 @pytest.mark.parametrize(
@@ -44,17 +52,17 @@ def test_stop_finishes_requests_that_have_begun(service: Service, signals: list[
     with open_connections(service, 3) as (idle, slow, waiting):
         idle.send(head("GET", "/healthz", key))
         assert idle.read_response().status == 200
-        slow.send(post(key, b'{"n":', length=7))
+        begin_event(slow, key)
         waiting.send(head("GET", "/inbox?wait=20", key))
-        time.sleep(A_MOMENT_SECONDS)
+        until(lambda: waiting_polls(service) == 1)
         asked_at = time.monotonic()
         for each in signals:
             service.signal_master(each)
             time.sleep(A_MOMENT_SECONDS)
-        slow.send(b"1}")
-        assert [each.status for each in slow.read_responses()] == [201]
-        assert [each.json() for each in waiting.read_responses()] == [[]]
         assert idle.read_responses() == []
+        assert [each.json() for each in waiting.read_responses()] == [[]]
+        slow.send(EVENT)
+        assert [each.status for each in slow.read_responses()] == [201]
         wait_until_stopped(service, asked_at=asked_at)
     assert read_payloads(service) == ['{"n":1}']
 
@@ -99,16 +107,16 @@ def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> No
     old = service.workers
     with open_connections(service, 7) as (waiting, *slow):
         waiting.send(head("GET", "/inbox?wait=20", key))
+        until(lambda: waiting_polls(service) == 1)
         for connection in slow:
-            connection.send(post(key, b'{"n":', length=7))
-        time.sleep(A_MOMENT_SECONDS)
+            begin_event(connection, key)
         if how == "reload":
             service.signal_master(signal.SIGHUP)
         else:
             service.signal_workers(signal.SIGTERM, old)
         assert [each.json() for each in waiting.read_responses()] == [[]]
         for connection in slow:
-            connection.send(b"1}")
+            connection.send(EVENT)
             assert [each.status for each in connection.read_responses()] == [201]
     until(lambda: len(service.workers) == len(old) and not {*service.workers} & {*old}, LIMIT_SECONDS)
     response = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
@@ -122,7 +130,8 @@ def test_write_that_waits_for_a_lock_is_finished(service: Service) -> None:
     other = apsw.Connection(f"{service.folder}/inbox.db")
     other.execute("BEGIN IMMEDIATE")
     with Connection(service) as blocked:
-        blocked.send(post(key, b'{"n":1}'))
+        begin_event(blocked, key)
+        blocked.send(EVENT)
         time.sleep(A_MOMENT_SECONDS)
         asked_at = time.monotonic()
         service.signal_master()
@@ -142,25 +151,27 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
         sent = requests.post(f"{on_file.url}/events/batch", json=[large] * 10, headers=bearer(key), timeout=30)
         assert sent.status_code == 201
     proxy = FaultProxy(moto_url, seed=0)
-    with proxy.running():
+    with proxy.run():
         on_dynamodb.keep_in_dynamodb(proxy.url)
         on_dynamodb.run("init")
         other_key = on_dynamodb.create_key("acme")
         on_dynamodb.start()
-        for _ in range(4):  # until both workers know the key
+        # Both workers have to know the key.
+        for _ in range(4):
             requests.get(f"{on_dynamodb.url}/me", headers=bearer(other_key), timeout=30)
         proxy.odds = {Fault.DROPPED: 1}
-        with Connection(on_dynamodb) as unanswered, open_connections(on_file, 2) as (unread, unfinished):
-            unanswered.send(post(other_key, b'{"n":1}'))
+        with Connection(on_dynamodb) as dropped, open_connections(on_file, 2) as (unread, unfinished):
+            dropped.send(post(other_key, EVENT))
             unread.send(head("GET", "/inbox?limit=500", key))
-            unfinished.send(post(key, b'{"n":', length=7))
-            time.sleep(A_MOMENT_SECONDS)
+            begin_event(unfinished, key)
+            until(lambda: proxy.injected[Fault.DROPPED] > 0)
+            assert unread.socket.recv(1, socket.MSG_PEEK)
             asked_at = time.monotonic()
             for service in (on_file, on_dynamodb):
                 service.signal_master()
             wait_until_stopped(on_file, on_dynamodb, asked_at=asked_at)
             # Without a complete response, the client knows that nothing was promised.
-            assert [each.status for each in unanswered.read_responses()] in ([], [503])
+            assert [each.status for each in dropped.read_responses()] in ([], [503])
             assert unfinished.read_responses() == []
             [half] = unread.read_responses()
             assert len(half.body) < int(half.headers["content-length"])

@@ -15,8 +15,8 @@ def format_head(tenant: Tenant, *headers: str) -> str:
     return "\r\n".join([*lines, "", ""])
 
 
-def format_hidden_requests(tenant: Tenant) -> str:
-    """Returns a poll and a POST with the key of another tenant, to hide inside a request."""
+def format_hidden(tenant: Tenant) -> str:
+    """Returns a poll and a POST with the key of this tenant, to hide inside a request of another one."""
     poll = f"GET /inbox HTTP/1.1\r\nHost: x\r\n{tenant.authorization}\r\n\r\n"
     return poll + format_head(tenant, f"Content-Length: {len(EVENT)}") + EVENT
 
@@ -95,9 +95,7 @@ def test_ambiguous_request_is_a_400_and_ends_the_connection(
 ) -> None:
     event = victim.send_secret()
     headers, before = AMBIGUOUS[kind]
-    responses = target.exchange(
-        format_head(attacker, *headers) + before + format_hidden_requests(victim), half_close=False
-    )
+    responses = target.exchange(format_head(attacker, *headers) + before + format_hidden(victim), half_close=False)
     assert [is_problem(response, 400, "bad-request") for response in responses] == [True]
     assert (victim.list_events(), attacker.list_events()) == ([(event, "undelivered", 0)], [])
 
@@ -108,7 +106,7 @@ def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker:
     # The service stops reading above the limit for an event.
     too_much = " " * 263_000
     for head, before in ((f"Content-Length: {length}", ""), (CHUNKED, f"{length:x}\r\n{too_much}")):
-        [response] = target.exchange(format_head(attacker, head) + before + format_hidden_requests(victim))
+        [response] = target.exchange(format_head(attacker, head) + before + format_hidden(victim))
         assert is_problem(response, 413, "too-large") or is_problem(response, 400, "bad-request"), head
     assert (victim.list_events(), attacker.list_events()) == ([(event, "undelivered", 0)], [])
 
@@ -133,7 +131,7 @@ def test_huge_length_does_not_overflow(target: Target, victim: Tenant, attacker:
 )
 def test_malformed_request_line_ends_the_connection(target: Target, victim: Tenant, first_line: str) -> None:
     event = victim.send_secret()
-    responses = target.exchange(f"{first_line}\r\nHost: x\r\n\r\n" + format_hidden_requests(victim), half_close=False)
+    responses = target.exchange(f"{first_line}\r\nHost: x\r\n\r\n" + format_hidden(victim), half_close=False)
     assert [is_problem(response, 400, "bad-request") for response in responses] == [True]
     assert victim.list_events() == [(event, "undelivered", 0)]
 
@@ -146,7 +144,7 @@ def test_unread_body_is_not_the_next_request(
     target: Target, victim: Tenant, method: str, path: str, status: int
 ) -> None:
     event = victim.send_secret()
-    inside = format_hidden_requests(victim)
+    inside = format_hidden(victim)
     head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n"
     responses = target.exchange(f"{head}Content-Length: {len(inside)}\r\n\r\n{inside}")
     assert [response.status for response in responses] == [status]
@@ -174,7 +172,7 @@ def test_trailers_are_ignored(target: Target, victim: Tenant, attacker: Tenant) 
 def test_valid_pipelined_requests_get_responses_in_order(target: Target, victim: Tenant) -> None:
     event = victim.send_secret()
     chunked = format_head(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
-    responses = target.exchange(f"\r\n{format_hidden_requests(victim)}{chunked}\r\n{format_hidden_requests(victim)}")
+    responses = target.exchange(f"\r\n{format_hidden(victim)}{chunked}\r\n{format_hidden(victim)}")
     assert [response.status for response in responses] == [200, 201, 201, 200, 201]
     assert [len(response.json()) for response in responses if response.status == 200] == [1, 2]
     assert [status for _, status, _ in victim.list_events()] == ["delivered"] * 3 + ["undelivered"]
