@@ -15,7 +15,7 @@ from inbox.domain.events import DEFAULT_INBOX
 # Keys, and resources that exist. Requests with generated names would only test the 404.
 _KNOWN = json.loads(os.environ["FUZZING"])
 _KEYS: dict[str, str] = _KNOWN["keys"]
-_THERE: str = _KNOWN["there"]
+_EXISTING: str = _KNOWN["existing"]
 # If the run revoked its own key or suspended its own tenant, all later requests would be refused. So requests use
 # another key or tenant instead.
 _OWN: dict[str, list[str]] = _KNOWN["own"]
@@ -30,7 +30,7 @@ _NOT_PRINTABLE = ("must have printable characters only.", "must be an email addr
 
 
 @schemathesis.auth(refresh_interval=None)
-class Key:
+class KeyHeader:
     def get(self, case: Case[Any], context: AuthContext) -> str:
         return _KEYS["admin" if context.operation.path.startswith("/admin/") else "others"]
 
@@ -79,9 +79,9 @@ def _remove_invalid_combinations(case: Case[Any]) -> None:
 
 def _use_existing_resources(case: Case[Any]) -> None:
     if "tenant_id" in case.path_parameters:
-        case.path_parameters["tenant_id"] = _THERE
+        case.path_parameters["tenant_id"] = _EXISTING
     if case.path == "/inbox/{name}":
-        case.path_parameters["name"] = _THERE
+        case.path_parameters["name"] = _EXISTING
     if "inbox" in case.query:
         case.query["inbox"] = DEFAULT_INBOX
 

@@ -57,31 +57,31 @@ _STRINGS = st.builds(lambda text, as_ascii: json.dumps(text, ensure_ascii=as_asc
 _LEAVES = _NUMBERS | _STRINGS | st.sampled_from(["null", "true", "false", "[]", "{}", '""'])
 
 
-def _array(items: list[str]) -> str:
+def _format_array(items: list[str]) -> str:
     return f"[{','.join(items)}]"
 
 
-def _object(members: dict[str, str]) -> str:
+def _format_object(members: dict[str, str]) -> str:
     return f"{{{','.join(f'{json.dumps(name)}:{value}' for name, value in members.items())}}}"
 
 
 def _objects(values: st.SearchStrategy[str], most: int) -> st.SearchStrategy[str]:
-    return st.dictionaries(TEXT | _UNUSUAL, values, max_size=most).map(_object)
+    return st.dictionaries(TEXT | _UNUSUAL, values, max_size=most).map(_format_object)
 
 
 _VALUES = st.recursive(
-    _LEAVES, lambda inner: st.lists(inner, max_size=4).map(_array) | _objects(inner, 4), max_leaves=12
+    _LEAVES, lambda inner: st.lists(inner, max_size=4).map(_format_array) | _objects(inner, 4), max_leaves=12
 )
 
 
-def _nested(leaf: str, arrays: list[bool]) -> Document:
+def _nest(leaf: str, arrays: list[bool]) -> Document:
     for is_array in arrays:
         leaf = f"[{leaf}]" if is_array else f'{{"n":{leaf}}}'
     levels = len(arrays) + 1
     return Document(f'{{"deep":{leaf}}}', alone=levels > MAX_DEPTH - _MAX_LEVELS_AROUND)
 
 
-def _of_size(size: int, text: str, seed: int | None) -> Document:
+def _make_document(size: int, text: str, seed: int | None) -> Document:
     """Returns a document of about `size` bytes. With a seed, it is random and cannot be compressed."""
     if seed is None:
         piece = json.dumps(text)[1:-1] or "x"
@@ -93,16 +93,16 @@ def _of_size(size: int, text: str, seed: int | None) -> Document:
 _SEEDS = st.none() | st.integers(0, 1000)
 _ORDINARY = _objects(_VALUES, 5).map(Document)
 _LEVELS = st.integers(0, MAX_DEPTH - 1).flatmap(lambda most: st.lists(st.booleans(), min_size=most, max_size=most))
-_DEEP = st.builds(_nested, _NUMBERS | _STRINGS, _LEVELS)
-_AT_THE_MAP_LIMIT = st.builds(_of_size, st.integers(_MAX_MAP_BYTES - 40, _MAX_MAP_BYTES + 40), TEXT, _SEEDS)
-_LARGE = st.builds(_of_size, st.integers(2 * _MAX_MAP_BYTES, _LARGEST), TEXT, _SEEDS)
+_DEEP = st.builds(_nest, _NUMBERS | _STRINGS, _LEVELS)
+_AT_THE_MAP_LIMIT = st.builds(_make_document, st.integers(_MAX_MAP_BYTES - 40, _MAX_MAP_BYTES + 40), TEXT, _SEEDS)
+_LARGE = st.builds(_make_document, st.integers(2 * _MAX_MAP_BYTES, _LARGEST), TEXT, _SEEDS)
 # Of a hundred documents, 1 is large, 5 are close to the limit of a map, and 6 are deep.
 _DICE = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_MAP_LIMIT) | dict.fromkeys(range(6, 12), _DEEP)
 DOCUMENTS = st.integers(0, 99).flatmap(lambda dice: _DICE.get(dice, _ORDINARY))
 # Known edge cases, which every run includes.
 EDGES = [
     *(Document(f'{{"n":{number}}}') for number in _EDGE_NUMBERS),
-    *(_nested("1.5", [False] * levels) for levels in range(MAX_DEPTH - 5, MAX_DEPTH)),
-    *(_of_size(_MAX_MAP_BYTES + difference, "x", None) for difference in range(-14, -6)),
-    _of_size(_LARGEST, "x", 1),
+    *(_nest("1.5", [False] * levels) for levels in range(MAX_DEPTH - 5, MAX_DEPTH)),
+    *(_make_document(_MAX_MAP_BYTES + difference, "x", None) for difference in range(-14, -6)),
+    _make_document(_LARGEST, "x", 1),
 ]

@@ -27,19 +27,19 @@ def measure_processes(service: Service, seconds: Sequence[float]) -> ProcessMetr
     processes = [Path(f"/proc/{pid}") for pid in service.processes]
     centiles = quantiles(seconds, n=100)
     return ProcessMetrics(
-        memory_mb=sum(_number(process, "VmRSS:") for process in processes) / 1024,
+        memory_mb=sum(_read_status(process, "VmRSS:") for process in processes) / 1024,
         file_descriptors=sum(len(list((process / "fd").iterdir())) for process in processes),
-        threads=sum(_number(process, "Threads:") for process in processes),
+        threads=sum(_read_status(process, "Threads:") for process in processes),
         wal_mb=(service.folder / "inbox.db-wal").stat().st_size / 1e6,
         p50_ms=centiles[49] * 1000,
         p99_ms=centiles[98] * 1000,
     )
 
 
-def find_growth(seen: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]]:
+def find_growth(measurements: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]]:
     """Returns the metrics whose median in the last quarter exceeds that of the second by more than allowed."""
-    quarter = len(seen) // 4
-    second, last = seen[quarter : 2 * quarter], seen[-quarter:]
+    quarter = len(measurements) // 4
+    second, last = measurements[quarter : 2 * quarter], measurements[-quarter:]
     medians = {
         name: (median(getattr(each, name) for each in second), median(getattr(each, name) for each in last))
         for name in ProcessMetrics._fields
@@ -47,6 +47,6 @@ def find_growth(seen: Sequence[ProcessMetrics]) -> dict[str, tuple[float, float]
     return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MAX, name)}
 
 
-def _number(process: Path, name: str) -> int:
+def _read_status(process: Path, name: str) -> int:
     (line,) = (line for line in (process / "status").read_text().splitlines() if line.startswith(name))
     return int(line.split()[1])

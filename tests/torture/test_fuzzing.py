@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 import requests
 
-from tests.service import Service, bearer
+from tests.e2e.consumers import ALL_SCOPES, Client
+from tests.service import Service
 
 ROOT = Path(__file__).parents[2]
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 # Two halves of equal size, for two cores. Operations that use each other's results are in the same half.
 HALVES = [("events", "history", "inbox", "inboxes"), ("stats", "keys", "admin", "service")]
-CASES = 50
-CALLER, ADMIN, THERE = "caller", "system", "fuzzed"
+ROUNDS, CASES = 1, 50
+CALLER, ADMIN, EXISTING = "caller", "system", "fuzzed"
 # Each round has its own store: once a tenant has its maximum of keys and inboxes, most requests would be refused.
-LONG_RUN = {"rounds": 5, "cases": 100}
+LONG_RUN_ROUNDS, LONG_RUN_CASES = 5, 100
 
 
-def operations(spec: dict[str, Any], tags: tuple[str, ...]) -> set[str]:
+def list_operations(spec: dict[str, Any], tags: tuple[str, ...]) -> set[str]:
     return {
         f"{method.upper()} {path}"
         for path, item in spec["paths"].items()
@@ -38,15 +39,16 @@ def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
     # Requests without a key must not block the address, which also sends requests with keys.
     service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "0"
     admin_key = service.create_key(ADMIN, "--scope", "admin")
-    key = service.create_key(CALLER, "--scope", "events:write", "--scope", "inbox:read", "--scope", "tenant:manage")
-    service.run("tenants", "create", THERE)
+    key = service.create_key(CALLER, *ALL_SCOPES)
+    service.invoke("tenants", "create", EXISTING)
     service.start()
-    requests.put(f"{service.url}/inboxes/{THERE}", headers=bearer(key), timeout=30).raise_for_status()
-    key_id = requests.get(f"{service.url}/me", headers=bearer(key), timeout=30).json()["key_id"]
+    client = Client(service, key)
+    client.call("PUT", f"/inboxes/{EXISTING}").raise_for_status()
+    key_id = client.call("GET", "/me").json()["key_id"]
     known = {
         "keys": {"admin": admin_key, "others": key},
         "own": {"key_id": [key_id], "tenant_id": [CALLER, ADMIN]},
-        "there": THERE,
+        "existing": EXISTING,
     }
 
     report = service.folder / "report"
@@ -71,7 +73,7 @@ def fuzz(service: Service, tags: tuple[str, ...], cases: int) -> Path:
     return report
 
 
-def count(report: Path, cases: Counter[str], responses: Counter[int]) -> None:
+def count_cases(report: Path, cases: Counter[str], responses: Counter[int]) -> None:
     """Adds the number of cases per operation, and of responses per status."""
     for line in report.read_text().splitlines():
         scenario = json.loads(line).get("ScenarioFinished", {"recorder": {}})
@@ -91,21 +93,21 @@ def test_generated_requests_get_documented_responses_only(
     torture: bool,
     record_property: Callable[[str, object], None],
 ) -> None:
-    rounds, at_once = (LONG_RUN["rounds"], LONG_RUN["cases"]) if torture else (1, CASES)
+    rounds, cases_per_round = (LONG_RUN_ROUNDS, LONG_RUN_CASES) if torture else (ROUNDS, CASES)
     cases: Counter[str] = Counter()
     responses: Counter[int] = Counter()
     for _ in range(rounds):
         service = new_service()
-        count(fuzz(service, tags, at_once), cases, responses)
+        count_cases(fuzz(service, tags, cases_per_round), cases, responses)
         spec = requests.get(f"{service.url}/openapi.json", timeout=30).json()
         service.kill()
 
     record_property("operations", len(cases))
     record_property("cases", sum(cases.values()))
     record_property("responses", dict(sorted(responses.items())))
-    expected = operations(spec, tags)
+    expected = list_operations(spec, tags)
     assert {tag for half in HALVES for tag in half} == {tag["name"] for tag in spec["tags"]}
-    assert {name: cases[name] for name in expected if cases[name] < rounds * at_once} == {}
+    assert {name: cases[name] for name in expected if cases[name] < rounds * cases_per_round} == {}
     assert set(cases) == expected
     # Otherwise the run has disabled its own key or tenant, or exceeded a limit, and tested only refusals.
     assert {401, 429}.isdisjoint(responses)

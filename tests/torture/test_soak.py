@@ -25,7 +25,7 @@ def test_nothing_grows_at_half_the_peak_load(
     workload.add_consumers(CONSUMERS)
     for consumer in workload.consumers:
         consumer.limit, consumer.pause_seconds = 500, 0.1
-    seen: list[ProcessMetrics] = []
+    measurements: list[ProcessMetrics] = []
     peak = half = 0.0
 
     def soak() -> None:
@@ -43,16 +43,16 @@ def test_nothing_grows_at_half_the_peak_load(
             taken += workload.take_seconds()
             # On a busy disk, an interval may have no response. The next interval then includes later ones.
             if len(taken) > 1:
-                seen.append(measure_processes(service, taken))
+                measurements.append(measure_processes(service, taken))
                 taken = []
         half = (workload.requests - before) / soak_seconds
 
     report = workload.work(during=soak)
 
-    assert seen
+    assert measurements
     report_deliveries(report)
     record_property("requests per second", f"{peak:.0f} at the peak, {half:.0f} in the soak")
     assert (workload.lost_responses, report.unavailable, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
     if torture:
         assert half > 0.4 * peak
-        assert find_growth(seen) == {}
+        assert find_growth(measurements) == {}

@@ -9,21 +9,21 @@ from tests.torture.hostile.target import SECRET, Target, Tenant
 
 
 @pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def running_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     target = Target(tmp_path_factory.mktemp("hostile"))
     yield target
     target.service.kill()
 
 
 @pytest.fixture
-def target(running: Target) -> Iterator[Target]:
+def target(running_target: Target) -> Iterator[Target]:
     """Checks that the log has no key or payload, no response was a 5xx, and the service is ready."""
-    read = len(running.service.log.read_bytes())
-    running.keys.clear()
-    yield running
-    assert running.request("GET", "/readyz").status == 200
-    log = running.service.log.read_bytes()[read:].decode()
-    for secret in (SECRET, *(key[4:20] for key in running.keys)):
+    read = len(running_target.service.log.read_bytes())
+    running_target.keys.clear()
+    yield running_target
+    assert running_target.request("GET", "/readyz").status == 200
+    log = running_target.service.log.read_bytes()[read:].decode()
+    for secret in (SECRET, *(key[4:20] for key in running_target.keys)):
         assert secret not in log
     lines = [json.loads(line) for line in log.splitlines()]
     assert [line for line in lines if line["level"] == "error" or line.get("status", 0) >= 500] == []
