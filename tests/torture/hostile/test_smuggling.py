@@ -167,13 +167,3 @@ def test_trailers_are_ignored(target: Target, victim: Tenant, attacker: Tenant) 
     ):
         assert [response.status for response in target.exchange(head + body)] == statuses
     assert (victim.list_events(), len(attacker.list_events())) == ([], 2)
-
-
-def test_valid_pipelined_requests_get_responses_in_order(target: Target, victim: Tenant) -> None:
-    event = victim.send_secret()
-    chunked = format_head(victim, CHUNKED) + f"{len(EVENT):X}\r\n{EVENT}\r\n{EMPTY}"
-    responses = target.exchange(f"\r\n{format_hidden(victim)}{chunked}\r\n{format_hidden(victim)}")
-    assert [response.status for response in responses] == [200, 201, 201, 200, 201]
-    assert [len(response.json()) for response in responses if response.status == 200] == [1, 2]
-    assert [status for _, status, _ in victim.list_events()] == ["delivered"] * 3 + ["undelivered"]
-    assert victim.list_events()[0] == (event, "delivered", 1)
