@@ -113,11 +113,11 @@ class DeliveryReport:
 def compare(
     producers: Iterable[ProducerLog],
     consumers: Iterable[ConsumerLog],
-    status_of: Callable[[str, str], str | None],
+    get_status: Callable[[str, str], str | None],
 ) -> DeliveryReport:
     """Returns the report.
 
-    `status_of` returns the current status of an event that no consumer received, by tenant and event ID.
+    `get_status` returns the current status of an event that no consumer received, by tenant and event ID.
     """
     producers, consumers = list(producers), list(consumers)
     report = DeliveryReport(
@@ -156,7 +156,7 @@ def compare(
     for event_id in accepted.keys() - readings.keys():
         tenant = accepted[event_id].tenant
         # Only a lost response explains a delivered event that no consumer received.
-        claimed = at_risk[tenant] > 0 and status_of(tenant, event_id) == "delivered"
+        claimed = at_risk[tenant] > 0 and get_status(tenant, event_id) == "delivered"
         at_risk[tenant] -= claimed
         report.outcomes[Outcome.UNREAD if claimed else Outcome.LOST].append(event_id)
     return report

@@ -81,19 +81,22 @@ def open_connections(service: Service, count: int) -> Iterator[list[Connection]]
         yield [stack.enter_context(Connection(service)) for _ in range(count)]
 
 
-def head(method: str, path: str, key: str, *lines: str) -> bytes:
+def format_head(method: str, path: str, key: str, *lines: str) -> bytes:
     """Returns a request head including its empty line."""
     all_lines = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", *lines)
     return "".join(f"{line}\r\n" for line in (*all_lines, "")).encode("latin-1")
 
 
-def post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
+def format_post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
     """Returns a POST /events whose Content-Length may differ from the body's."""
     length = len(body) if length is None else length
-    return head("POST", "/events", key, "Content-Type: application/json", f"Content-Length: {length}", *lines) + body
+    return (
+        format_head("POST", "/events", key, "Content-Type: application/json", f"Content-Length: {length}", *lines)
+        + body
+    )
 
 
-def chunked(key: str, *pieces: bytes) -> bytes:
+def format_chunks(key: str, *pieces: bytes) -> bytes:
     """Returns a chunked POST /events without the last chunk."""
-    beginning = head("POST", "/events", key, "Content-Type: application/json", "Transfer-Encoding: chunked")
+    beginning = format_head("POST", "/events", key, "Content-Type: application/json", "Transfer-Encoding: chunked")
     return beginning + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)

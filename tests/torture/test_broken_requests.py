@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.service import Service
-from tests.torture.raw_http import Connection, Response, chunked, head, post
+from tests.torture.raw_http import Connection, Response, format_chunks, format_head, format_post
 
 EVENT = b'{"a": 1}'
 LIMIT = 262_144
@@ -53,18 +53,18 @@ def list_payloads(service: Service, key: str) -> list[object]:
 
 
 def test_half_closed_connection_gets_its_response(service: Service, key: str) -> None:
-    assert exchange_statuses(service, post(key, EVENT)) == [201]
-    (polled,) = exchange(service, head("GET", "/inbox?wait=5", key))
+    assert exchange_statuses(service, format_post(key, EVENT)) == [201]
+    (polled,) = exchange(service, format_head("GET", "/inbox?wait=5", key))
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
 
 def test_incomplete_body_is_a_400(service: Service, key: str) -> None:
     for request in (
-        post(key, EVENT, length=50),
-        post(key, EVENT, length=200_000),
-        post(key, EVENT, CONTINUE, length=50),
-        chunked(key, EVENT),
-        chunked(key, EVENT) + b"5\r\n",
+        format_post(key, EVENT, length=50),
+        format_post(key, EVENT, length=200_000),
+        format_post(key, EVENT, CONTINUE, length=50),
+        format_chunks(key, EVENT),
+        format_chunks(key, EVENT) + b"5\r\n",
     ):
         *_, last = exchange(service, request)
         assert last.status == 400, request
@@ -72,7 +72,7 @@ def test_incomplete_body_is_a_400(service: Service, key: str) -> None:
 
 
 def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Service, key: str) -> None:
-    start = head("POST", "/events", key, *IN_CHUNKS)
+    start = format_head("POST", "/events", key, *IN_CHUNKS)
     for request in (
         b"8;" + b"x" * 70_000 + b"\r\n" + EVENT + b"\r\n0\r\n\r\n",
         b"8\r\n" + EVENT + b"\r\n0\r\n" + b"X: y\r\n" * 12_000 + b"\r\n",
@@ -83,13 +83,15 @@ def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Ser
 
 
 def test_chunks_above_the_limit_are_a_413_and_close_the_connection(service: Service, key: str) -> None:
-    assert_refused(service, chunked(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[post(key, EVENT)] * 10), 413)
+    assert_refused(
+        service, format_chunks(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[format_post(key, EVENT)] * 10), 413
+    )
     assert list_payloads(service, key) == []
 
 
 def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
     with Connection(service) as connection:
-        connection.send(chunked(key, b'{"a": "'))
+        connection.send(format_chunks(key, b'{"a": "'))
         piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
         while connection.try_to_send(piece):
             pass
@@ -98,26 +100,26 @@ def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
 
 def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Service, key: str) -> None:
     for length in (LIMIT + 1, 10**12, 2**64 - 1):
-        assert_refused(service, post(key, EVENT, length=length) + HEALTH, 413)
+        assert_refused(service, format_post(key, EVENT, length=length) + HEALTH, 413)
     assert list_payloads(service, key) == []
 
 
 def test_bytes_after_the_body_are_the_next_request(service: Service, key: str) -> None:
-    assert exchange_statuses(service, post(key, EVENT, length=4)) == [400, 400]
+    assert exchange_statuses(service, format_post(key, EVENT, length=4)) == [400, 400]
     # With a key, the second request would consume the event.
     poll = b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert exchange_statuses(service, post(key, EVENT) + poll) == [201, 401]
-    assert exchange_statuses(service, post(key, EVENT) + b"rubbish\r\n\r\n") == [201, 400]
+    assert exchange_statuses(service, format_post(key, EVENT) + poll) == [201, 401]
+    assert exchange_statuses(service, format_post(key, EVENT) + b"rubbish\r\n\r\n") == [201, 400]
     assert list_payloads(service, key) == [{"a": 1}, {"a": 1}]
 
 
 def test_refusal_closes_the_connection_if_its_body_is_incomplete(service: Service) -> None:
-    assert_refused(service, post("", b"x" * 70_000, length=200_000), 401)
+    assert_refused(service, format_post("", b"x" * 70_000, length=200_000), 401)
 
 
 def test_expect_100_continue_gets_100(service: Service, key: str) -> None:
     with Connection(service) as connection:
-        connection.send(post(key, b"", CONTINUE, length=len(EVENT)))
+        connection.send(format_post(key, b"", CONTINUE, length=len(EVENT)))
         assert connection.read_response().status == 100
         connection.send(EVENT + HEALTH)
         assert [connection.read_response().status for _ in range(2)] == [201, 200]
@@ -128,14 +130,14 @@ def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, ke
     reader = service.create_key(f"t-{uuid.uuid4().hex}", "--scope", "inbox:read")
     length = f"Content-Length: {len(EVENT)}"
     for status, request in (
-        (401, head("POST", "/events", "nonsense", AS_JSON, length, CONTINUE)),
-        (401, head("POST", "/events", "nonsense", *IN_CHUNKS, CONTINUE)),
-        (401, head("DELETE", f"/events/{uuid.uuid4()}", "nonsense", length, CONTINUE)),
-        (403, head("POST", "/events", reader, AS_JSON, length, CONTINUE)),
-        (404, head("POST", "/nowhere", key, AS_JSON, length, CONTINUE)),
-        (405, head("POST", "/inbox", key, AS_JSON, length, CONTINUE)),
-        (413, head("POST", "/events", key, AS_JSON, f"Content-Length: {LIMIT + 1}", CONTINUE)),
-        (415, head("POST", "/events", key, "Content-Type: text/plain", length, CONTINUE)),
+        (401, format_head("POST", "/events", "nonsense", AS_JSON, length, CONTINUE)),
+        (401, format_head("POST", "/events", "nonsense", *IN_CHUNKS, CONTINUE)),
+        (401, format_head("DELETE", f"/events/{uuid.uuid4()}", "nonsense", length, CONTINUE)),
+        (403, format_head("POST", "/events", reader, AS_JSON, length, CONTINUE)),
+        (404, format_head("POST", "/nowhere", key, AS_JSON, length, CONTINUE)),
+        (405, format_head("POST", "/inbox", key, AS_JSON, length, CONTINUE)),
+        (413, format_head("POST", "/events", key, AS_JSON, f"Content-Length: {LIMIT + 1}", CONTINUE)),
+        (415, format_head("POST", "/events", key, "Content-Type: text/plain", length, CONTINUE)),
     ):
         assert_refused(service, request, status)
     assert list_payloads(service, key) == []
@@ -149,7 +151,7 @@ def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
     # Up to one request per second is accepted.
     while status == 100:
         with Connection(service) as connection:
-            connection.send(post(key, b"", CONTINUE, length=len(EVENT)))
+            connection.send(format_post(key, b"", CONTINUE, length=len(EVENT)))
             response = connection.read_response()
             status = response.status
     assert (status, response.headers["connection"]) == (429, "close")
@@ -157,11 +159,11 @@ def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
 
 def test_continue_is_sent_for_chunks_and_not_without_a_body(service: Service, key: str) -> None:
     with Connection(service) as connection:
-        connection.send(head("POST", "/events", key, *IN_CHUNKS, CONTINUE))
+        connection.send(format_head("POST", "/events", key, *IN_CHUNKS, CONTINUE))
         assert connection.read_response().status == 100
         connection.send(b"8\r\n" + EVENT + b"\r\n0\r\n\r\n")
         assert connection.read_response().status == 201
-        connection.send(head("GET", "/inbox", key, CONTINUE))
+        connection.send(format_head("GET", "/inbox", key, CONTINUE))
         polled = connection.read_response()
     assert (polled.status, polled.headers["connection"]) == (200, "keep-alive")
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
@@ -177,7 +179,7 @@ def test_continue_is_sent_for_chunks_and_not_without_a_body(service: Service, ke
     ],
 )
 def test_upgrade_is_ignored(service: Service, key: str, lines: tuple[str, ...]) -> None:
-    sent, polled = exchange(service, post(key, EVENT, *lines) + head("GET", "/inbox", key, *lines))
+    sent, polled = exchange(service, format_post(key, EVENT, *lines) + format_head("GET", "/inbox", key, *lines))
     assert (sent.status, polled.status) == (201, 200)
     assert [event["payload"] for event in polled.json()] == [{"a": 1}]
 
@@ -213,7 +215,7 @@ def test_broken_body_is_a_400_and_changes_nothing(service: Service) -> None:
             ("POST", f"/admin/tenants/{tenant}/restore", admin),
             ("POST", f"/admin/tenants/{tenant}/keys", admin),
         ):
-            request = head(method, path, caller, AS_JSON, length) + body
+            request = format_head(method, path, caller, AS_JSON, length) + body
             assert exchange_statuses(service, request) == [400], (broken, method, path)
     assert [(each["id"], each["status"]) for each in client.get("/events")] == [(event["id"], "delivered")]
     assert [inbox["name"] for inbox in client.get("/inboxes")] == ["crm"]
@@ -226,18 +228,18 @@ def test_well_formed_body_is_ignored_if_the_route_takes_none(service: Service, k
     (event,) = client.get("/inbox")
     in_chunks = ("Transfer-Encoding: chunked", b"5\r\nhello\r\n0\r\n\r\n")
     for length, body in (("Content-Length: 5", b"hello"), in_chunks, ("Content-Length: 100000", b"x" * 100_000)):
-        request = head("POST", f"/events/{event['id']}/replay", key, length) + body
+        request = format_head("POST", f"/events/{event['id']}/replay", key, length) + body
         assert exchange_statuses(service, request + HEALTH) == [200, 200]
-    too_large = head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {LIMIT + 1}")
+    too_large = format_head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {LIMIT + 1}")
     assert exchange_statuses(service, too_large) == [413]
 
 
 def test_pipelined_requests_get_responses_in_order(service: Service, key: str) -> None:
     events = [{"n": number} for number in range(20)]
-    requests = [post(key, json.dumps(event).encode()) for event in events]
+    requests = [format_post(key, json.dumps(event).encode()) for event in events]
     with Connection(service) as connection:
         # An empty line before a request is ignored (RFC 9112, 2.2).
-        sent = b"\r\n".join([b"", *requests, head("GET", "/inbox", key)])
+        sent = b"\r\n".join([b"", *requests, format_head("GET", "/inbox", key)])
         # Pieces end in the middle of requests.
         for start in range(0, len(sent), 1000):
             connection.send(sent[start : start + 1000])

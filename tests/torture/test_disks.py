@@ -18,7 +18,7 @@ from tests.torture.recording_clients import LIMIT, RecordingClients
 from tests.torture.stored_events import read_events
 
 
-def status_of(service: Service, path: str) -> int:
+def get_status(service: Service, path: str) -> int:
     return requests.get(f"{service.url}{path}", timeout=30).status_code
 
 
@@ -64,15 +64,15 @@ def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, t
             clients.wait_for("POST", 503)
             # A checkpoint may have made space in the log meanwhile.
             disk.fill()
-            until(lambda: status_of(service, "/readyz") == 503)
-            assert status_of(service, "/healthz") == 200
+            until(lambda: get_status(service, "/readyz") == 503)
+            assert get_status(service, "/healthz") == 200
             if cycle % 2:
                 replace_workers(service)
                 clients.wait_for("POST", 503)
             disk.make_room()
             clients.wait_for("POST", 201)
             clients.wait_for("GET", 200)
-            until(lambda: status_of(service, "/readyz") == 200)
+            until(lambda: get_status(service, "/readyz") == 200)
     clients.poll_the_rest()
     service.stop()
 
@@ -93,7 +93,7 @@ def send_bytes(client: Client, count: int) -> requests.Response:
 
 def is_ready(service: Service) -> bool | None:
     """Returns None if the workers disagree. Ten requests reach each of them."""
-    statuses = {status_of(service, "/readyz") for _ in range(10)}
+    statuses = {get_status(service, "/readyz") for _ in range(10)}
     return None if len(statuses) > 1 else statuses == {200}
 
 
@@ -151,17 +151,17 @@ def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk
         disk.fill()
 
     replace_workers(service, meanwhile=fill_disk)
-    assert status_of(service, "/healthz") == 200
-    assert status_of(service, "/readyz") == 503
+    assert get_status(service, "/healthz") == 200
+    assert get_status(service, "/readyz") == 503
     clients.send()
     disk.make_room()
     clients.send()
     clients.poll_the_rest()
     # Now without any write but the readiness check.
     disk.fill()
-    until(lambda: status_of(service, "/readyz") == 503)
+    until(lambda: get_status(service, "/readyz") == 503)
     disk.make_room()
-    until(lambda: status_of(service, "/readyz") == 200)
+    until(lambda: get_status(service, "/readyz") == 200)
     assert clients.wrong == []
     assert (clients.responses["POST", 201], clients.responses["POST", 503], clients.lost_responses) == (2, 1, 0)
     assert set(clients.deliveries) == clients.accepted
@@ -179,8 +179,8 @@ def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDi
     for _ in range(4):
         clients.send()
         clients.poll()
-        assert status_of(service, "/readyz") == 503
-        assert status_of(service, "/healthz") == 200
+        assert get_status(service, "/readyz") == 503
+        assert get_status(service, "/healthz") == 200
     disk.unlock()
     for _ in range(4):
         clients.send()
@@ -200,8 +200,8 @@ def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
             # Every write to any file fails, open or not.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, max_bytes))
         clients.wait_for("POST", 503)
-        until(lambda: status_of(service, "/readyz") == 503)
-        assert status_of(service, "/healthz") == 200
+        until(lambda: get_status(service, "/readyz") == 503)
+        assert get_status(service, "/healthz") == 200
         for pid in service.workers:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
         clients.wait_for("POST", 201)
@@ -223,7 +223,7 @@ def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> 
         clients.send()
         clients.poll()
     replace_workers(service)
-    assert status_of(service, "/readyz") == 503
+    assert get_status(service, "/readyz") == 503
     assert not file.exists()
     # An empty file is not used either.
     file.touch()

@@ -14,7 +14,7 @@ import requests
 from tests.e2e.consumers import Client
 from tests.exposition import Exposition
 from tests.service import INBOX, Service, until
-from tests.torture.raw_http import Connection, chunked, head, open_connections, post
+from tests.torture.raw_http import Connection, format_chunks, format_head, format_post, open_connections
 
 THREADS = 4
 # The server reads a small body before it runs the app. For a large one it runs the app first.
@@ -70,7 +70,7 @@ def poll_without_reading(connections: Sequence[Connection], client: Client) -> N
         client.send({"a": "x" * LARGE})
     for connection in connections:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.send(head("GET", "/inbox?mode=peek", client.key))
+        connection.send(format_head("GET", "/inbox?mode=peek", client.key))
 
 
 def has_no_error(service: Service) -> bool:
@@ -91,10 +91,10 @@ def test_slow_bodies_block_no_other_client(service: Service, key: str, torture: 
     slow_key = service.create_key("globex")
     service.start()
     beginnings = (
-        post(slow_key, b'{"a": "', length=SMALL),
-        post(slow_key, b'{"a": "', length=LARGE),
-        post(slow_key, b'{"a": "', "Expect: 100-continue", length=SMALL),
-        chunked(slow_key, b'{"a": "') + b"ffff\r\n",
+        format_post(slow_key, b'{"a": "', length=SMALL),
+        format_post(slow_key, b'{"a": "', length=LARGE),
+        format_post(slow_key, b'{"a": "', "Expect: 100-continue", length=SMALL),
+        format_chunks(slow_key, b'{"a": "') + b"ffff\r\n",
     )
     with open_connections(service, 1000 if torture else 60) as slow:
         for connection, beginning in zip(slow, cycle(beginnings), strict=False):
@@ -122,7 +122,7 @@ def test_client_that_reads_64_kib_a_second_never_times_out(service: Service, key
         Client(service, key).send({"a": "x" * LARGE})
     with Connection(service) as steady:
         steady.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-        steady.send(head("GET", "/inbox?mode=peek", key))
+        steady.send(format_head("GET", "/inbox?mode=peek", key))
         read, began, seconds = 0, time.monotonic(), 20 if torture else 1
         while (passed := time.monotonic() - began) < seconds:
             while read < passed * 70 * 1024:
@@ -177,7 +177,7 @@ def test_all_slow_clients_together_block_no_other_client(service: Service, tortu
         open_connections(service, 2 * count),
     ):
         for connection in slow:
-            connection.send(post(key, b'{"a": "', length=SMALL))
+            connection.send(format_post(key, b'{"a": "', length=SMALL))
         poll_without_reading(unread, Client(service, unread_key))
         until(lambda: count_polls(service) == count, 120)
         with send_single_bytes(slow, b"x"):
@@ -216,7 +216,7 @@ def test_slow_body_times_out_with_a_400(service: Service, key: str, torture: boo
     with open_connections(service, 4) as connections:
         # The incomplete body is valid JSON, so only its length shows that it is incomplete.
         for connection, length in zip(connections, (SMALL, LARGE, SMALL, LARGE), strict=True):
-            connection.send(post(key, b'{"a": 1}', length=length))
+            connection.send(format_post(key, b'{"a": 1}', length=length))
         with send_single_bytes(connections[2:], b" "):
             for connection in connections:
                 response = connection.read_response()
@@ -233,7 +233,7 @@ def test_unread_response_times_out(service: Service, key: str, torture: bool) ->
     client = Client(service, key)
     assert client.call("POST", "/events/batch", json=events).status_code == 201
     with Connection(service) as unread:
-        unread.send(head("GET", "/inbox?mode=peek", key))
+        unread.send(format_head("GET", "/inbox?mode=peek", key))
         time.sleep(15 if torture else 4)
         read = 0
         while piece := unread.socket.recv(1_000_000):

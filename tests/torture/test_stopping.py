@@ -15,7 +15,7 @@ import requests
 from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
 from tests.torture.fault_proxy import Fault, FaultProxy
-from tests.torture.raw_http import Connection, head, open_connections, post
+from tests.torture.raw_http import Connection, format_head, format_post, open_connections
 from tests.torture.stored_events import read_events
 
 # Long enough for the service to handle a signal, or to start a write.
@@ -37,7 +37,7 @@ def read_payloads(service: Service) -> list[str]:
 
 def begin_event(connection: Connection, key: str) -> None:
     """Sends a request without its body. Returns when the service waits for the body."""
-    connection.send(post(key, b"", "Expect: 100-continue", length=len(EVENT)))
+    connection.send(format_post(key, b"", "Expect: 100-continue", length=len(EVENT)))
     assert connection.read_response().status == 100
 
 
@@ -50,10 +50,10 @@ def test_stop_finishes_requests_that_have_begun(service: Service, signals: list[
     key = service.create_key("acme")
     service.start()
     with open_connections(service, 3) as (idle, slow, waiting):
-        idle.send(head("GET", "/healthz", key))
+        idle.send(format_head("GET", "/healthz", key))
         assert idle.read_response().status == 200
         begin_event(slow, key)
-        waiting.send(head("GET", "/inbox?wait=20", key))
+        waiting.send(format_head("GET", "/inbox?wait=20", key))
         until(lambda: waiting_polls(service) == 1)
         asked_at = time.monotonic()
         for each in signals:
@@ -84,7 +84,7 @@ def test_stop_under_load_ends_waiting_polls_and_keeps_accepted_events(service: S
 
     with ThreadPoolExecutor(8) as producers, open_connections(service, 1000 if torture else 60) as waiting:
         for connection in waiting:
-            connection.send(head("GET", "/inbox?wait=20", waiting_key))
+            connection.send(format_head("GET", "/inbox?wait=20", waiting_key))
         until(lambda: waiting_polls(service) == len(waiting))
         for number in range(8):
             producers.submit(send, number)
@@ -106,7 +106,7 @@ def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> No
     service.start()
     old = service.workers
     with open_connections(service, 7) as (waiting, *slow):
-        waiting.send(head("GET", "/inbox?wait=20", key))
+        waiting.send(format_head("GET", "/inbox?wait=20", key))
         until(lambda: waiting_polls(service) == 1)
         for connection in slow:
             begin_event(connection, key)
@@ -161,8 +161,8 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
             requests.get(f"{on_dynamodb.url}/me", headers=bearer(other_key), timeout=30)
         proxy.odds = {Fault.DROPPED: 1}
         with Connection(on_dynamodb) as dropped, open_connections(on_file, 2) as (unread, unfinished):
-            dropped.send(post(other_key, EVENT))
-            unread.send(head("GET", "/inbox?limit=500", key))
+            dropped.send(format_post(other_key, EVENT))
+            unread.send(format_head("GET", "/inbox?limit=500", key))
             begin_event(unfinished, key)
             until(lambda: proxy.injected[Fault.DROPPED] > 0)
             assert unread.socket.recv(1, socket.MSG_PEEK)

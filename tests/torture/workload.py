@@ -90,11 +90,11 @@ class Workload:
                 each.result()
         links = {tenant: self._connect(tenant) for tenant in self.keys}
 
-        def status_of(tenant: str, event_id: str) -> str | None:
+        def get_status(tenant: str, event_id: str) -> str | None:
             response = links[tenant].retry("GET", f"/events/{event_id}")
             return str(response.body["status"]) if response.status == 200 else None
 
-        return compare([each.log for each in self.producers], [each.log for each in self.consumers], status_of)
+        return compare([each.log for each in self.producers], [each.log for each in self.consumers], get_status)
 
     def wait_for(self, events: int) -> None:
         """Waits until this many more events are accepted."""
