@@ -11,6 +11,8 @@ from typing import Any
 
 from tests.service import Service
 
+AS_JSON = "Content-Type: application/json"
+
 
 @dataclass(frozen=True)
 class Response:
@@ -90,13 +92,10 @@ def format_head(method: str, path: str, key: str, *lines: str) -> bytes:
 def format_post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
     """Returns a POST /events whose Content-Length may differ from the body's."""
     length = len(body) if length is None else length
-    return (
-        format_head("POST", "/events", key, "Content-Type: application/json", f"Content-Length: {length}", *lines)
-        + body
-    )
+    return format_head("POST", "/events", key, AS_JSON, f"Content-Length: {length}", *lines) + body
 
 
 def format_chunks(key: str, *pieces: bytes) -> bytes:
     """Returns a chunked POST /events without the last chunk."""
-    beginning = format_head("POST", "/events", key, "Content-Type: application/json", "Transfer-Encoding: chunked")
+    beginning = format_head("POST", "/events", key, AS_JSON, "Transfer-Encoding: chunked")
     return beginning + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)

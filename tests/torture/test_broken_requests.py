@@ -7,13 +7,12 @@ import pytest
 
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.service import Service
-from tests.torture.raw_http import Connection, Response, format_chunks, format_head, format_post
+from tests.torture.raw_http import AS_JSON, Connection, Response, format_chunks, format_head, format_post
 
 EVENT = b'{"a": 1}'
 LIMIT = 262_144
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 CONTINUE = "Expect: 100-continue"
-AS_JSON = "Content-Type: application/json"
 IN_CHUNKS = (AS_JSON, "Transfer-Encoding: chunked")
 
 
@@ -83,9 +82,8 @@ def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Ser
 
 
 def test_chunks_above_the_limit_are_a_413_and_close_the_connection(service: Service, key: str) -> None:
-    assert_refused(
-        service, format_chunks(key, b'{"a": "', b"x" * (LIMIT + 100_000), *[format_post(key, EVENT)] * 10), 413
-    )
+    requests = [format_post(key, EVENT)] * 10
+    assert_refused(service, format_chunks(key, b'{"a": "', b"x" * (LIMIT + 100_000), *requests), 413)
     assert list_payloads(service, key) == []
 
 

@@ -11,8 +11,6 @@ from tests.torture.delivery_report import DeliveryReport
 from tests.torture.stored_events import read_events
 from tests.torture.workload import Workload
 
-LEASE_SECONDS = 5
-
 
 def test_crashes_lose_and_duplicate_no_accepted_event(
     on_each_engine: Service,
@@ -29,7 +27,7 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
     service.start()
     workload.add_producers(8)
     workload.add_consumers(4)
-    workload.add_consumers(4, LEASE_SECONDS)
+    workload.add_consumers(4, lease_seconds=5)
     for consumer in workload.consumers:
         # A claim on DynamoDB is many small writes. If a worker dies in between, another consumer gets the remaining
         # events, possibly after later ones.

@@ -13,7 +13,6 @@ from tests.torture.delivery_report import DeliveryReport, Outcome
 from tests.torture.fault_proxy import Fault, FaultProxy, Odds
 from tests.torture.workload import Workload
 
-LEASE_SECONDS = 3
 # Less likely, because each blocks its caller for seconds.
 TIMEOUTS = (Fault.LATE, Fault.DROPPED, Fault.RESPONSE_DROPPED)
 BAD: Odds = {fault: 0.01 if fault in TIMEOUTS else 0.03 for fault in Fault}
@@ -50,7 +49,7 @@ def test_faults_lose_and_duplicate_no_accepted_event(
     workload = new_workload(behind_the_proxy)
     workload.add_producers(8)
     workload.add_consumers(8)
-    workload.add_consumers(4, LEASE_SECONDS)
+    workload.add_consumers(4, lease_seconds=3)
     for consumer in workload.consumers:
         consumer.log.in_order = False
 

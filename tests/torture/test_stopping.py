@@ -12,6 +12,7 @@ import apsw
 import pytest
 import requests
 
+from tests.e2e.consumers import Client
 from tests.e2e.test_waiting import waiting_polls
 from tests.service import Service, bearer, until
 from tests.torture.fault_proxy import Fault, FaultProxy
@@ -119,14 +120,13 @@ def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> No
             connection.send(EVENT)
             assert [each.status for each in connection.read_responses()] == [201]
     until(lambda: len(service.workers) == len(old) and not {*service.workers} & {*old}, LIMIT_SECONDS)
-    response = requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
-    assert [event["payload"] for event in response.json()] == [{"n": 1}] * len(slow)
+    assert [event["payload"] for event in Client(service, key).get("/inbox")] == [{"n": 1}] * len(slow)
 
 
 def test_write_that_waits_for_a_lock_is_finished(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
-    requests.get(f"{service.url}/inbox", headers=bearer(key), timeout=30)
+    assert Client(service, key).get("/inbox") == []
     other = apsw.Connection(f"{service.folder}/inbox.db")
     other.execute("BEGIN IMMEDIATE")
     with Connection(service) as blocked:
@@ -148,8 +148,7 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
     on_file.start()
     large = {"payload": {"text": "x" * 200_000}}
     for _ in range(4):
-        sent = requests.post(f"{on_file.url}/events/batch", json=[large] * 10, headers=bearer(key), timeout=30)
-        assert sent.status_code == 201
+        assert Client(on_file, key).call("POST", "/events/batch", json=[large] * 10).status_code == 201
     proxy = FaultProxy(moto_url, seed=0)
     with proxy.run():
         on_dynamodb.keep_in_dynamodb(proxy.url)
@@ -158,7 +157,7 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
         on_dynamodb.start()
         # Both workers have to know the key.
         for _ in range(4):
-            requests.get(f"{on_dynamodb.url}/me", headers=bearer(other_key), timeout=30)
+            Client(on_dynamodb, other_key).call("GET", "/me")
         proxy.odds = {Fault.DROPPED: 1}
         with Connection(on_dynamodb) as dropped, open_connections(on_file, 2) as (unread, unfinished):
             dropped.send(format_post(other_key, EVENT))
