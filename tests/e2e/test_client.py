@@ -409,7 +409,7 @@ def test_replay_is_not_retried_after_a_lost_response(
 def test_refusals_are_raised_at_once_with_their_reason(
     client: Client, running_service: Service, pauses: list[int]
 ) -> None:
-    with pytest.raises(CallFailed, match="^422 Invalid request: `event_type` must be") as refused:
+    with pytest.raises(CallFailed, match=r"^422 Invalid request: `event_type` must be") as refused:
         client.send({}, "not a type")
     assert (refused.value.status, refused.value.problem["type"]) == (422, "/problems/invalid-request")
     for inbox in ("none", "../me", "a?b"):

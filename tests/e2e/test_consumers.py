@@ -1,7 +1,6 @@
 """Several consumers at once, and one that is killed."""
 
 import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -58,8 +57,9 @@ def test_events_of_a_killed_consumer_return_when_the_lease_expires(service: Serv
     # Larger than a pipe's buffer, so that the command blocks while it prints, with all events leased.
     sent = [client.send({"n": number, "filler": "x" * 200_000}) for number in range(3)]
     with polling(client, "--follow") as consumer:
-        while len(client.get("/events?status=leased")) < len(sent):
-            time.sleep(0.05)
+        assert consumer.stdout is not None
+        # The command prints after it has leased all events.
+        assert consumer.stdout.read(1)
         consumer.kill()
     again = lease_all(len(sent), client)
     assert [event["id"] for event in again] == sent

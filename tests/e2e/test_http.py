@@ -111,11 +111,11 @@ def test_stop_waits_for_requests_that_have_begun(service: Service) -> None:
     service.start()
     head = f"POST /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        connection.sendall(f'{head}Content-Length: 10\r\n\r\n{{"a"'.encode())
-        time.sleep(0.3)
+        connection.sendall(f"{head}Content-Length: 10\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
         service.signal_master()
         time.sleep(0.3)
-        connection.sendall(b": 123}")
+        connection.sendall(b'{"a": 123}')
         assert connection.recv(4096).startswith(b"HTTP/1.1 201 ")
     service.stop()
     service.start()

@@ -144,7 +144,8 @@ def test_requests_of_a_client_share_a_connection_to_the_service(client: Client, 
     before = list_client_addresses(running_service)
     for _ in range(20):
         client.poll()
-    assert list_client_addresses(running_service) == before
+    # Older connections may leave the list meanwhile.
+    assert list_client_addresses(running_service) <= before
 
 
 def list_client_addresses(service: Service) -> set[str]:

@@ -103,7 +103,8 @@ class Wire:
 
     def _send(self, request: Any, event_name: str, **_: Any) -> AWSResponse | None:
         operation = event_name.rpartition(".")[2]
-        self.calls[operation] += 1
+        with self._mutex:
+            self.calls[operation] += 1
         fault = self._plans[operation].pop(0) if self._plans.get(operation) else None
         if fault is None:
             return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None

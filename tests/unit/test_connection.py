@@ -182,7 +182,7 @@ async def test_body_that_exceeds_the_memory_for_bodies_is_a_503(app: App) -> Non
         writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % MAX_BODY_BYTES)
         writer.write(bytes(MAX_BODY_BYTES))
         assert (await reader.readline()).startswith(b"HTTP/1.1 503")
-        assert server.connections._held_bytes == 0
+        await until(lambda: server.connections._held_bytes == 0)
 
 
 @in_event_loop

@@ -1,7 +1,6 @@
 """Purging in steps, by command and in the background."""
 
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from inbox.services.retention import Retention
 from inbox.settings import Settings
 from inbox.store.interface import EventStore
 from inbox.store.sqlite import SQLiteStore
+from tests.service import until
 
 NOW_MS = 1_732_140_249_123
 
@@ -42,8 +42,7 @@ def test_purge_deletes_in_steps_with_pauses(store: SQLiteStore) -> None:
 def test_background_task_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
     purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
     purge.start()
-    while _rows(tmp_path) > 3:
-        time.sleep(0.01)
+    until(lambda: _rows(tmp_path) == 3)
     purge.stop()
     assert not purge._thread.is_alive()
     store.close()
