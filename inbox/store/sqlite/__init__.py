@@ -36,7 +36,7 @@ class SQLiteStore:
             self._database.create(upgrade=upgrade)
         leases = Leases(self._database, max_deliveries)
         self.events = SQLiteEvents(self._database, leases)
-        self.counters = SQLiteCounters(self._database, leases)
+        self.counters = SQLiteCounters(self._database, leases.expire)
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)

@@ -14,7 +14,7 @@ import apsw
 from inbox.domain import exact_json
 from inbox.domain.events import InboxKey
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.errors import TEMPORARY, unavailable
+from inbox.store.sqlite.files import TEMPORARY, unavailable
 from inbox.store.sqlite.rows import seconds
 
 _EXAMINE_ALL_EVERY_MS = 1_000

@@ -11,7 +11,7 @@ import apsw
 
 from inbox.domain import exact_json, stats
 from inbox.domain.events import ATTEMPT_MS, Order, Page, PageSize, Status, attempt_digest
-from inbox.store.sqlite.count_updates import count_each
+from inbox.store.sqlite.counters import count_each
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.leases import EXPIRED, Leases
 from inbox.store.sqlite.rows import COLUMNS, fit_page, seconds, stored_event

@@ -1,12 +1,41 @@
-"""The statistics of inboxes: read, and recomputed from the stored events."""
+"""The statistics of inboxes: updated in the same transaction as the events, read, and recomputed."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 import apsw
 
-from inbox.domain.stats import NO_COUNTS, Counts, Span, SpanCounts, UndeliveredSummary
-from inbox.store.sqlite.count_updates import add
+from inbox.domain.events import Status
+from inbox.domain.stats import (
+    MAX_TYPES,
+    NO_COUNTS,
+    OTHER_TYPES,
+    CountChanges,
+    Counts,
+    Span,
+    SpanCounts,
+    UndeliveredSummary,
+)
 from inbox.store.sqlite.database import Database, Row
-from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.rows import seconds
+
+_SUMS = ", ".join(f"{name} = {name} + ?" for name in Counts._fields)
+
+_OF_INBOX = "tenant_id = ? AND inbox = ? AND span = ?"
+
+_ADD = f"UPDATE counters SET {_SUMS} WHERE {_OF_INBOX} AND start_ms = ? AND event_type = ?"
+
+_HAS_MAX_TYPES = f"SELECT count(*) >= {MAX_TYPES} FROM counters WHERE {_OF_INBOX} AND start_ms = ?"
+
+_INSERT = """
+    INSERT INTO counters (tenant_id, inbox, span, start_ms, event_type) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING"""
+
+_DELETE_OLD = f"DELETE FROM counters WHERE {_OF_INBOX} AND start_ms < ?"
+
+_ADD_UNDELIVERED = """
+    INSERT INTO backlog (tenant_id, inbox, undelivered) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET undelivered = undelivered + excluded.undelivered"""
 
 _MAX_EXPIRED = 10_000
 
@@ -53,9 +82,9 @@ _COUNT_BACKLOG = """
 
 
 class SQLiteCounters:
-    def __init__(self, database: Database, leases: Leases) -> None:
+    def __init__(self, database: Database, expire_leases: Callable[[str, str, int], None]) -> None:
         self._database = database
-        self._leases = leases
+        self._expire_leases = expire_leases
 
     def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
@@ -64,7 +93,7 @@ class SQLiteCounters:
         ]
 
     def undelivered(self, tenant_id: str, inbox: str, now_ms: int) -> UndeliveredSummary:
-        self._leases.expire(tenant_id, inbox, now_ms)
+        self._expire_leases(tenant_id, inbox, now_ms)
         parameters = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
         return UndeliveredSummary(*self._database.read(_UNDELIVERED, parameters)[0])
 
@@ -83,7 +112,7 @@ class SQLiteCounters:
                 for inbox, event_type, hour_ms, received, delivered, payload_bytes in hours:
                     if span.start_ms(hour_ms) >= since[span]:
                         counts = Counts(received=received, delivered=delivered, bytes=payload_bytes)
-                        add(connection, (tenant_id, inbox, span, span.start_ms(hour_ms)), event_type, counts)
+                        _add(connection, (tenant_id, inbox, span, span.start_ms(hour_ms)), event_type, counts)
             connection.execute(_DELETE_ZEROS, (tenant_id,))
             after = _all_of_tenant(connection, tenant_id)
             changed = sum(
@@ -107,3 +136,49 @@ def _recount_backlog(connection: apsw.Connection, tenant_id: str) -> int:
     connection.execute(_COUNT_BACKLOG, (tenant_id,))
     after: list[Row] = connection.execute(_BACKLOG, (tenant_id,)).fetchall()
     return len({inbox for inbox, _ in set(before) ^ set(after)})
+
+
+def count(connection: apsw.Connection, tenant_id: str, at_ms: int, changes: CountChanges) -> None:
+    for (inbox, event_type), counts in changes.counts.items():
+        if counts != NO_COUNTS:
+            for span in Span:
+                _add(connection, (tenant_id, inbox, span, span.start_ms(at_ms)), event_type, counts)
+    for inbox, undelivered in changes.undelivered.items():
+        if undelivered:
+            connection.execute(_ADD_UNDELIVERED, (tenant_id, inbox, undelivered))
+
+
+def count_each(
+    connection: apsw.Connection,
+    tenant_id: str,
+    inbox: str,
+    at_ms: int,
+    event_types: Iterable[Row],
+    counts: Counts,
+    undelivered: int,
+) -> None:
+    """Counts the same change for several events. Each row holds the type of one event."""
+    changes = CountChanges()
+    for (event_type,), number in Counter(event_types).items():
+        changes.add(inbox, event_type, counts.times(number), undelivered * number)
+    count(connection, tenant_id, at_ms, changes)
+
+
+def count_deleted(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
+    """Takes rows that begin with tenant ID, inbox and status of a deleted event."""
+    fewer = Counter((tenant_id, inbox) for tenant_id, inbox, status, *_ in deleted if status == Status.UNDELIVERED)
+    for inbox_key, number in fewer.items():
+        connection.execute(_ADD_UNDELIVERED, (*inbox_key, -number))
+
+
+def _add(connection: apsw.Connection, key: tuple[str, str, Span, int], event_type: str | None, counts: Counts) -> None:
+    """Adds to the counts of one hour or day. `key` is tenant ID, inbox, span and start."""
+    counted_type = event_type or ""
+    connection.execute(_ADD, (*counts, *key, counted_type))
+    if connection.changes() == 0:
+        *inbox_key, span, start_ms = key
+        connection.execute(_DELETE_OLD, (*inbox_key, span, start_ms - span.kept_ms))
+        if connection.execute(_HAS_MAX_TYPES, key).fetchone() == (True,):
+            counted_type = OTHER_TYPES
+        connection.execute(_INSERT, (*key, counted_type))
+        connection.execute(_ADD, (*counts, *key, counted_type))

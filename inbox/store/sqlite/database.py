@@ -16,8 +16,14 @@ import apsw
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.disk_space import DiskSpace
-from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
-from inbox.store.sqlite.files import real_path, refuse_empty, refuse_leftovers
+from inbox.store.sqlite.files import (
+    BROKEN_CONNECTION,
+    TEMPORARY,
+    real_path,
+    refuse_empty,
+    refuse_leftovers,
+    unavailable,
+)
 from inbox.store.sqlite.group_commit import GroupCommit, T, Transaction
 from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
 

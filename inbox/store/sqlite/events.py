@@ -8,7 +8,7 @@ from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, NewEvent, PutResul
 from inbox.domain.stats import CountChanges, Counts
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.claims import Claims, purge_attempts
-from inbox.store.sqlite.count_updates import count, count_deleted
+from inbox.store.sqlite.counters import count, count_deleted
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.history import History
 from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes

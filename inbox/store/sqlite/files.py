@@ -1,14 +1,37 @@
-"""The database file and the files that SQLite keeps beside it, which are a part of the database."""
+"""The database file, the files that SQLite keeps beside it, and what SQLite's errors mean."""
 
 import os
 from pathlib import Path
 
 import apsw
 
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreFull, StoreUnavailable
 
 WAL, SHARED_MEMORY, JOURNAL = "-wal", "-shm", "-journal"
 COMPANIONS = (WAL, SHARED_MEMORY, JOURNAL)
+"""The files beside the database. They are a part of it."""
+
+# The connection cannot be used any more. SQLite may have opened it read-only, because the file allowed no more, and it
+# would stay read-only.
+BROKEN_CONNECTION = (
+    apsw.CantOpenError,
+    apsw.IOError,
+    apsw.NotADBError,
+    apsw.PermissionsError,
+    apsw.ReadOnlyError,
+)
+
+# A later try may succeed. A damaged file does not repair itself, but the request was valid, and succeeds once the file
+# is restored.
+TEMPORARY = (
+    *BROKEN_CONNECTION,
+    apsw.BusyError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.LockedError,
+    apsw.NoMemError,
+    apsw.ProtocolError,
+)
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -41,3 +64,8 @@ def refuse_leftovers(path: Path) -> None:
             f"{path} is missing or empty, and {' and '.join(left)} beside it may hold events. "
             "Put the file back, or move these files away to start with an empty store."
         )
+
+
+def unavailable(error: Exception) -> StoreUnavailable:
+    kind = StoreFull if isinstance(error, apsw.FullError) else StoreUnavailable
+    return kind(f"The database is unavailable ({type(error).__name__}: {error}).")

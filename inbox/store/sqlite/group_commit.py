@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import apsw
 
 from inbox.store.sqlite.disk_space import DiskSpace
-from inbox.store.sqlite.errors import BROKEN_CONNECTION, TEMPORARY, unavailable
+from inbox.store.sqlite.files import BROKEN_CONNECTION, TEMPORARY, unavailable
 
 if TYPE_CHECKING:
     from inbox.store.sqlite.database import Database

@@ -13,7 +13,7 @@ import apsw
 from inbox.domain import stats
 from inbox.domain.events import Event, Listing, Order, PageSize, ReplayResult, Selection, Status
 from inbox.errors import EventLeased, FieldError, InvalidRequest
-from inbox.store.sqlite.count_updates import count_each
+from inbox.store.sqlite.counters import count_each
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.inboxes import note_reopened
 from inbox.store.sqlite.leases import Leases

@@ -6,7 +6,7 @@ import apsw
 
 from inbox.domain.events import Event, Receipt, Status
 from inbox.domain.stats import DEAD, DELIVERED, NO_COUNTS, CountChanges, Counts
-from inbox.store.sqlite.count_updates import count
+from inbox.store.sqlite.counters import count
 from inbox.store.sqlite.database import Database, Row
 from inbox.store.sqlite.group_commit import T, Transaction
 from inbox.store.sqlite.inboxes import note_reopened
