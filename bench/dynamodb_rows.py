@@ -22,9 +22,17 @@ from inbox.domain.events import DEFAULT_INBOX, NewEvent, Status, random_event_id
 from inbox.settings import Settings
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import undelivered_state
+from inbox.store.dynamodb.event_states import new_state
 from inbox.store.dynamodb.items import to_item
-from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, UNSHARDED, key_of, order_key, order_key_of, status_key
+from inbox.store.dynamodb.layout import (
+    EVENTS,
+    STATUS_INDEX,
+    UNSHARDED,
+    key_of,
+    make_order_key,
+    make_status_key,
+    order_key_of,
+)
 from tests.engines import dynamodb_local
 
 ROUNDS = 5
@@ -93,7 +101,7 @@ def _update_all(client: Any) -> None:
             KeyConditionExpression=_UNDELIVERED,
             ExpressionAttributeValues={
                 ":tenant": {"S": _OTHER_TENANT},
-                ":undelivered": {"S": status_key(Status.UNDELIVERED, "")},
+                ":undelivered": {"S": make_status_key(Status.UNDELIVERED, "")},
             },
             Limit=PAGE_SIZE.events,
         )["Items"]
@@ -112,7 +120,7 @@ def _update(client: Any, entry: dict[str, Any]) -> None:
         ExpressionAttributeNames={"#status": "status"},
         ExpressionAttributeValues={
             ":delivered": {"S": Status.DELIVERED},
-            ":now": {"S": status_key(Status.DELIVERED, order_key_of(entry))},
+            ":now": {"S": make_status_key(Status.DELIVERED, order_key_of(entry))},
             ":before": entry["gsi1sk"],
             ":one": {"N": "1"},
             ":at": {"N": str(_now_ms())},
@@ -155,8 +163,9 @@ def _create_events(count: int) -> list[NewEvent]:
 def _build_item(event: NewEvent) -> dict[str, Any]:
     """Returns the item that our store would write."""
     now_ms = _now_ms()
-    sort_key = order_key(now_ms, time.monotonic_ns(), "boto3x")
-    item = to_item(_OTHER_TENANT, UNSHARDED, event, now_ms, sort_key, undelivered_state(sort_key), _expires_at_s())
+    order_key = make_order_key(now_ms, time.monotonic_ns(), "boto3x")
+    state = new_state(Status.UNDELIVERED, order_key)
+    item = to_item(_OTHER_TENANT, UNSHARDED, event, now_ms, order_key, state, _expires_at_s())
     # Our store passes a payload as JSON text, which boto3 does not accept.
     plain_item: dict[str, Any] = orjson.loads(orjson.dumps(item))
     return plain_item

@@ -163,7 +163,7 @@ def test_tenant_changed_in_the_target_stays_unchanged(store: DynamoDBStore, move
     assert store.tenants.get(tenant) == changed
 
 
-def test_e_mail_of_another_tenant_stops_the_copy(store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
+def test_email_of_another_tenant_stops_the_copy(store: DynamoDBStore, move: StoreCopy, tenant: str) -> None:
     store.tenants.create(named(f"other-{tenant}", email=f"OPS@{tenant}.example"), [audit_entry()])
     with pytest.raises(NotAllowed, match=f"The email address of {tenant} belongs to another tenant"):
         copied(move)

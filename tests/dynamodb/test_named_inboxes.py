@@ -25,7 +25,7 @@ def inboxes(uncached_store: DynamoDBStore, tenant: str) -> list[str]:
 
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("written_before", [1, 2])
-def test_repeated_event_with_a_key_gets_its_missing_copies(
+def test_repeated_event_with_a_key_receives_its_missing_copies(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], written_before: int
 ) -> None:
     event = keyed_event()
@@ -147,7 +147,7 @@ def test_disabled_default_inbox_costs_no_further_read(store: DynamoDBStore, wire
 def test_earlier_release_sees_no_named_inbox_if_default_is_disabled(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.set_default_enabled(tenant, False)
     found = store._connection.query_items(
-        TableName=store._connection.table(TENANTS),
+        TENANTS,
         KeyConditionExpression="PK = :tenant AND begins_with(SK, :inboxes)",
         ExpressionAttributeValues={":tenant": tenant_key(tenant)["PK"], ":inboxes": text(NAMED_INBOXES_PREFIX)},
     )

@@ -137,10 +137,10 @@ def test_event_erased_by_concurrent_requests_is_counted_once(
 ) -> None:
     _, erased = put_events(store, tenant, 2)
     together = threading.Barrier(4)
-    walk = store._connection.query_items
+    query_items = store._connection.query_items
 
-    def wait_for_others(**query: Any) -> list[dict[str, Any]]:
-        found = list(walk(**query))
+    def wait_for_others(table: str, **query: Any) -> list[dict[str, Any]]:
+        found = list(query_items(table, **query))
         together.wait(10)
         return found
 

@@ -90,7 +90,7 @@ def test_item_lacks_attributes_that_the_tenant_does_not_have(
     assert store.tenants.get(tenant) == plain
 
 
-def test_email_index_contains_the_e_mail_in_lower_case(
+def test_email_index_contains_the_email_in_lower_case(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
     store.tenants.create(named(tenant, email=f"Ops@{tenant}.Example"), [audit_entry()])
@@ -105,7 +105,7 @@ def test_indexes_contain_only_tenants(harness: DynamoDBHarness, store: DynamoDBS
 
     assert [item["SK"]["S"] for item in items_of(harness, tenant, IndexName=index)] == ["METADATA"]
     kinds = sorted(item["PK"]["S"].partition("#")[0] for item in items_of(harness, tenant))
-    # The tenant, its audit log and its key; the e-mail. The item of the key's ID does not contain the tenant.
+    # The tenant, its audit log and its key; the email address. The item of the key's ID does not contain the tenant.
     assert kinds == ["EMAIL", "TENANT", "TENANT", "TENANT"]
 
 
@@ -198,7 +198,7 @@ def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Calla
         return list(pool.map(outcome, acts))
 
 
-def test_one_of_eight_concurrent_creations_gets_the_e_mail(
+def test_one_of_eight_concurrent_creations_gets_the_email(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     racers = [named(f"{tenant}-{number}", email=f"Ops@{tenant}.example") for number in range(8)]
@@ -215,7 +215,7 @@ def test_one_of_eight_concurrent_creations_gets_the_e_mail(
 def test_one_of_eight_concurrent_creations_gets_the_id(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The e-mail is taken too, but the tenant ID is reported first.
+    # The email address is taken too, but the tenant ID is reported first.
     racers = [named(tenant, email=f"ops@{tenant}.example", rate_limit=number) for number in range(8)]
     outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in racers])
 
@@ -236,7 +236,7 @@ def test_one_of_eight_concurrent_updates_of_a_version_succeeds(
     assert store.tenants.get(tenant) == winner
 
 
-def test_one_of_two_concurrent_updates_gets_the_e_mail(
+def test_one_of_two_concurrent_updates_gets_the_email(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     racers = [named(f"{tenant}-{number}", email=f"ops@{tenant}.example", version=2) for number in range(2)]

@@ -89,7 +89,7 @@ def with_numbers(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def elsewhere(harness: DynamoDBHarness) -> Iterator[Connection]:
+def other_tables(harness: DynamoDBHarness) -> Iterator[Connection]:
     """A connection with a prefix that has no tables."""
     other = Connection(f"{harness.prefix}elsewhere-", 1)
     yield other
@@ -108,7 +108,7 @@ def tables(connection: Connection) -> list[str]:
     "foreign", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
 def test_table_with_other_keys_is_refused_before_any_is_created(
-    elsewhere: Connection, name: str, foreign: Callable[[dict[str, Any]], dict[str, Any]]
+    other_tables: Connection, name: str, foreign: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     definition = foreign(DEFINITIONS[name])
     used = {
@@ -117,32 +117,34 @@ def test_table_with_other_keys_is_refused_before_any_is_created(
         for key in each["KeySchema"]
     }
     attributes = [each for each in definition["AttributeDefinitions"] if each["AttributeName"] in used]
-    elsewhere.call("create_table", TableName=elsewhere.table(name), **definition | {"AttributeDefinitions": attributes})
+    other_tables.call(
+        "create_table", TableName=other_tables.table(name), **definition | {"AttributeDefinitions": attributes}
+    )
 
     with pytest.raises(SettingsError, match=f"{name} already exists with other keys or indexes"):
-        DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
-    assert tables(elsewhere) == [elsewhere.table(name)]
+        DynamoDBStore(other_tables, MAX_DELIVERIES).init()
+    assert tables(other_tables) == [other_tables.table(name)]
 
 
 def test_tables_created_by_another_process_at_the_same_time_are_used(
-    elsewhere: Connection, monkeypatch: pytest.MonkeyPatch
+    other_tables: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_tables(elsewhere)
-    made = tables(elsewhere)
+    create_tables(other_tables)
+    made = tables(other_tables)
     monkeypatch.setattr("inbox.store.dynamodb.tables._exists", lambda *_: False)
-    create_tables(elsewhere)
-    assert tables(elsewhere) == made
+    create_tables(other_tables)
+    assert tables(other_tables) == made
 
 
-def test_table_with_another_ttl_attribute_is_refused(elsewhere: Connection) -> None:
-    elsewhere.call("create_table", TableName=elsewhere.table("Tenants"), **DEFINITIONS["Tenants"])
-    elsewhere.call(
+def test_table_with_another_ttl_attribute_is_refused(other_tables: Connection) -> None:
+    other_tables.call("create_table", TableName=other_tables.table("Tenants"), **DEFINITIONS["Tenants"])
+    other_tables.call(
         "update_time_to_live",
-        TableName=elsewhere.table("Tenants"),
+        TableName=other_tables.table("Tenants"),
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"},
     )
     with pytest.raises(SettingsError, match="expires items by other"):
-        DynamoDBStore(elsewhere, MAX_DELIVERIES).init()
+        DynamoDBStore(other_tables, MAX_DELIVERIES).init()
 
 
 def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,5 +166,8 @@ def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, mon
 
 
 def test_missing_table_is_an_outage_with_advice(harness: DynamoDBHarness) -> None:
-    with pytest.raises(StoreUnavailable, match="inbox init"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"^A table is missing in DynamoDB\. Check AWS_REGION and INBOX_TABLE_PREFIX, or run `inbox init`\.$",
+    ):
         DynamoDBStore(Connection(f"{harness.prefix}none-", 1), MAX_DELIVERIES).check()

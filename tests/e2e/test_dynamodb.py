@@ -162,4 +162,4 @@ def test_missing_aws_setting_prints_one_line(service: Service, missing: str) -> 
     refused = service.run("tenants", "list")
     assert refused.returncode == 1
     assert len(refused.stderr.splitlines()) == 1
-    assert ("AWS_REGION" if missing == "AWS_REGION" else "DynamoDB returned no result") in refused.stderr
+    assert ("AWS_REGION" if missing == "AWS_REGION" else "DynamoDB cannot be reached.") in refused.stderr

@@ -62,13 +62,13 @@ def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str 
 
 def event_partitions(tenant_id: str) -> set[str]:
     event_id = str(uuid.uuid4())
-    partitions = [layout.partition(tenant_id, shard) for shard in SHARDS]
+    partitions = [layout.make_partition(tenant_id, shard) for shard in SHARDS]
     return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in inboxes()}
 
 
 def index_partitions(tenant_id: str) -> set[str]:
-    return {layout.index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in SHARDS} | {
-        layout.index_partition_of_copy(tenant_id, "crm", layout.partition(tenant_id, shard)) for shard in SHARDS
+    return {layout.make_index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in SHARDS} | {
+        layout.index_partition_of_copy(tenant_id, "crm", layout.make_partition(tenant_id, shard)) for shard in SHARDS
     }
 
 

@@ -26,7 +26,7 @@ class _Table:
     def table(self, name: str) -> str:
         return name
 
-    def query_items(self, **_: Any) -> list[dict[str, Any]]:
+    def query_items(self, _table: str, **_: Any) -> list[dict[str, Any]]:
         self.reads += 1
         self.meanwhile()
         return []

@@ -18,7 +18,7 @@ from inbox.store.dynamodb.tenants import DynamoDBTenants
 
 
 class DynamoDBStore:
-    """Opening it makes no call; `init` creates the tables."""
+    """The constructor makes no call; `init` creates the tables."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ _MAX_PAUSE_SECONDS = 2.0
 _MAX_INBOXES_PER_CHECK = 64
 # Two queries each, in the pool of 16 threads that claims use too.
 _PARALLEL_INBOXES = 4
-# While DynamoDB times out, one inbox takes 10 seconds. A later check gets its result.
+# While DynamoDB times out, one inbox takes 10 seconds. A later check collects its result.
 _MAX_SECONDS_PER_CHECK = 1.0
 
 

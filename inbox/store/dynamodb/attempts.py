@@ -1,6 +1,7 @@
-"""Polls that the client can repeat: the events that such a poll is about to claim are written down first.
+"""Polls that the client can repeat.
 
-So a repeated poll, in any process and after any crash, claims the same events under the same claim.
+Such a poll stores the IDs of the events before it claims them. A repeated poll, in any process and after any crash,
+claims the same events under the same claim ID.
 """
 
 import uuid
@@ -23,10 +24,10 @@ from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
 # TTL deletes days late, and the client may use the ID again.
-_FORGOTTEN = "began_at <= :forgotten"
-_NEW_OR_FORGOTTEN = f"{_NEW} OR {_FORGOTTEN}"
+_EXPIRED = "began_at <= :expired_ms"
+_NEW_OR_EXPIRED = f"{_NEW} OR {_EXPIRED}"
 _OURS = "seed = :seed"
-# A repeated poll returns the list written earlier, so the client would never get events that are chosen after it.
+# A repeated poll returns the events stored earlier, so the client would never get events that are chosen afterwards.
 _NOT_REPEATED = "attribute_not_exists(asked_again)"
 _OURS_AND_NOT_REPEATED = f"{_OURS} AND {_NOT_REPEATED}"
 _STILL_EXISTS = "attribute_exists(PK)"
@@ -85,11 +86,11 @@ class Attempts:
                 return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
             attempt = None
         if new is not None:
-            self._forget(key, new)
+            self._delete(key, new)
         return Page([], more=bool(chosen))
 
     def _find_repeated(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
-        """Returns what an earlier poll wrote down. If that poll is still running, it can choose no other events."""
+        """Returns the attempt that an earlier poll stored. If that poll is still running, it can choose no others."""
         item = self._connection.get(TENANTS, key)
         if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
@@ -101,12 +102,12 @@ class Attempts:
         return _to_attempt(response["Attributes"])
 
     def _begin(self, key: dict[str, Any], attempt: _Attempt, previous: _Attempt | None, now_ms: int) -> _Attempt:
-        """Writes the attempt, in place of `previous` if that found nothing.
+        """Stores the attempt, in place of `previous` if other polls claimed all events of that one.
 
-        Returns the attempt of another poll with the same ID if that was first.
+        Returns the stored attempt. It is another poll's if that poll was first.
         """
         if previous is None:
-            condition, values = _NEW_OR_FORGOTTEN, {":forgotten": number(now_ms - ATTEMPT_MS)}
+            condition, values = _NEW_OR_EXPIRED, {":expired_ms": number(now_ms - ATTEMPT_MS)}
         else:
             condition, values = _OURS_AND_NOT_REPEATED, {":seed": text(previous.seed)}
         item = {
@@ -126,15 +127,14 @@ class Attempts:
                 return attempt
             other = self._find_repeated(key, now_ms) if previous is None else None
             if other is None:
-                raise StoreUnavailable("The poll was repeated while it was at work.") from None
+                raise StoreUnavailable("Another poll with the same attempt is still running.") from None
             return other
         return attempt
 
-    def _forget(self, key: dict[str, Any], attempt: _Attempt) -> None:
+    def _delete(self, key: dict[str, Any], attempt: _Attempt) -> None:
         with suppress(ConditionFailed):
-            self._connection.write(
-                writes.delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)})
-            )
+            delete = writes.delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)})
+            self._connection.write(delete)
 
     def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""

@@ -1,6 +1,7 @@
-"""Claims events for a poll: find claimable events, update each on the condition that it is unchanged, fill the page.
+"""Polls: which undelivered events a peek or a claim returns.
 
-An event belongs to the claim whose conditional update succeeded, and to no other.
+A claim finds claimable events, and updates each on the condition that it is unchanged, until the page is full. An event
+belongs to the claim whose conditional update succeeded, and to no other.
 """
 
 import hashlib
@@ -17,8 +18,8 @@ from cachetools import TTLCache
 
 from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import KnownEvent
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
+from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import (
     MAX_STATEMENTS,
     EventUpdate,
@@ -37,7 +38,8 @@ from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, Unconfirme
 # Clients time out after 30 seconds, Zapier's too, and would never get the events that are marked delivered.
 MAX_SECONDS = 10
 
-# Read beyond the page size: a few stale entries cost no second query, and the last one tells if there is more.
+# Entries read beyond the page size. A few stale entries then cost no second query, and the last one shows if there are
+# more events.
 _SPARE_ENTRIES = 10
 # Expired leases are sorted by their end, so the oldest event is only known once all of them are read.
 _MAX_EXPIRED_LEASES = 1_000
@@ -52,7 +54,7 @@ _log = structlog.get_logger()
 
 
 class RecentClaims:
-    """Events that this process has just claimed, or has seen taken, in the state in which the index listed them.
+    """Events that this process has just claimed, or found claimed by another, in the state that the index listed.
 
     The index still lists them for a while, and claiming them again would cost a write unit each.
     """
@@ -98,6 +100,7 @@ class Claim:
         return EventUpdate(event, event.leased(claim_id, self.lease_until_ms))
 
     def claimed_item(self, result: UpdateResult) -> Item | None:
+        """Returns the item if this claim took the event."""
         # If a retry after a lost response found our own write, the condition failed, but the claim ID is ours.
         current = result.current
         is_ours = current is not None and current.get("claim_id") == text(
@@ -138,11 +141,9 @@ class ClaimableEvents:
     def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
         """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
         partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [
-            (layout.expired_lease_range(now_ms), _SPARE_ENTRIES),
-            (layout.status_range(Status.UNDELIVERED), _SPARE_ENTRIES),
-        ]
-        found = chain(*self._index.read(partitions, inbox, ranges, Order.OLDEST, now_ms))
+        ranges = [layout.expired_lease_range(now_ms), layout.status_range(Status.UNDELIVERED)]
+        limits = [(range_, _SPARE_ENTRIES) for range_ in ranges]
+        found = chain(*self._index.read(partitions, inbox, limits, Order.OLDEST, now_ms))
         return any(event not in self.recent for event in chain(*found))
 
     def _read(
@@ -182,6 +183,18 @@ class Claims:
         self._max_deliveries = max_deliveries
         self._unconfirmed = UnconfirmedClaims()
 
+    def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
+        def add_claimable(known_events: list[KnownEvent], page: list[Item]) -> None:
+            items = layout.by_sort_key(self._connection.get_many(EVENTS, [event.key for event in known_events]))
+            for event in known_events:
+                item = items.get(event.sort_key)
+                if item is not None and effective_state(item, now_ms, self._max_deliveries).is_claimable:
+                    page.append(item)
+
+        known_events = self._claimable.find(tenant_id, inbox, order, size.events, now_ms)
+        items, more = fill_page(known_events, size, MAX_BATCH_GET, add_claimable, [])
+        return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
+
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
         turn = self._queues.turn(claim.inbox_key)
@@ -207,7 +220,7 @@ class Claims:
             if item is not result.item:
                 # Its response was lost, so the update was not counted.
                 self._counter.count_update(claim.update(event), item, claim.now_ms)
-        # A lease that nobody received expires by itself.
+        # A lease whose response was lost expires by itself.
         if claim.lease_until_ms is None:
             self._unconfirmed.add(
                 claim.inbox_key,

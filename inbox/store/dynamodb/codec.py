@@ -35,14 +35,14 @@ def install(client: Any) -> None:
 
 
 def _drop_truncated_checksum(response_dict: dict[str, Any], **_: Any) -> None:
-    """botocore takes for granted that the header is a number, but the response may have been cut there."""
+    """Deletes a header that was cut with the response: botocore assumes that it is a number."""
     headers = response_dict["headers"]
     if not headers.get(_CHECKSUM_HEADER, "0").isdigit():
         del headers[_CHECKSUM_HEADER]
 
 
 def _refuse_truncated_response(http_response: Any, **_: Any) -> None:
-    """After its last attempt botocore returns a truncated response as one without items."""
+    """Raises an error. After its last attempt, botocore would return a truncated response as one without items."""
     size = len(http_response.content)
     # A response cut within its headers may have no length, and has no body. DynamoDB always sends one.
     if size == 0 or int(http_response.headers.get("content-length", size)) != size:
@@ -58,11 +58,7 @@ def _hide_from_botocore(params: dict[str, Any], context: dict[str, Any], **_: An
 
 
 def _encode(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-    params["body"] = orjson.dumps(context["document"], default=_to_base64)
-
-
-def _to_base64(raw: bytes) -> str:
-    return b64encode(raw).decode()
+    params["body"] = orjson.dumps(context["document"], default=lambda raw: b64encode(raw).decode())
 
 
 def _decode(
@@ -85,7 +81,7 @@ def _decode(
 
 
 def _items_of_statements(response: dict[str, Any]) -> Iterable[Item]:
-    """Items that were written, and items for which a condition failed."""
+    """Returns items that were written, and items for which a condition failed."""
     parts = chain(*((part, part.get("Error", {})) for part in response.get("Responses", ())))
     return (part["Item"] for part in parts if "Item" in part)
 

@@ -16,6 +16,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
+    InvalidRegionError,
     NoRegionError,
 )
 
@@ -27,12 +28,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_PARALLEL_CALLS = 16
-"""Calls that a process makes at the same time for requests that need several."""
+"""The number of calls that a process makes at the same time for requests that need several."""
 MAX_BATCH_GET = 100
 """The limit of BatchGetItem."""
 MAX_TRIES = 8
 """Tries for a batch that was only partly carried out. The pauses add up to 4.5 seconds or less."""
 MAX_QUERIES = 50
+"""The number of pages that one call reads."""
+TOO_MANY_ITEMS = "DynamoDB has more items to read than one call reads."
 NEXT_PAGE_LIMIT = 1_000
 """Further pages are only read if an index has many entries that are expired or were not asked for."""
 
@@ -53,19 +56,48 @@ _THROTTLED = frozenset(
     }
 )
 
-# Errors that neither the client nor a change of this code could fix.
-_TRANSIENT = _THROTTLED | {
-    "AccessDeniedException",
-    "ExpiredTokenException",
-    "IncompleteSignatureException",
-    "InvalidSignatureException",
-    "MissingAuthenticationTokenException",
-    "ReplicatedWriteConflictException",
-    "TransactionCanceledException",
-    "TransactionConflictException",
-    "TransactionInProgressException",
-    "UnrecognizedClientException",
+# Errors that neither the client nor a change of this code could fix, by the sentence that tells the operator.
+_TRANSIENT = {
+    "DynamoDB throttles the requests: a table, a partition or the account is at its limit.": {
+        *_THROTTLED,
+        "ProvisionedThroughputExceeded",
+        "ThrottlingError",
+        "UnprocessedItems",
+        "UnprocessedKeys",
+    },
+    "No AWS credentials. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the host a role.": {
+        "MissingAuthenticationTokenException",
+        "NoCredentialsError",
+    },
+    "AWS refuses the credentials. Check that they are complete, valid and not expired.": {
+        "CredentialRetrievalError",
+        "ExpiredTokenException",
+        "IncompleteSignatureException",
+        "InvalidSignatureException",
+        "PartialCredentialsError",
+        "UnrecognizedClientException",
+    },
+    "AWS denies access to DynamoDB. Check the IAM permissions of the service.": {
+        "AccessDenied",
+        "AccessDeniedException",
+    },
+    "DynamoDB cannot be reached. Check the network, AWS_REGION and AWS_ENDPOINT_URL_DYNAMODB.": {
+        "ConnectTimeoutError",
+        "ConnectionClosedError",
+        "EndpointConnectionError",
+        "ProxyConnectionError",
+        "SSLError",
+    },
+    "DynamoDB did not respond in time.": {"ReadTimeoutError"},
+    "Another request is writing the same item. Try again.": {
+        "ReplicatedWriteConflictException",
+        "TransactionCanceledException",
+        "TransactionConflict",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    },
 }
+_CAUSES = {code: cause for cause, codes in _TRANSIENT.items() for code in codes}
 
 AWS_ERRORS = (BotoCoreError, ClientError)
 
@@ -82,7 +114,7 @@ class ConditionFailed(Exception):
 
 
 class Connection:
-    """Created after the fork: its sockets and threads belong to one process."""
+    """Create it after the fork: its sockets and threads belong to one process."""
 
     def __init__(self, table_prefix: str, threads: int) -> None:
         self._table_prefix = table_prefix
@@ -94,8 +126,12 @@ class Connection:
             self._client_without_retries = session.client("dynamodb", config=_config(sockets, 1))
         except NoRegionError:
             raise SettingsError("AWS_REGION is not set, and DynamoDB needs it") from None
-        except (BotoCoreError, ValueError) as error:
-            raise SettingsError(f"DynamoDB cannot be used: {error}") from None
+        except InvalidRegionError:
+            raise SettingsError("AWS_REGION is not the name of a region") from None
+        except ValueError:
+            raise SettingsError("AWS_ENDPOINT_URL_DYNAMODB is not a URL") from None
+        except BotoCoreError:
+            raise SettingsError("The AWS configuration is invalid: check AWS_PROFILE and ~/.aws/config") from None
         for client in (self.client, self._client_without_retries):
             codec.install(client)
 
@@ -164,21 +200,22 @@ class Connection:
             page["Items"] = layout.own_entries(query["ExpressionAttributeValues"][":partition"]["S"], page["Items"])
         return page
 
-    def query_items(self, **query: Any) -> Iterator[dict[str, Any]]:
+    def query_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Yields the items of a query and reads pages as they are needed, up to MAX_QUERIES."""
+        query["TableName"] = self.table(table)
         page = self.query(**query)
         for _ in range(MAX_QUERIES):
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
-            next_query = query | {"Limit": NEXT_PAGE_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
-            page = self.query(**next_query)
-        raise too_many_items()
+            query |= {"Limit": NEXT_PAGE_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
+            page = self.query(**query)
+        raise StoreUnavailable(TOO_MANY_ITEMS)
 
-    def all_items(self, **query: Any) -> Iterator[dict[str, Any]]:
+    def all_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Yields every item of a query, however many there are. For operators' commands only."""
         while True:
-            response = self.call("query", **query)
+            response = self.call("query", TableName=self.table(table), **query)
             yield from response["Items"]
             if "LastEvaluatedKey" not in response:
                 return
@@ -234,20 +271,18 @@ def translate_error(error: Exception) -> Exception:
     if code == "ConditionalCheckFailedException" or "ConditionalCheckFailed" in _cancellation_reasons(response):
         return ConditionFailed(response.get("Item"))
     if code == "ResourceNotFoundException":
-        return StoreUnavailable("A table is missing in DynamoDB; `inbox init` creates it.")
+        return StoreUnavailable(
+            "A table is missing in DynamoDB. Check AWS_REGION and INBOX_TABLE_PREFIX, or run `inbox init`."
+        )
     # A code that is a number is the status of a response that did not come from DynamoDB.
-    is_transient = isinstance(error, BotoCoreError) or code in _TRANSIENT or code.isdigit()
+    is_transient = isinstance(error, BotoCoreError) or code in _CAUSES or code.isdigit()
     if is_transient or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
         return no_result(code)
     return error
 
 
 def no_result(code: str) -> StoreUnavailable:
-    return StoreUnavailable(f"DynamoDB returned no result ({code}).")
-
-
-def too_many_items() -> StoreUnavailable:
-    return StoreUnavailable("There are too many items to read in DynamoDB.")
+    return StoreUnavailable(_CAUSES.get(code, "DynamoDB returned no result."))
 
 
 def _is_transaction_conflict(error: BaseException | None) -> bool:

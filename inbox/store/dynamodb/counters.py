@@ -20,11 +20,12 @@ from inbox.store.dynamodb.layout import (
     number,
     number_in,
     text,
+    text_in,
 )
 from inbox.store.dynamodb.pending_counts import CounterPeriod, EventCounter, limit_event_types
 from inbox.store.dynamodb.shards import Shards
 
-# Undelivered events are counted up to this number. Above it, their number is what the counters say.
+# Undelivered events are counted up to this number. Above it, the counters tell how many there are.
 _MAX_COUNTED_EXACTLY = 500
 _ZERO = number(0)
 
@@ -61,18 +62,16 @@ class DynamoDBCounters:
         events = list(islice(found, _MAX_COUNTED_EXACTLY + 1))
         count = len(events)
         if count > _MAX_COUNTED_EXACTLY:
-            # Events received before have expired, and so have those of them that were never delivered.
+            # Events received before that day have expired, delivered or not.
             since_ms = Span.DAY.start_ms(now_ms - self._retention_days * Span.DAY.ms)
             days = counter_items(self._connection, tenant_id, inbox, Span.DAY, since_ms)
             count = max(count, sum(number_in(item, UNDELIVERED_COUNT) for _, item in days))
-        return UndeliveredSummary(count, layout.timestamp_of(events[0].order_key) if events else None)
+        return UndeliveredSummary(count, layout.timestamp_ms_of(events[0].order_key) if events else None)
 
     def recount(self, tenant_id: str, since_ms: int, now_ms: int) -> int:
         self.flush()
-        counter_range = layout.prefix_range(COUNTERS_PREFIX)
-        found = self._connection.all_items(
-            TableName=self._table, **layout.tenant_items(tenant_id, counter_range), ConsistentRead=True
-        )
+        query = layout.tenant_items_query(tenant_id, layout.prefix_range(COUNTERS_PREFIX))
+        found = self._connection.all_items(TENANTS, **query, ConsistentRead=True)
         items = {CounterPeriod(tenant_id, *layout.parse_counter_key(item)): item for item in found}
         # Types with counts of their own keep them, because the counts that cannot be recomputed have the same types.
         types = defaultdict(set, {period: layout.event_types_in(item) for period, item in items.items()})
@@ -102,7 +101,7 @@ class DynamoDBCounters:
         def add(item: Item, at_ms: int, **counts: int) -> None:
             for span in Span:
                 period = CounterPeriod(tenant_id, layout.inbox_of(item), span, span.start_ms(at_ms))
-                event_type = limit_event_types(layout.event_type_of(item) or "", types[period])
+                event_type = limit_event_types(text_in(item, "event_type") or "", types[period])
                 counted[period].update(
                     {layout.count_attribute(name, event_type): count for name, count in counts.items()}
                 )
@@ -122,7 +121,7 @@ class DynamoDBCounters:
     def _events(self, tenant_id: str) -> Iterator[Item]:
         for partition in self._shards.get(tenant_id).table_partitions():
             yield from self._connection.all_items(
-                TableName=self._connection.table(EVENTS),
+                EVENTS,
                 KeyConditionExpression="pk = :partition",
                 ProjectionExpression="sk, gsi1sk, event_type, payload_bytes, delivered_at, #timestamp, #status, #ttl",
                 ExpressionAttributeNames={"#timestamp": "timestamp", "#status": "status", "#ttl": "ttl"},
@@ -145,15 +144,15 @@ def counter_items(
     connection: Connection, tenant_id: str, inbox: str, span: Span, since_ms: int
 ) -> Iterator[tuple[int, Item]]:
     """Yields the start and the item of every hour or day that starts at or after `since_ms`."""
-    condition = layout.tenant_items(tenant_id, layout.counter_range(inbox, span, since_ms))
-    for item in connection.query_items(TableName=connection.table(TENANTS), **condition):
+    query = layout.tenant_items_query(tenant_id, layout.counter_range(inbox, span, since_ms))
+    for item in connection.query_items(TENANTS, **query):
         item_inbox, _, start_ms = layout.parse_counter_key(item)
         if item_inbox == inbox and start_ms >= since_ms:
             yield start_ms, item
 
 
 def delete_counters(connection: Connection, tenant_id: str, inbox: str) -> None:
-    """Another process may still write counts that it has in memory."""
+    """Deletes the counts of an inbox. Another process may still write those that it holds in memory."""
     for span in Span:
         items = [item for _, item in counter_items(connection, tenant_id, inbox, span, 0)]
         deletes = [writes.delete(connection.table(TENANTS), {"PK": item["PK"], "SK": item["SK"]}) for item in items]

@@ -1,4 +1,4 @@
-"""States of an event, and the steps from one to the next.
+"""States of an event, and the changes from one to the next.
 
 The table does not show that a lease has expired. `EffectiveState` does, and every method acts on it.
 """
@@ -43,26 +43,23 @@ class EventState:
         }
 
 
-def undelivered_state(order_key: str) -> EventState:
-    return EventState(Status.UNDELIVERED, layout.status_key(Status.UNDELIVERED, order_key), 0, 0)
-
-
-def stored_only_state(order_key: str) -> EventState:
-    """The state of a new event while `default` is disabled: delivered, but never at any time."""
-    return EventState(Status.DELIVERED, layout.status_key(Status.DELIVERED, order_key), 0, 0)
+def new_state(status: Status, order_key: str) -> EventState:
+    """Returns the state of a new event. Its status is DELIVERED if `default` is disabled."""
+    return EventState(status, layout.make_status_key(status, order_key), 0, 0)
 
 
 def is_stored_only(item: Item) -> bool:
+    """Returns True if the event was stored while `default` was disabled: delivered without a time of delivery."""
     return item["status"]["S"] == Status.DELIVERED and not number_in(item, "delivered_at")
 
 
 def imported_state(event: Event, order_key: str, lost_leases: int) -> EventState:
-    status_key = layout.status_key(event.status, order_key)
+    status_key = layout.make_status_key(event.status, order_key)
     state = EventState(event.status, status_key, event.deliveries, lost_leases, None, event.delivered_at_ms)
     if event.lease is None:
         return state
     until_ms = event.lease.expires_at_ms
-    leased_key = layout.leased_key(until_ms, order_key)
+    leased_key = layout.make_leased_key(until_ms, order_key)
     return replace(state, status_key=leased_key, claim_id=event.lease.claim_id, lease_expires_at_ms=until_ms)
 
 
@@ -100,28 +97,28 @@ class KnownEvent:
         return layout.is_leased_key(self.status_key) and self._lost_leases_afterwards >= max_deliveries
 
     def consumed(self, claim_id: str, now_ms: int) -> EventState:
-        key = layout.status_key(Status.DELIVERED, self.order_key)
+        key = layout.make_status_key(Status.DELIVERED, self.order_key)
         return EventState(Status.DELIVERED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, now_ms)
 
     def leased(self, claim_id: str, until_ms: int) -> EventState:
-        key = layout.leased_key(until_ms, self.order_key)
+        key = layout.make_leased_key(until_ms, self.order_key)
         return EventState(
             Status.LEASED, key, self.deliveries + 1, self._lost_leases_afterwards, claim_id, None, until_ms
         )
 
     def acknowledged(self, claim_id: str, now_ms: int) -> EventState:
-        key = layout.status_key(Status.DELIVERED, self.order_key)
+        key = layout.make_status_key(Status.DELIVERED, self.order_key)
         return EventState(Status.DELIVERED, key, self.deliveries, self.lost_leases, claim_id, now_ms)
 
     def extended(self, claim_id: str, until_ms: int) -> EventState:
-        key = layout.leased_key(until_ms, self.order_key)
+        key = layout.make_leased_key(until_ms, self.order_key)
         return EventState(Status.LEASED, key, self.deliveries, self.lost_leases, claim_id, None, until_ms)
 
     def released(self, claim_id: str, release_id: str, available_at_ms: int, now_ms: int) -> EventState:
         if available_at_ms > now_ms:
-            key = layout.delayed_key(available_at_ms, self.order_key)
+            key = layout.make_delayed_key(available_at_ms, self.order_key)
         else:
-            key = layout.status_key(Status.UNDELIVERED, self.order_key)
+            key = layout.make_status_key(Status.UNDELIVERED, self.order_key)
         release = f"{_RELEASED}:{claim_id}:{release_id}"
         return EventState(Status.UNDELIVERED, key, self.deliveries, self.lost_leases, release)
 
@@ -132,10 +129,12 @@ class KnownEvent:
         return replace(released, lost_leases=self._lost_leases_afterwards)
 
     def replayed(self) -> EventState:
-        return EventState(Status.UNDELIVERED, layout.status_key(Status.UNDELIVERED, self.order_key), self.deliveries, 0)
+        return EventState(
+            Status.UNDELIVERED, layout.make_status_key(Status.UNDELIVERED, self.order_key), self.deliveries, 0
+        )
 
     def dead(self) -> EventState:
-        key = layout.status_key(Status.DEAD, self.order_key)
+        key = layout.make_status_key(Status.DEAD, self.order_key)
         return EventState(Status.DEAD, key, self.deliveries, self._lost_leases_afterwards)
 
 
@@ -157,7 +156,7 @@ class EffectiveState:
 
 
 def effective_state(item: Item, now_ms: int, max_deliveries: int) -> EffectiveState:
-    status, until_ms = Status(item["status"]["S"]), layout.unavailable_until(item["gsi1sk"]["S"])
+    status, until_ms = Status(item["status"]["S"]), layout.unavailable_until_ms(item["gsi1sk"]["S"])
     claim_id = text_in(item, "claim_id")
     if until_ms is None or now_ms < until_ms:
         return EffectiveState(status, status is Status.UNDELIVERED and until_ms is None, claim_id)

@@ -42,7 +42,7 @@ class EventUpdate:
         if is_release:
             return stats.NO_COUNTS
         # An event whose last lease has expired may be replayed before its death was written.
-        is_unwritten_death = layout.unavailable_until(self.event.status_key) is not None
+        is_unwritten_death = layout.unavailable_until_ms(self.event.status_key) is not None
         return stats.REPLAYED.plus(stats.DEAD) if is_unwritten_death else stats.REPLAYED
 
 
@@ -166,8 +166,8 @@ class EventUpdates:
         return self._statements_are_conditional
 
 
-def unchanged_values(its_status_key: str, deliveries: int) -> dict[str, Any]:
-    return {":status_key": text(its_status_key), ":known_deliveries": number(deliveries)}
+def unchanged_values(status_key: str, deliveries: int) -> dict[str, Any]:
+    return {":status_key": text(status_key), ":known_deliveries": number(deliveries)}
 
 
 def _to_result(response: dict[str, Any]) -> UpdateResult:

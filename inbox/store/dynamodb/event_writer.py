@@ -36,7 +36,7 @@ MAX_BATCH_WRITE = 25
 
 _EXISTS = "attribute_exists(pk)"
 _NEW = "attribute_not_exists(pk)"
-# TTL deletes days late. An expired event is no reason to refuse another with its idempotency key.
+# TTL deletes days late, and an expired event must not block its idempotency key.
 _EXPIRED = "#ttl <= :now"
 _NEW_OR_EXPIRED = f"{_NEW} OR {_EXPIRED}"
 
@@ -54,7 +54,11 @@ class EventWriter:
         try:
             self._put_unless_stored(item, now_ms)
         except ConditionFailed as failed:
-            existing = failed.item or self._read(layout.key_of(item))
+            # DynamoDB does not always return the item that made a condition fail.
+            existing = failed.item or next(iter(self._connection.get_many(EVENTS, [layout.key_of(item)])), None)
+            if existing is None:
+                # It may have been our own write.
+                raise StoreUnavailable("The event was deleted while it was being stored.") from None
             # Order keys are unique: with the same one it is our own write, repeated after a lost response.
             if layout.order_key_of(existing) != layout.order_key_of(item):
                 return existing
@@ -94,7 +98,7 @@ class EventWriter:
         return item
 
     def delete_many(self, keys: Sequence[Item]) -> None:
-        """Deletes many items."""
+        """Deletes items in batches, whether they exist or not."""
         for group in groups_of(MAX_BATCH_WRITE, keys):
             request = {self._table: [{"DeleteRequest": {"Key": key}} for key in group]}
             self._connection.call_batch("batch_write_item", request, "UnprocessedItems")
@@ -142,7 +146,7 @@ class EventWriter:
         return errors(set(remaining), no_result("UnprocessedItems"))
 
     def _find_missing(self, items: dict[str, Item]) -> set[str]:
-        """Returns items that are not stored. They may still arrive, so they must not be written again."""
+        """Returns the sort keys of items that are not stored. Do not write them again: they may still arrive."""
         keys = [layout.key_of(item) for item in items.values()]
         request = {"Keys": keys, "ConsistentRead": True, "ProjectionExpression": "pk, sk"}
         try:
@@ -160,13 +164,6 @@ class EventWriter:
         except StoreUnavailable as error:
             return error
         return None
-
-    def _read(self, key: Item) -> Item:
-        """Returns the item that made a condition fail and that DynamoDB did not return."""
-        for item in self._connection.get_many(EVENTS, [key]):
-            return item
-        # It may have been our own write.
-        raise StoreUnavailable("The event was deleted while it was being stored.")
 
     def _put_unless_stored(self, item: Item, now_ms: int) -> None:
         values = {":now": number(now_ms // 1000)}
@@ -187,7 +184,7 @@ class _Message(Enum):
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    """`messages` gets LEAD whenever the request's thread is to write a batch, and finally its own error or None."""
+    """`messages` receives LEAD whenever the request's thread is to write a batch, and finally its error or None."""
 
     items: Sequence[Item]
     is_leader: bool = False
@@ -208,7 +205,6 @@ class WriteBatcher:
         self._write = write
         self._mutex = threading.Lock()
         self._queue: deque[_Request] = deque()
-        self._items_queued = 0
         self._writes = 0
         self.on_batch: Callable[[int], object] = lambda _requests: None
 
@@ -217,7 +213,6 @@ class WriteBatcher:
         request = _Request(items)
         with self._mutex:
             self._queue.append(request)
-            self._items_queued += len(items)
             self._start_write(request)
         # Ends, because calls to DynamoDB time out and every leader hands over. A thread leads even if another batch has
         # included its own items by then, because other requests wait for it.
@@ -227,9 +222,8 @@ class WriteBatcher:
             raise message
 
     def _start_write(self, request: _Request) -> None:
-        may_write = self._writes == 0 or (
-            self._items_queued >= PARALLEL_WRITE_THRESHOLD and self._writes < _MAX_PARALLEL_WRITES
-        )
+        items = sum(len(queued.items) for queued in self._queue)
+        may_write = self._writes == 0 or (items >= PARALLEL_WRITE_THRESHOLD and self._writes < _MAX_PARALLEL_WRITES)
         if may_write and not request.is_leader:
             self._writes += 1
             request.is_leader = True
@@ -256,7 +250,6 @@ class WriteBatcher:
         while self._queue and (not batch or len(self._queue[0].items) <= room):
             batch.append(self._queue.popleft())
             room -= len(batch[-1].items)
-        self._items_queued -= MAX_BATCH_WRITE - room
         return batch
 
     def _finish(self, batch: list[_Request], errors: Sequence[Exception | None]) -> None:

@@ -1,4 +1,4 @@
-"""Lists an inbox's events by time, whatever their status, and replays them."""
+"""Lookup, listing and replay of stored events."""
 
 import heapq
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
 
-# A page may end here with fewer events than `size`, and a position.
+# A page may end after this many index entries, with fewer events than `size`, and a position.
 _MAX_LISTED_ENTRIES = 10_000
 _FIRST_PAGE_LIMIT = 100
 
 _MAX_REPLAY_TRIES = 3
-# Includes events of other types and leased events. It is less than the index may be read at once.
+# Includes events of other types and leased events. MAX_QUERIES pages contain more entries.
 _MAX_REPLAY_ENTRIES = 49_000
 _REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
 
 OrderKeyAndKey = tuple[str, dict[str, Any] | None]
-"""The key is None if the entry alone tells that the event is not selected."""
+"""An event's order key and item key. The item key is None if the index entry shows that the event is not selected."""
 
 
 class History:
@@ -39,6 +39,10 @@ class History:
         self._index = index
         self._updates = updates
         self._max_deliveries = max_deliveries
+
+    def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        item = self._read(tenant_id, inbox, event_id, now_ms)
+        return None if item is None else to_event(item, now_ms, self._max_deliveries)
 
     def page(
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
@@ -93,9 +97,9 @@ class History:
         self, tenant_id: str, selection: Selection, order: Order, after: str | None, now_ms: int
     ) -> Iterator[OrderKeyAndKey]:
         if after is not None and order is Order.OLDEST:
-            selection = replace(selection, since_ms=layout.timestamp_of(after))
+            selection = replace(selection, since_ms=layout.timestamp_ms_of(after))
         elif after is not None:
-            selection = replace(selection, until_ms=layout.timestamp_of(after) + 1)
+            selection = replace(selection, until_ms=layout.timestamp_ms_of(after) + 1)
         if selection.event_type is not None and selection.status is None and selection.inbox == DEFAULT_INBOX:
             found = self._find_by_type(tenant_id, selection, selection.event_type, order)
         else:
@@ -116,7 +120,7 @@ class History:
             return iter(())
         queries = [
             self._connection.query_items(
-                TableName=self._connection.table(EVENTS),
+                EVENTS,
                 IndexName=EVENT_TYPE_INDEX,
                 KeyConditionExpression="gsi2pk = :partition AND gsi2sk BETWEEN :first AND :last",
                 ExpressionAttributeValues={":partition": text(partition), ":first": text(first), ":last": text(last)},
@@ -128,8 +132,11 @@ class History:
         found = [((layout.order_key_in_type_index(item), layout.key_of(item)) for item in items) for items in queries]
         return heapq.merge(*found, key=lambda each: each[0], reverse=order is Order.NEWEST)
 
-    def replay(self, item: Item, now_ms: int) -> Event | None:
+    def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
+        item = self._read(tenant_id, inbox, event_id, now_ms)
         for _ in range(_MAX_REPLAY_TRIES):
+            if item is None:
+                return None
             status = effective_state(item, now_ms, self._max_deliveries).status
             if status is Status.LEASED:
                 raise EventLeased
@@ -139,11 +146,8 @@ class History:
             (result,) = results = self._updates.apply([EventUpdate(event, event.replayed())], now_ms)
             raise_first_error(results)
             # `current` was written meanwhile by another call, or by our own if only its response was lost.
-            current = result.item or result.current
-            if current is None:
-                return None
-            item = current
-        raise StoreUnavailable("The event kept changing.")
+            item = result.item or result.current
+        raise StoreUnavailable("Other requests kept changing the event.")
 
     def replay_all(self, tenant_id: str, selection: Selection, limit: int, now_ms: int) -> ReplayResult:
         statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
@@ -160,13 +164,17 @@ class History:
         more = next(chain(replayable, found), None) is not None
         if more and not count:
             raise InvalidRequest(
-                [FieldError("/since", "There is more before the first of them than one call looks through.")]
+                [FieldError("/since", f"No event to replay is among the first {_MAX_REPLAY_ENTRIES}.")]
             )
         return ReplayResult(count, more)
 
+    def _read(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
+        found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))
+        return next((item for item in found if not is_expired(item, now_ms)), None)
+
     def _is_replayable(self, event: KnownEvent, now_ms: int) -> bool:
         """Returns True if the event is delivered or dead. Leased events are dead if their last lease has expired."""
-        until_ms = layout.unavailable_until(event.status_key)
+        until_ms = layout.unavailable_until_ms(event.status_key)
         return until_ms is None or (until_ms <= now_ms and event.is_last_lease(self._max_deliveries))
 
 

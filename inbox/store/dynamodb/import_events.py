@@ -57,7 +57,7 @@ class EventImport:
 def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:
     event = record.event
     # The same whenever the event is imported again.
-    order_key = layout.order_key(event.timestamp_ms, record.number, "copied")
+    order_key = layout.make_order_key(event.timestamp_ms, record.number, "copied")
     state = imported_state(event, order_key, record.lost_leases)
     new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
     item = to_item(tenant_id, shard, new, event.timestamp_ms, order_key, state, record.expires_at_s)

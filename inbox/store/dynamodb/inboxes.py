@@ -22,7 +22,7 @@ from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
 _MAX_CACHED_TENANTS = 10_000
-# Then one thread reads the inboxes again, while the others still use what is cached.
+# After this part of `cache_seconds`, one thread reads the inboxes again, while the others still use what is cached.
 _REFRESH_AFTER_FRACTION = 0.8
 
 _NEW = "attribute_not_exists(PK)"
@@ -33,7 +33,7 @@ _CLOSING = "attribute_exists(closing)"
 _OPEN = f"{_EXISTS} AND {_NOT_CLOSING}"
 # All names are in one item, so that concurrent creations are counted one after the other.
 _ROOM_FOR_ANOTHER = "attribute_not_exists(inbox_names) OR size(inbox_names) < :limit"
-# Another inbox may have been created with the name meanwhile.
+# Another inbox with that name may have been created meanwhile.
 _SAME_INBOX = "made_by = :made_by"
 _SAME_AND_CLOSING = f"{_CLOSING} AND {_SAME_INBOX}"
 
@@ -82,13 +82,9 @@ class InboxCache:
         return refreshed.inboxes
 
     def read(self, tenant_id: str) -> TenantInboxes:
-        """Reads past the cache."""
-        found = self._connection.query_items(
-            TableName=self._connection.table(TENANTS),
-            **layout.tenant_items(tenant_id, INBOX_ITEMS),
-            ConsistentRead=True,
-        )
-        items = list(found)
+        """Returns the tenant's inboxes as stored now."""
+        query = layout.tenant_items_query(tenant_id, INBOX_ITEMS)
+        items = list(self._connection.query_items(TENANTS, **query, ConsistentRead=True))
         named = [_to_inbox(item) for item in items if layout.is_inbox(item) and "closing" not in item]
         return TenantInboxes(not any(item.get(DEFAULT_ENABLED) == {"BOOL": False} for item in items), named)
 
@@ -172,7 +168,7 @@ class DynamoDBInboxes:
     def _copies(self, tenant_id: str, name: str) -> Iterator[Item]:
         queries = [
             self._connection.query_items(
-                TableName=self._connection.table(EVENTS),
+                EVENTS,
                 IndexName=STATUS_INDEX,
                 KeyConditionExpression="gsi1pk = :partition",
                 ExpressionAttributeValues={":partition": text(partition)},
@@ -196,7 +192,7 @@ class DynamoDBInboxes:
         return True
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Returns False if the name is taken, or there is no room for another inbox."""
+        """Returns False if the name is taken, or the tenant has MAX_INBOXES."""
         item = {
             **layout.inbox_key(tenant_id, inbox.name),
             "name": text(inbox.name),

@@ -10,7 +10,7 @@ from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.event_states import EventState, KnownEvent, effective_state
-from inbox.store.dynamodb.layout import UNSHARDED, Item, number, number_in, text
+from inbox.store.dynamodb.layout import UNSHARDED, Item, number, number_in, text, text_in
 
 # The limit of an item is 400 KB. Everything but the payload takes much less than 4 KB.
 MAX_PAYLOAD_BYTES = 396 * 1024
@@ -31,8 +31,8 @@ def to_item(
     """Returns the item of the event in its inbox `default`."""
     # An event with an idempotency key is looked up by its ID alone, so its table partition must not depend on the
     # number of shards. Only the index has to be spread: IDs are random, and DynamoDB splits the table between them.
-    table_partition = layout.partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
-    index_partition = layout.index_partition(tenant_id, DEFAULT_INBOX, shard)
+    table_partition = layout.make_partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
+    index_partition = layout.make_index_partition(tenant_id, DEFAULT_INBOX, shard)
     item = {
         **layout.event_key(table_partition, event.event_id),
         "gsi1pk": text(index_partition),
@@ -86,7 +86,7 @@ def to_known_event(item: Item) -> KnownEvent:
         deliveries=int(item["deliveries"]["N"]),
         lost_leases=number_in(item, "lost_leases"),
         payload_bytes=int(item["payload_bytes"]["N"]),
-        event_type=layout.event_type_of(item),
+        event_type=text_in(item, "event_type"),
     )
 
 
@@ -95,7 +95,7 @@ def to_event(item: Item, now_ms: int, max_deliveries: int) -> Event:
     is_leased = status is Status.LEASED
     return Event(
         event_id=item["event_id"]["S"],
-        event_type=layout.event_type_of(item),
+        event_type=text_in(item, "event_type"),
         timestamp_ms=int(item["timestamp"]["N"]),
         status=status,
         deliveries=int(item["deliveries"]["N"]),
@@ -144,11 +144,11 @@ def payload_of(attribute: Mapping[str, Any]) -> bytes:
     return exact_json.dump(_from_native(attribute))
 
 
-def _exact_number(text: str) -> _Number:
-    digits = len(text) - text.count(".") - text.count("-")
-    if digits > _MAX_DIGITS or text == "-0" or not _EXACT_NUMBER.fullmatch(text):
+def _exact_number(literal: str) -> _Number:
+    digits = len(literal) - literal.count(".") - literal.count("-")
+    if digits > _MAX_DIGITS or literal == "-0" or not _EXACT_NUMBER.fullmatch(literal):
         raise _NotExact
-    return _Number(text)
+    return _Number(literal)
 
 
 _DECODER = JSONDecoder(parse_float=_exact_number, parse_int=_exact_number)

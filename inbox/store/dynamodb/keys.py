@@ -47,17 +47,14 @@ class DynamoDBKeys:
         return read_key_record(self._connection.get, key_hash)
 
     def all(self, tenant_id: str) -> list[ApiKey]:
-        pointers = self._connection.all_items(
-            TableName=self._tenants_table,
-            **layout.tenant_items(tenant_id, layout.prefix_range(TENANT_KEYS_PREFIX)),
-            ConsistentRead=True,
-        )
+        query = layout.tenant_items_query(tenant_id, layout.prefix_range(TENANT_KEYS_PREFIX))
+        pointers = self._connection.all_items(TENANTS, **query, ConsistentRead=True)
         hashes = [pointer["key_hash"]["S"] for pointer in pointers]
         items = self._connection.get_many(TENANT_API_KEYS, [layout.api_key_key(each) for each in hashes])
         return sorted((_to_key(item) for item in items), key=lambda key: (key.created_at_ms, key.key_id))
 
     def revoke(self, key_id: str) -> bool:
-        pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
+        pointer = self._connection.get(TENANTS, layout.key_id_item_key(key_id))
         if pointer is None:
             return False
         key = layout.api_key_key(pointer["key_hash"]["S"])
@@ -76,8 +73,8 @@ class DynamoDBKeys:
             return
         self._connection.transact(
             writes.delete(self._table, layout.key_of(item)),
-            writes.delete(self._tenants_table, layout.key_of_tenant_key(item["tenant_id"]["S"], key_id)),
-            writes.delete(self._tenants_table, layout.key_id_key(key_id)),
+            writes.delete(self._tenants_table, layout.tenant_api_key_item_key(item["tenant_id"]["S"], key_id)),
+            writes.delete(self._tenants_table, layout.key_id_item_key(key_id)),
         )
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
@@ -86,7 +83,7 @@ class DynamoDBKeys:
             self._connection.write(writes.update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
 
     def _expire(self, key_id: str, at_ms: int, puts: list[dict[str, Any]], now_ms: int = -1) -> bool:
-        """Also makes `puts`, or neither. Returns False if the key does not exist, is revoked or had expired."""
+        """Makes the key expire together with `puts`. Returns False if it does not exist, is revoked or had expired."""
         for attempt in range(MAX_TRIES):
             item = self._item(key_id)
             if item is None or _to_key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:
@@ -96,21 +93,21 @@ class DynamoDBKeys:
                 return True
             except ConditionFailed:
                 back_off(attempt)
-        raise StoreUnavailable(f"The key {key_id} kept changing.")
+        raise StoreUnavailable(f"Other requests kept changing the key {key_id}.")
 
     def _item(self, key_id: str) -> Item | None:
-        pointer = self._connection.get(TENANTS, layout.key_id_key(key_id))
+        pointer = self._connection.get(TENANTS, layout.key_id_item_key(key_id))
         if pointer is None:
             return None
         return self._connection.get(TENANT_API_KEYS, layout.api_key_key(pointer["key_hash"]["S"]))
 
     def _puts(self, key: ApiKey) -> list[dict[str, Any]]:
-        """Written in one transaction, so that every key that works is listed, and every listed key works."""
+        """Returns writes for one transaction, so that every key that works is listed, and every listed key works."""
         pointer = {"key_hash": text(key.key_hash)}
         return [
             writes.put(self._table, layout.api_key_key(key.key_hash) | _attributes(key)),
-            writes.put(self._tenants_table, layout.key_of_tenant_key(key.tenant_id, key.key_id) | pointer),
-            writes.put(self._tenants_table, layout.key_id_key(key.key_id) | pointer),
+            writes.put(self._tenants_table, layout.tenant_api_key_item_key(key.tenant_id, key.key_id) | pointer),
+            writes.put(self._tenants_table, layout.key_id_item_key(key.key_id) | pointer),
         ]
 
     def _expiry_update(self, item: Item, expires_at_ms: int) -> dict[str, Any]:

@@ -52,23 +52,23 @@ def text_in(item: Item, name: str) -> str | None:
     return item[name]["S"] if "S" in item.get(name, {}) else None
 
 
-# Order keys: the position of an event in its inbox, which it keeps for life. Timestamp and tiebreak have a fixed width,
-# so that the texts sort in the order of the events.
+# Order keys: the position of an event in its inbox, which never changes. Timestamp and tiebreak have a fixed width, so
+# that the keys sort in the order of the events.
 
 _ORDER_KEY = re.compile(rf"[0-9]{{13}}{_SEPARATOR}[0-9a-f]{{16}}-[0-9a-z]{{6}}", re.ASCII)
 
 
-def order_key(timestamp_ms: int, sequence: int, origin: str) -> str:
-    """`sequence` orders the events of one millisecond; `origin` keeps the keys of two processes apart."""
+def make_order_key(timestamp_ms: int, sequence: int, origin: str) -> str:
+    """Returns an order key. `sequence` orders the events of one millisecond; `origin` differs between processes."""
     return f"{timestamp_ms:013d}{_SEPARATOR}{sequence:016x}-{origin}"
 
 
-def timestamp_of(its_order_key: str) -> int:
-    return int(its_order_key.partition(_SEPARATOR)[0])
+def timestamp_ms_of(order_key: str) -> int:
+    return int(order_key.partition(_SEPARATOR)[0])
 
 
-def is_order_key(text: str) -> bool:
-    return _ORDER_KEY.fullmatch(text) is not None
+def is_order_key(value: str) -> bool:
+    return _ORDER_KEY.fullmatch(value) is not None
 
 
 def order_key_of(item: Item) -> str:
@@ -81,39 +81,42 @@ def order_key_range(since_ms: int | None, until_ms: int | None) -> Range:
     return first, _AFTER_ALL if until_ms is None else f"{min(until_ms, _MAX_TIMESTAMP):013d}"
 
 
-# `status-index` sorts by status and order key; leased and delayed events by the end of their lease or delay.
+# `status-index` sorts by status and order key, but leased and delayed events by the end of their lease or delay.
 
-# Stored: not to be changed.
+# Stored in items, so it must not change.
 _DELAYED = "held"
 
 
-def status_key(status: Status, its_order_key: str) -> str:
-    return f"{status}{_SEPARATOR}{its_order_key}"
+def make_status_key(status: Status, order_key: str) -> str:
+    return f"{status}{_SEPARATOR}{order_key}"
 
 
-def leased_key(until_ms: int, its_order_key: str) -> str:
-    return f"{Status.LEASED}{_SEPARATOR}{until_ms:013d}{_SEPARATOR}{its_order_key}"
+def make_leased_key(until_ms: int, order_key: str) -> str:
+    return f"{Status.LEASED}{_SEPARATOR}{until_ms:013d}{_SEPARATOR}{order_key}"
 
 
-def delayed_key(until_ms: int, its_order_key: str) -> str:
-    """For an event released with a delay. It is sorted among the leased ones, so that one query finds both."""
-    return leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{its_order_key}")
+def make_delayed_key(until_ms: int, order_key: str) -> str:
+    """Returns the status key of an event released with a delay.
+
+    Sorts among leased events, so that one query finds both.
+    """
+    return make_leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{order_key}")
 
 
-def is_leased_key(its_status_key: str) -> bool:
+def is_leased_key(status_key: str) -> bool:
     """Returns False for an event released with a delay."""
-    status, _, after_time, *_ = its_status_key.split(_SEPARATOR)
-    return status == Status.LEASED and after_time != _DELAYED
+    status, _, marker, *_ = status_key.split(_SEPARATOR)
+    return status == Status.LEASED and marker != _DELAYED
 
 
-def unavailable_until(its_status_key: str) -> int | None:
-    """Returns the end of the lease or delay, and None for any other status."""
-    status, time, *_ = its_status_key.split(_SEPARATOR)
-    return int(time) if status == Status.LEASED else None
+def unavailable_until_ms(status_key: str) -> int | None:
+    """Returns the end of the lease or delay, or None for any other status."""
+    status, until_ms, *_ = status_key.split(_SEPARATOR)
+    return int(until_ms) if status == Status.LEASED else None
 
 
-def is_undelivered_key(its_status_key: str) -> bool:
-    return its_status_key.partition(_SEPARATOR)[0] == Status.UNDELIVERED
+def is_undelivered_key(status_key: str) -> bool:
+    return status_key.partition(_SEPARATOR)[0] == Status.UNDELIVERED
 
 
 def status_range(status: Status, first: str = "", last: str = _AFTER_ALL) -> Range:
@@ -135,32 +138,33 @@ def order_key_in_type_index(item: Item) -> str:
     return key.split(_SEPARATOR, 1)[1]
 
 
-# Partitions: a tenant has one in the table, or one for each shard. The index has as many for each inbox.
+# Partitions: a tenant has one in the table, or one for each shard. The index has the same number of partitions for each
+# inbox.
 
 UNSHARDED = ""
 
 
-def shard_suffix(number: int) -> str:
-    """No inbox has an empty name, so `acme##3` is never an inbox's partition."""
-    return f"{_SEPARATOR}{_SEPARATOR}{number}"
+def shard_suffix(shard: int) -> str:
+    """Returns the end of a partition's name. No inbox has an empty name, so no inbox has the partition `acme##3`."""
+    return f"{_SEPARATOR}{_SEPARATOR}{shard}"
 
 
-def old_shard_suffix(number: int) -> str:
+def old_shard_suffix(shard: int) -> str:
     """Returns the suffix that earlier releases used: shard 3 of `default` shares `acme#3` with the inbox `3`."""
-    return f"{_SEPARATOR}{number}"
+    return f"{_SEPARATOR}{shard}"
 
 
 def shard_number(event_id: str, shards: int) -> int:
-    """Depends on the ID alone, so that an event is found by its ID."""
+    """Returns the event's shard, computed from its ID alone so that a lookup by ID needs no search."""
     return uuid.UUID(event_id).int % shards
 
 
-def partition(tenant_id: str, shard: str = UNSHARDED) -> str:
+def make_partition(tenant_id: str, shard: str = UNSHARDED) -> str:
     return f"{tenant_id}{shard}"
 
 
-def index_partition(tenant_id: str, inbox: str, shard: str = UNSHARDED) -> str:
-    return partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", shard)
+def make_index_partition(tenant_id: str, inbox: str, shard: str = UNSHARDED) -> str:
+    return make_partition(tenant_id if inbox == DEFAULT_INBOX else f"{tenant_id}{_SEPARATOR}{inbox}", shard)
 
 
 def index_partition_of_copy(tenant_id: str, inbox: str, default_partition: str) -> str:
@@ -168,28 +172,28 @@ def index_partition_of_copy(tenant_id: str, inbox: str, default_partition: str) 
     return f"{tenant_id}{_SEPARATOR}{inbox}{default_partition.removeprefix(tenant_id)}"
 
 
-def own_entries(its_index_partition: str, entries: Iterable[Item]) -> list[Item]:
-    """Returns the index entries whose items are the tenant's own.
+def own_entries(index_partition: str, entries: Iterable[Item]) -> list[Item]:
+    """Returns the index entries that belong to the tenant.
 
-    A role that may write items of one tenant can give them any index key, another tenant's too.
+    A role with permission to write one tenant's items can give them the index key of another tenant.
     """
-    tenant_id = _tenant_of(its_index_partition)
+    tenant_id = _tenant_of(index_partition)
     return [entry for entry in entries if _tenant_of(entry["pk"]["S"]) == tenant_id]
 
 
-def _tenant_of(its_partition: str) -> str:
-    return its_partition.partition(_SEPARATOR)[0]
+def _tenant_of(partition: str) -> str:
+    return partition.partition(_SEPARATOR)[0]
 
 
 # Events.
 
 
-def event_key(its_partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
-    return {"pk": text(its_partition), "sk": text(sort_key(event_id, inbox))}
+def event_key(partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
+    return {"pk": text(partition), "sk": text(make_sort_key(event_id, inbox))}
 
 
-def sort_key(event_id: str, inbox: str) -> str:
-    """Copies in named inboxes sort right behind the event, so that one query finds all of them."""
+def make_sort_key(event_id: str, inbox: str) -> str:
+    """Returns a key that sorts copies right behind the event, so that one query finds all of them."""
     return event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
 
 
@@ -202,12 +206,8 @@ def event_id_of(sort_key: str) -> str:
     return sort_key.partition(_SEPARATOR)[0]
 
 
-def event_type_of(item: Item) -> str | None:
-    return text_in(item, "event_type")
-
-
 def by_sort_key(items: Iterable[Item]) -> dict[str, Item]:
-    """Event IDs are unique across tenants, so sort keys are too."""
+    """Returns the items by sort key, which is unique across tenants, as event IDs are."""
     return {item["sk"]["S"]: item for item in items}
 
 
@@ -215,23 +215,23 @@ def key_of(item: Item) -> dict[str, Any]:
     return {"pk": item["pk"], "sk": item["sk"]}
 
 
-def type_index_keys(its_index_partition: str, event_type: str, its_order_key: str) -> dict[str, Any]:
-    return {"gsi2pk": text(its_index_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{its_order_key}")}
+def type_index_keys(index_partition: str, event_type: str, order_key: str) -> dict[str, Any]:
+    return {"gsi2pk": text(index_partition), "gsi2sk": text(f"{event_type}{_SEPARATOR}{order_key}")}
 
 
 ABSENT_EVENT_KEY = event_key(f"{_SEPARATOR}nowhere", "nowhere")
-"""No tenant has this partition. A conditional write to it tries the table and never succeeds."""
+"""No tenant has this partition, so a conditional write to it checks that the table works, and never changes it."""
 
 
-# The registry: tenants, the items in their partitions, and the items that lead to them.
+# The registry: tenants, the items in their partitions, and lookup items.
 
 _AUDIT_PREFIX = f"AUDIT{_SEPARATOR}"
 TENANT_KEYS_PREFIX = f"KEY{_SEPARATOR}"
 NAMED_INBOXES_PREFIX = f"INBOX{_SEPARATOR}"
 _INBOX_NAMES = "INBOXES"
-# Not in an item INBOX#default: an earlier release would take it for a named inbox and fail to write its copies.
+# Not an item INBOX#default, which an earlier release would treat as a named inbox. It could not write the copies.
 DEFAULT_ENABLED = "default_enabled"
-"""In the item with the names: False while `default` is disabled."""
+"""An attribute of the item with the inbox names: False while `default` is disabled."""
 
 
 def prefix_range(prefix: str) -> Range:
@@ -239,11 +239,11 @@ def prefix_range(prefix: str) -> Range:
 
 
 INBOX_ITEMS = prefix_range("INBOX")
-"""A tenant's inboxes and the item with their names."""
+"""The range of a tenant's inboxes and of the item with their names."""
 
 
-def tenant_items(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
-    """Returns the condition of a query for items in the tenant's partition."""
+def tenant_items_query(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
+    """Returns the parameters of a query for items in the tenant's partition."""
     first, last = sort_keys
     return {
         "KeyConditionExpression": "PK = :tenant AND SK BETWEEN :first AND :last",
@@ -256,22 +256,25 @@ def tenant_items(tenant_id: str, sort_keys: Range) -> dict[str, Any]:
 
 
 def creation_date_range(since_ms: int | None, last_ms: int | None) -> Range:
-    """Both ends are included."""
+    """Returns a range that includes both ends."""
     return format_timestamp(since_ms or 0), _AFTER_ALL if last_ms is None else format_timestamp(last_ms)
 
 
 def active_key(active: bool) -> str:
-    """The key of an index cannot be a boolean."""
+    """Returns text, because the key of an index cannot be a boolean."""
     return ACTIVE if active else "false"
 
 
 def email_item_key(email_key: str) -> dict[str, Any]:
-    """Leads from an e-mail to its tenant. An index would not keep two tenants from having the same e-mail."""
+    """Returns the key of the item that maps an email address to its tenant.
+
+    An index would not keep two tenants from having the same email address.
+    """
     return {"PK": text(f"EMAIL{_SEPARATOR}{email_key}"), "SK": text(METADATA)}
 
 
-def audit_key(tenant_id: str, number: int) -> dict[str, Any]:
-    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{_AUDIT_PREFIX}{number:010d}")}
+def audit_key(tenant_id: str, entry_number: int) -> dict[str, Any]:
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{_AUDIT_PREFIX}{entry_number:010d}")}
 
 
 def audit_range(before: int | None) -> Range:
@@ -279,13 +282,13 @@ def audit_range(before: int | None) -> Range:
     return _AUDIT_PREFIX, f"{_AUDIT_PREFIX}{_AFTER_ALL if before is None else f'{before - 1:010d}'}"
 
 
-def key_of_tenant_key(tenant_id: str, key_id: str) -> dict[str, Any]:
-    """Lists an API key in its tenant's partition."""
+def tenant_api_key_item_key(tenant_id: str, key_id: str) -> dict[str, Any]:
+    """Returns the key of the item that lists an API key in its tenant's partition."""
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"{TENANT_KEYS_PREFIX}{key_id}")}
 
 
-def key_id_key(key_id: str) -> dict[str, Any]:
-    """Leads from the ID of an API key to its hash."""
+def key_id_item_key(key_id: str) -> dict[str, Any]:
+    """Returns the key of the item that maps the ID of an API key to its hash."""
     return {"PK": text(f"KEY{_SEPARATOR}{key_id}"), "SK": text(METADATA)}
 
 
@@ -294,7 +297,7 @@ def inbox_key(tenant_id: str, name: str) -> dict[str, Any]:
 
 
 def inbox_names_key(tenant_id: str) -> dict[str, Any]:
-    """The item with the names of a tenant's inboxes and the state of `default`."""
+    """Returns the key of the item with the names of a tenant's inboxes and the state of `default`."""
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(_INBOX_NAMES)}
 
 
@@ -304,26 +307,26 @@ def is_inbox(item: Item) -> bool:
 
 
 def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
-    """The client chooses the attempt ID, so only its hash becomes part of a key."""
+    """Returns a key with a hash of the attempt ID, which the client chooses."""
     sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{attempt_digest(attempt)}"
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
-# Counters: an item for each hour and each day of an inbox, with an attribute for each count and event type.
+# Counters: an item for each hour and each day of an inbox, with an attribute for each count of an event type.
 
 COUNTERS_PREFIX = f"METRICS{_SEPARATOR}"
 UNDELIVERED_COUNT = "undelivered"
-"""On a day's item: how many of the events received on that day are undelivered."""
+"""An attribute of a day's item: how many of the events received on that day are undelivered."""
 
 
 def counter_key(tenant_id: str, inbox: str, span: Span, start_ms: int) -> dict[str, Any]:
-    """The keys of `default` have the time alone, those of named inboxes the name before it."""
+    """Keys of `default` contain only the time. Keys of named inboxes have the name before the time."""
     sort_key = _counter_prefix(inbox, span) + _counter_time(span, start_ms)
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 
 
 def counter_range(inbox: str, span: Span, since_ms: int) -> Range:
-    """The range of `default` also contains the keys of inboxes whose names begin with a digit."""
+    """Returns a range that, for `default`, also contains the keys of inboxes with names that begin with a digit."""
     prefix = _counter_prefix(inbox, span)
     return prefix + _counter_time(span, since_ms), prefix + _AFTER_DIGITS
 

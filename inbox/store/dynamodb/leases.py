@@ -1,4 +1,4 @@
-"""Settles leased events: acknowledge, release, extend. Claims take events whose lease has expired."""
+"""Settles leased events: acknowledge, release, extend. Claims return events whose lease has expired."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ class Leases:
                     self._count_own_release(receipt, updates[receipt], result.current, now_ms)
             if not items:
                 return [settled[receipt] for receipt in receipts]
-        raise StoreUnavailable("An event kept changing.")
+        raise StoreUnavailable("Other requests kept changing an event.")
 
     def _count_own_release(self, receipt: Receipt, update: EventUpdate, current: Item, now_ms: int) -> None:
         """Counts a release of this call whose response was lost, so that only the retry found it."""
@@ -104,5 +104,5 @@ class Leases:
         found = layout.by_sort_key(
             item for item in self._connection.get_many(EVENTS, keys) if not is_expired(item, now_ms)
         )
-        sort_keys = {receipt: layout.sort_key(receipt.event_id, receipt.inbox) for receipt in receipts}
+        sort_keys = {receipt: layout.make_sort_key(receipt.event_id, receipt.inbox) for receipt in receipts}
         return {receipt: found[sort_key] for receipt, sort_key in sort_keys.items() if sort_key in found}

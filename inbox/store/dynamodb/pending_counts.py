@@ -29,7 +29,7 @@ from inbox.store.dynamodb.connection import (
     translate_error,
 )
 from inbox.store.dynamodb.event_updates import EventUpdate
-from inbox.store.dynamodb.layout import TENANTS, UNDELIVERED_COUNT, Item, number
+from inbox.store.dynamodb.layout import TENANTS, UNDELIVERED_COUNT, Item, number, text_in
 
 _MIN_AGE_SECONDS = 5
 # A quiet inbox's counts wait until they are worth their price, but no longer than this.
@@ -183,7 +183,7 @@ class EventCounter:
             group = (
                 item["tenant_id"]["S"],
                 layout.inbox_of(item),
-                layout.event_type_of(item),
+                text_in(item, "event_type"),
                 item["timestamp"]["N"],
                 is_undelivered,
             )
@@ -202,13 +202,13 @@ class EventCounter:
             self._pending.add(inbox_key, event.event_type, now_ms, counts)
         difference = layout.is_undelivered_key(update.state.status_key) - layout.is_undelivered_key(event.status_key)
         if difference:
-            self._pending.add_undelivered(inbox_key, layout.timestamp_of(event.order_key), difference)
+            self._pending.add_undelivered(inbox_key, layout.timestamp_ms_of(event.order_key), difference)
 
     def count_deleted(self, items: Iterable[Item]) -> None:
         for item in items:
             if layout.is_undelivered_key(item["gsi1sk"]["S"]):
                 inbox_key = item["tenant_id"]["S"], layout.inbox_of(item)
-                self._pending.add_undelivered(inbox_key, layout.timestamp_of(layout.order_key_of(item)), -1)
+                self._pending.add_undelivered(inbox_key, layout.timestamp_ms_of(layout.order_key_of(item)), -1)
 
     def discard(self, tenant_id: str, inbox: str) -> None:
         """Forgets what this process has counted for an inbox that is deleted."""

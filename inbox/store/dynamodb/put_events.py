@@ -13,11 +13,11 @@ from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection, groups_of
-from inbox.store.dynamodb.event_states import is_stored_only, stored_only_state, undelivered_state
+from inbox.store.dynamodb.event_states import EventState, is_stored_only, new_state
 from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, EventWriter, WriteBatcher
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, to_item
-from inbox.store.dynamodb.layout import EVENTS, Item, text
+from inbox.store.dynamodb.layout import EVENTS, Item, text, text_in
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
@@ -42,7 +42,9 @@ class EventOrder:
             self._latest_ms = timestamp_ms = max(now_ms, self._latest_ms)
             first = max(time.monotonic_ns(), self._sequence + 1)
             self._sequence = first + count
-        return timestamp_ms, [layout.order_key(timestamp_ms, first + number, self._origin) for number in range(count)]
+        return timestamp_ms, [
+            layout.make_order_key(timestamp_ms, first + number, self._origin) for number in range(count)
+        ]
 
 
 class PutEvents:
@@ -62,7 +64,7 @@ class PutEvents:
         shards = self._shards.get(tenant_id)
         timestamp_ms, order_keys = self._order.next(now_ms, len(events))
         inboxes = self._inboxes.get(tenant_id)
-        new_state = undelivered_state if inboxes.default_enabled else stored_only_state
+        status = Status.UNDELIVERED if inboxes.default_enabled else Status.DELIVERED
         items = [
             to_item(
                 tenant_id,
@@ -70,7 +72,7 @@ class PutEvents:
                 event,
                 timestamp_ms,
                 order_key,
-                new_state(order_key),
+                new_state(status, order_key),
                 expires_at_s,
             )
             | _pending_copies(event, inboxes.named)
@@ -101,8 +103,8 @@ class PutEvents:
             if len(items) == 1:
                 raise
             # Another event was stored under a key since we read it. The events that are already stored remain, because
-            # other requests may have been told so. So this is no clean refusal; the client gets that if it retries.
-            raise StoreUnavailable("Another event came under an idempotency key at the same moment.") from None
+            # other requests may have reported them as stored. If the client retries, it gets the conflict.
+            raise StoreUnavailable("Another request used one of the idempotency keys at the same time.") from None
         self._write_pending_copies(stored.values(), inboxes, now_ms)
         return [_to_result(item, stored[_id(item)]) for item in items]
 
@@ -119,7 +121,7 @@ class PutEvents:
         open_inboxes = {inbox.name for inbox in inboxes}
         copies = [
             [
-                copy_for(name["S"], item, undelivered_state(layout.order_key_of(item)))
+                copy_for(name["S"], item, _undelivered_state(item))
                 for name in item[PENDING_COPIES]["L"]
                 if name["S"] in open_inboxes
             ]
@@ -138,14 +140,18 @@ class PutEvents:
 
 
 def _pending_copies(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
-    """The copies of an event with an idempotency key are written after it, once it is known to be the first."""
+    """Returns an attribute for an event with an idempotency key: its copies are written after it is known to be new."""
     names = [text(inbox.name) for inbox in inboxes if inbox.receives(event.event_type)]
     return {PENDING_COPIES: {"L": names}} if names and event.fingerprint is not None else {}
 
 
 def _with_copies(item: Item, inboxes: Sequence[Inbox]) -> list[Item]:
-    event_type, state = layout.event_type_of(item), undelivered_state(layout.order_key_of(item))
+    event_type, state = text_in(item, "event_type"), _undelivered_state(item)
     return [item, *(copy_for(inbox.name, item, state) for inbox in inboxes if inbox.receives(event_type))]
+
+
+def _undelivered_state(item: Item) -> EventState:
+    return new_state(Status.UNDELIVERED, layout.order_key_of(item))
 
 
 def _id(item: Item) -> str:
@@ -166,7 +172,7 @@ def _refuse_conflicts(items: Sequence[Item], stored: Mapping[str, Item]) -> None
 def _to_result(item: Item, stored: Item) -> PutResult:
     return PutResult(
         event_id=_id(item),
-        event_type=layout.event_type_of(item),
+        event_type=text_in(item, "event_type"),
         timestamp_ms=int(stored["timestamp"]["N"]),
         repeated=stored is not item,
         status=Status.DELIVERED if is_stored_only(stored) else Status.UNDELIVERED,

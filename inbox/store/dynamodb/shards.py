@@ -57,17 +57,17 @@ class TenantShards:
     def partitions_of_event(self, event_id: str) -> list[str]:
         """Returns every partition of the table that may contain the event, the most likely first."""
         shards = [UNSHARDED, *(sharding.shard_for(event_id) for sharding in self.shardings)]
-        return [layout.partition(self.tenant_id, each) for each in dict.fromkeys(shards)]
+        return [layout.make_partition(self.tenant_id, each) for each in dict.fromkeys(shards)]
 
     def keys(self, event_id: str, inbox: str) -> list[dict[str, Any]]:
         """Returns every key that the event may have in that inbox."""
         return [layout.event_key(partition, event_id, inbox) for partition in self.partitions_of_event(event_id)]
 
     def index_partitions(self, inbox: str) -> list[str]:
-        return [layout.index_partition(self.tenant_id, inbox, each) for each in self._all()]
+        return [layout.make_index_partition(self.tenant_id, inbox, each) for each in self._all()]
 
     def table_partitions(self) -> list[str]:
-        return [layout.partition(self.tenant_id, each) for each in self._all()]
+        return [layout.make_partition(self.tenant_id, each) for each in self._all()]
 
     def _all(self) -> list[str]:
         return list(dict.fromkeys([UNSHARDED, *(each for sharding in self.shardings for each in sharding.shards())]))

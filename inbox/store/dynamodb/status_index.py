@@ -16,8 +16,9 @@ from typing import Any
 from cachetools import TLRUCache
 
 from inbox.domain.events import Order, Status
+from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_QUERIES, NEXT_PAGE_LIMIT, Connection, groups_of, too_many_items
+from inbox.store.dynamodb.connection import MAX_QUERIES, NEXT_PAGE_LIMIT, TOO_MANY_ITEMS, Connection, groups_of
 from inbox.store.dynamodb.event_states import KnownEvent
 from inbox.store.dynamodb.items import is_expired, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Range, text
@@ -130,7 +131,7 @@ class StatusIndex:
             is_rescan = rescan and has_yielded and bool(new)
             next_query = scan.query | {"Limit": NEXT_PAGE_LIMIT} | ({} if is_rescan else start)
             page = self._connection.query(**next_query)
-        raise too_many_items()
+        raise StoreUnavailable(TOO_MANY_ITEMS)
 
 
 def merge_in_order(

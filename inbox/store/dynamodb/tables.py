@@ -78,7 +78,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
 
 def create_tables(connection: Connection) -> None:
     """Creates missing tables and configures all of them. Safe to repeat."""
-    # First of all: raises if a table with the same name belongs to something else.
+    # Checks all tables first: it raises an error if one of them belongs to another program.
     missing = [name for name in DEFINITIONS if not _exists(connection, name)]
     for name in missing:
         _create(connection, name)
@@ -136,7 +136,7 @@ def _wait_until_active(connection: Connection, table: str) -> None:
     try:
         connection.client.get_waiter("table_exists").wait(TableName=table, WaiterConfig=_WAIT)
     except AWS_ERRORS as error:
-        raise StoreUnavailable(f"The table {table} did not become active ({error_code(error)}).") from error
+        raise StoreUnavailable(f"The table {table} did not become active.") from error
 
 
 def _enable_ttl(connection: Connection, table: str) -> None:
@@ -164,4 +164,4 @@ def _enable_recovery(connection: Connection, table: str) -> None:
             if error_code(error) != "ContinuousBackupsUnavailableException":
                 raise
             time.sleep(_WAIT["Delay"])
-    raise StoreUnavailable(f"Point-in-time recovery could not be turned on for {table}; `inbox init` tries again.")
+    raise StoreUnavailable(f"Point-in-time recovery could not be enabled for {table}. Run `inbox init` again.")

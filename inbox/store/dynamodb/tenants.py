@@ -1,4 +1,4 @@
-"""Tenants with their e-mails and audit logs, and lists of tenants from the indexes."""
+"""Tenants with their email addresses and audit logs, and lists of tenants from the indexes."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ _NEW = "attribute_not_exists(PK)"
 _EXISTS = "attribute_exists(PK)"
 _SAME_VERSION = "#version = :expected"
 
-# The limit of a transaction is 100 writes; three are for the tenant, its e-mail and its previous e-mail.
+# The limit of a transaction is 100 writes; three are for the tenant, its email address and its previous one.
 _MAX_ENTRIES_PER_TRANSACTION = 97
 # A page reads the tenant at the position again, and the end of a millisecond shows by the tenant behind it.
 _EXTRA_TENANTS = 2
@@ -49,7 +49,7 @@ class DynamoDBTenants:
         try:
             self._write(tenant, [writes.put(self._table, item, _NEW), *self._take_email(tenant)], audit_entries)
         except ConditionFailed:
-            # Another process was faster. The tenant ID comes first, as above.
+            # Another process was faster. As above, a taken ID is reported before a taken email address.
             self._refuse_if_taken(tenant)
             raise EmailTaken from None
 
@@ -78,15 +78,15 @@ class DynamoDBTenants:
         return None if item is None else _to_tenant(item)
 
     def get_by_email(self, email: str) -> Tenant | None:
-        # Not by EmailIndex, which lags: after a response that an e-mail is taken, this must find its tenant.
+        # Not by EmailIndex, which lags: once EmailTaken was raised, this must find the tenant.
         pointer = self._connection.get(TENANTS, layout.email_item_key(email_key(email)))
         tenant = None if pointer is None else self.get(pointer["tenant_id"]["S"])
-        # The tenant's e-mail may have changed between the two reads.
+        # The tenant's email address may have changed between the two reads.
         return tenant if tenant is not None and _email_key(tenant) == email_key(email) else None
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
         found = [
-            self._connection.query_items(**query, ScanIndexForward=False, Limit=limit + _EXTRA_TENANTS)
+            self._connection.query_items(TENANTS, **query, ScanIndexForward=False, Limit=limit + _EXTRA_TENANTS)
             for query in self._list_queries(selection, after)
         ]
         by_date = heapq.merge(*found, key=lambda item: str(item["date_created"]["S"]), reverse=True)
@@ -99,8 +99,8 @@ class DynamoDBTenants:
 
     def audit_log(self, tenant_id: str, limit: int, before: int | None) -> list[AuditEntry]:
         items = self._connection.query_items(
-            TableName=self._table,
-            **layout.tenant_items(tenant_id, layout.audit_range(before)),
+            TENANTS,
+            **layout.tenant_items_query(tenant_id, layout.audit_range(before)),
             ScanIndexForward=False,
             Limit=limit,
             ConsistentRead=True,
@@ -110,7 +110,7 @@ class DynamoDBTenants:
     def all(self) -> list[Tenant]:
         # Not by a scan, which would read everything else in the table too.
         queries = self._list_queries(TenantSelection(include_inactive=True), None)
-        items = chain(*(self._connection.all_items(**query) for query in queries))
+        items = chain(*(self._connection.all_items(TENANTS, **query) for query in queries))
         return sorted(_latest_versions(map(_to_tenant, items)), key=attrgetter("tenant_id"))
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
@@ -144,7 +144,6 @@ class DynamoDBTenants:
             index, attribute, partitions = ACTIVE_INDEX, "active", [layout.active_key(active) for active in either]
         return [
             {
-                "TableName": self._table,
                 "IndexName": index,
                 "KeyConditionExpression": "#partition = :partition AND date_created BETWEEN :first AND :last",
                 "ExpressionAttributeNames": {"#partition": attribute},
@@ -175,8 +174,8 @@ class DynamoDBTenants:
 
     def _write(self, tenant: Tenant, tenant_writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
         puts = [writes.put(self._table, _audit_item(tenant.tenant_id, entry)) for entry in audit_entries]
-        # A copy from another store may bring more than fit. They are written first, so that a copy that was interrupted
-        # here can be repeated.
+        # `inbox copy` may pass more entries than one transaction can write. The rest is written first, so that a copy
+        # that was interrupted here can be repeated.
         for each in puts[:-_MAX_ENTRIES_PER_TRANSACTION]:
             with suppress(ConditionFailed):
                 self._connection.write(each, ConditionExpression=_NEW)
@@ -205,7 +204,7 @@ def _attributes(tenant: Tenant) -> dict[str, Any]:
     return {
         "tenant_id": text(tenant.tenant_id),
         "organization_name": writes.optional(text, tenant.organization_name),
-        # In the form in which e-mails are compared, so that EmailIndex finds any spelling.
+        # In the form in which email addresses are compared, so that EmailIndex finds any spelling.
         "email": writes.optional(text, key),
         "email_as_given": writes.optional(text, None if tenant.email == key else tenant.email),
         "destination_email": writes.optional(text, tenant.destination_email),

@@ -1,6 +1,6 @@
 """Writes, for `Connection.write` and `Connection.transact`.
 
-An attribute that is None is one that the item does not have.
+An attribute with the value None is absent from the item.
 """
 
 from collections.abc import Callable
