@@ -48,7 +48,9 @@ def open_existing_store(settings: Settings) -> Store:
     """Raises StoreUnavailable if the store is missing. For commands, which migrate nothing: see `open_tenants`."""
     path = settings.sqlite_path
     if path is not None and not path.exists():
-        raise StoreUnavailable(f"{path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.")
+        raise StoreUnavailable(
+            f"{path.absolute()} does not exist. Check INBOX_STORE, or run `inbox init` to create it."
+        )
     return open_store(settings, create=False)
 
 

@@ -69,7 +69,7 @@ def test_backlog_of_a_broken_store_prints_an_error_only(service: Service) -> Non
     (service.folder / "inbox.db").write_bytes(b"This is not a database. " * 100)
     refused = service.invoke("backlog", "--json")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "NotADBError" in refused.stderr
+    assert "inbox.db is not a SQLite database. Check INBOX_STORE" in refused.stderr
 
 
 def test_backlog_lists_inboxes_by_the_age_of_their_run_backlog_as_json(on_each_engine: Service) -> None:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from inbox.cli import inbox
 from inbox.store.sqlite.migrations import _scripts
-from tests.unit.databases import ask, files_in, make_older
+from tests.unit.databases import files_in, make_older, query
 from tests.unit.test_docs import commands_of
 
 VERSION = "PRAGMA user_version"
@@ -68,7 +68,7 @@ def test_no_command_changes_a_store_of_an_earlier_release(
         assert files_in(path.parent) == before, words
     assert run(path, "inbox config", []).exit_code == 0
     assert run(path, "inbox backup", [str(path.parent / "backup.db")]).exit_code == 0
-    assert ask(path.parent / "backup.db", VERSION) == ask(path, VERSION) == version
+    assert query(path.parent / "backup.db", VERSION) == query(path, VERSION) == version
     assert path.read_bytes() == before[path.name]
 
 
@@ -87,14 +87,14 @@ def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> N
 def test_init_migrates_a_store_of_an_earlier_release(path: Path, version: int) -> None:
     make_older(path, version)
     assert run(path, "inbox init", []).exit_code == 0
-    assert ask(path, VERSION) == len(_scripts())
+    assert query(path, VERSION) == len(_scripts())
     assert run(path, "inbox tenants create", ["acme"]).exit_code == 0
 
 
 @pytest.mark.parametrize("words", (READ | WRITE).keys() - {"inbox tenants create"})
 def test_missing_store_is_an_error(path: Path, words: str) -> None:
     refused = run(path, words, (READ | WRITE)[words])
-    expected = f"error: {path} does not exist. Run `inbox init` to create it, or check INBOX_STORE.\n"
+    expected = f"error: {path} does not exist. Check INBOX_STORE, or run `inbox init` to create it.\n"
     assert (refused.exit_code, refused.stdout, refused.stderr) == (1, "", expected)
     assert files_in(path.parent) == {}
 
@@ -103,5 +103,5 @@ def test_creating_a_tenant_creates_a_missing_store(path: Path) -> None:
     created = run(path, "inbox tenants create", ["acme"])
     assert (created.exit_code, created.stdout) == (0, "acme\n")
     assert created.stderr == f"Creating the store {path}.\n"
-    assert ask(path, VERSION) == len(_scripts())
+    assert query(path, VERSION) == len(_scripts())
     assert run(path, "inbox tenants create", ["globex"]).stderr == ""

@@ -118,12 +118,12 @@ def test_file_in_use_is_not_restored(service: Service) -> None:
         (("backup", "new/"), 2, "path of a new file"),
         (("backup", "inbox.db"), 1, "store itself"),
         (("backup", "log"), 1, "already exists"),
-        (("backup", "no/such.db"), 1, "The folder no cannot be written: No such file"),
+        (("backup", "no/such.db"), 1, "The folder no does not exist."),
         (("restore",), 2, "FILE"),
         (("restore", "missing.db"), 2, "does not exist"),
         (("restore", "."), 2, "is a directory"),
         (("restore", "inbox.db"), 1, "store itself"),
-        (("restore", "log"), 1, "not a database"),
+        (("restore", "log"), 1, "log is not a backup of Polling Inbox."),
     ],
 )
 def test_wrong_paths_change_nothing(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:

@@ -13,13 +13,13 @@ from tests.engines.harnesses import MAX_DELIVERIES
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def store_path(tmp_path: Path) -> Path:
     return tmp_path / "inbox.db"
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[SQLiteStore]:
-    store = SQLiteStore(path, MAX_DELIVERIES)
+def store(store_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(store_path, MAX_DELIVERIES)
     yield store
     store.close()
 

@@ -29,7 +29,7 @@ def ignore(_done: int, _total: int) -> None:
     pass
 
 
-def ask(path: Path, sql: str) -> Any:
+def query(path: Path, sql: str) -> Any:
     with closing(apsw.Connection(str(path))) as connection:
         return connection.execute(sql).fetchall()[0][0]
 
@@ -53,6 +53,7 @@ def plan_of(store: SQLiteStore, sql: str, parameters: Parameters) -> list[str]:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
+    """Returns the contents of the files by name."""
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
@@ -80,7 +81,7 @@ def note_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def crashed(path: Path, aside: Path) -> None:
-    """Creates a database as a crash leaves it, with events in its log."""
+    """Creates a database in the state after a crash, with events in its log."""
     store = SQLiteStore(path, 3)
     put(store, 3)
     aside.mkdir()
@@ -93,7 +94,10 @@ def crashed(path: Path, aside: Path) -> None:
 
 
 def stop_in_a_transaction(path: Path, aside: Path) -> None:
-    """Creates a database without a log as a crash leaves it: half a transaction in the file, old pages in a journal."""
+    """Creates a database without a log in the state after a crash in a transaction.
+
+    The file has half of the transaction, and a journal has the old pages.
+    """
     with closing(apsw.Connection(str(path))) as connection:
         connection.pragma("journal_mode", "delete")
         connection.pragma("cache_size", 1)

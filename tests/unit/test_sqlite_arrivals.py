@@ -11,7 +11,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivalWatch
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.unit.databases import LATER_S, NOW_MS, ask, plan_of
+from tests.unit.databases import LATER_S, NOW_MS, plan_of, query
 
 ACME: InboxKey = ("acme", DEFAULT_INBOX)
 GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
@@ -38,8 +38,8 @@ def lease(store: SQLiteStore, until_ms: int) -> list[Receipt]:
     return [Receipt(event.inbox, event.event_id, event.lease.claim_id) for event in page.events if event.lease]
 
 
-def traced(watch: SQLiteArrivalWatch) -> list[str]:
-    """Returns a list of the statements that the watch executes from now on."""
+def record_statements(watch: SQLiteArrivalWatch) -> list[str]:
+    """Returns a list that receives every statement that the watch executes."""
     statements: list[str] = []
 
     def trace(_cursor: Any, statement: str, _bindings: Any) -> bool:
@@ -56,7 +56,7 @@ def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLit
     lease(store, NOW_MS + 60_000)
     watch.check(ONLY_ACME, NOW_MS)
     watch.check(ONLY_ACME, NOW_MS + 1_000)
-    statements = traced(watch)
+    statements = record_statements(watch)
 
     for later_ms in (1_001, 2_001, 30_000):
         assert watch.check(ONLY_ACME, NOW_MS + later_ms) == set()
@@ -65,7 +65,7 @@ def test_idle_check_reads_only_the_data_version(store: SQLiteStore, watch: SQLit
 
 def test_check_after_a_put_examines_no_inbox(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     watch.check(BOTH, NOW_MS)
-    statements = traced(watch)
+    statements = record_statements(watch)
     put(store)
 
     assert watch.check(BOTH, NOW_MS + 1) == {ACME}
@@ -76,7 +76,7 @@ def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
     store: SQLiteStore, watch: SQLiteArrivalWatch
 ) -> None:
     watch.check(ONLY_ACME, NOW_MS)
-    statements = traced(watch)
+    statements = record_statements(watch)
     for later_ms in range(0, 3_000, 100):
         put(store, tenant_id="globex")
         assert watch.check(ONLY_ACME, NOW_MS + later_ms) == set()
@@ -87,13 +87,13 @@ def test_all_inboxes_are_examined_once_a_second_while_events_are_written(
 def test_new_inbox_is_examined_alone(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store, tenant_id="globex")
     watch.check(ONLY_ACME, NOW_MS)
-    statements = traced(watch)
+    statements = record_statements(watch)
 
     assert watch.check(BOTH, NOW_MS) == {GLOBEX}
     assert statements == [arrivals._DATA_VERSION, arrivals._EXAMINE]
 
 
-def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
+def test_inbox_with_a_waiting_poll_is_examined_once(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     watch.check(ONLY_ACME, NOW_MS)
 
@@ -101,12 +101,12 @@ def test_inbox_that_still_waits_is_not_examined_again(store: SQLiteStore, watch:
     assert watch.check(ONLY_ACME, NOW_MS) == set()
 
 
-def test_ends_of_inboxes_that_no_longer_wait_are_forgotten(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
+def test_lease_ends_are_dropped_when_no_poll_waits(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     lease(store, NOW_MS + 500)
     watch.check(BOTH, NOW_MS)
     watch.check(ONLY_GLOBEX, NOW_MS)
-    statements = traced(watch)
+    statements = record_statements(watch)
 
     assert watch.check(ONLY_GLOBEX, NOW_MS + 500) == set()
     assert statements == [arrivals._DATA_VERSION]
@@ -126,7 +126,7 @@ def test_examination_searches_indexes(store: SQLiteStore) -> None:
     assert not any(step.startswith("SCAN events") for step in plan), plan
 
 
-def test_new_events_are_read_by_their_numbers(store: SQLiteStore) -> None:
+def test_new_events_are_read_by_rowid(store: SQLiteStore) -> None:
     parameters = {"known": 0, "newest": 9, "now_s": NOW_MS // 1000}
     plan = plan_of(store, arrivals._NEW_EVENTS, parameters)
 
@@ -154,7 +154,7 @@ def test_event_after_an_erased_one_is_reported(store: SQLiteStore, watch: SQLite
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
 
 
-def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
+def test_lease_already_expired_by_a_poll_is_reported(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store, 2)
     lease(store, NOW_MS + 500)
     watch.check(ONLY_ACME, NOW_MS)
@@ -163,37 +163,39 @@ def test_lease_that_a_poll_has_expired_first_is_reported(store: SQLiteStore, wat
     assert watch.check(ONLY_ACME, NOW_MS + 510) == {ACME}
 
 
-def test_time_that_is_set_back_does_not_stop_examinations(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
+def test_clock_step_back_does_not_stop_examinations(store: SQLiteStore, watch: SQLiteArrivalWatch) -> None:
     put(store)
     watch.check(ONLY_ACME, NOW_MS)
 
     assert watch.check(ONLY_ACME, NOW_MS - 7_200_000) == {ACME}
 
 
-def test_missing_file_is_unavailable_until_it_is_back(
-    path: Path, store: SQLiteStore, watch: SQLiteArrivalWatch
+def test_missing_file_is_unavailable_until_it_is_restored(
+    store_path: Path, store: SQLiteStore, watch: SQLiteArrivalWatch
 ) -> None:
     watch.check(ONLY_ACME, NOW_MS)
-    aside = path.with_name("aside.db")
-    path.rename(aside)
+    aside = store_path.with_name("aside.db")
+    store_path.rename(aside)
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             watch.check(ONLY_ACME, NOW_MS)
-    aside.rename(path)
+    aside.rename(store_path)
     put(store)
 
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
 
 
-def test_database_that_replaces_the_store_is_watched(path: Path, tmp_path: Path, watch: SQLiteArrivalWatch) -> None:
+def test_database_that_replaces_the_store_is_watched(
+    store_path: Path, tmp_path: Path, watch: SQLiteArrivalWatch
+) -> None:
     watch.check(BOTH, NOW_MS)
     other_path = tmp_path / "other.db"
     other = SQLiteStore(other_path, MAX_DELIVERIES)
     put(other, tenant_id="globex")
     other.close()
     for companion in ("-wal", "-shm"):
-        Path(f"{path}{companion}").unlink(missing_ok=True)
-    other_path.replace(path)
+        Path(f"{store_path}{companion}").unlink(missing_ok=True)
+    other_path.replace(store_path)
 
     assert watch.check(BOTH, NOW_MS) == {GLOBEX}
 
@@ -209,23 +211,23 @@ def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteAr
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
 
 
-def test_only_releases_and_replays_leave_a_row(path: Path, store: SQLiteStore) -> None:
+def test_only_releases_and_replays_record_a_reopened_inbox(store_path: Path, store: SQLiteStore) -> None:
     delivered, *_ = put(store, 5)
     acknowledged, delayed, released, again, _ = lease(store, NOW_MS + 60_000)
     store.events.acknowledge("acme", [acknowledged], NOW_MS)
     store.events.extend("acme", [released], NOW_MS + 50_000, NOW_MS)
     store.events.release("acme", [delayed], NOW_MS + 10_000, NOW_MS)
-    assert ask(path, REOPENED) == 0
+    assert query(store_path, REOPENED) == 0
 
     store.events.release("acme", [released, again], NOW_MS, NOW_MS)
-    assert ask(path, REOPENED) == 1
+    assert query(store_path, REOPENED) == 1
     store.events.replay("acme", DEFAULT_INBOX, delivered, NOW_MS)
-    assert ask(path, REOPENED) == 2
+    assert query(store_path, REOPENED) == 2
 
 
-def test_only_the_latest_rows_are_kept(path: Path, store: SQLiteStore) -> None:
+def test_only_the_latest_reopened_inboxes_are_kept(store_path: Path, store: SQLiteStore) -> None:
     names = [f"inbox-{number}" for number in range(inboxes._MAX_REOPENED + 5)]
     store._database.write(lambda connection: inboxes.note_reopened(connection, "acme", names))
 
-    assert ask(path, REOPENED) == inboxes._MAX_REOPENED
-    assert ask(path, "SELECT min(number) FROM reopened_inboxes") == 6
+    assert query(store_path, REOPENED) == inboxes._MAX_REOPENED
+    assert query(store_path, "SELECT min(number) FROM reopened_inboxes") == 6

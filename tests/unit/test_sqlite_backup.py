@@ -12,7 +12,7 @@ import pytest
 from inbox.errors import BackupFailed
 from inbox.store.sqlite import SQLiteStore, backup
 from inbox.store.sqlite.backup import back_up
-from tests.unit.databases import EVENTS, ask, damage, files_in, ignore, make_older, note_steps, put
+from tests.unit.databases import EVENTS, damage, files_in, ignore, make_older, note_steps, put, query
 
 
 @pytest.fixture
@@ -23,22 +23,22 @@ def file(tmp_path: Path) -> Path:
     return folder / "inbox-1.db"
 
 
-def test_backup_is_one_file_with_all_events(store: SQLiteStore, path: Path, file: Path) -> None:
+def test_backup_is_one_file_with_all_events(store: SQLiteStore, store_path: Path, file: Path) -> None:
     put(store)
     progress: list[tuple[int, int]] = []
-    back_up(path, file, lambda done, total: progress.append((done, total)))
+    back_up(store_path, file, lambda done, total: progress.append((done, total)))
     assert progress
     assert progress[-1][0] == progress[-1][1]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert ask(file, "PRAGMA journal_mode") == "delete"
-    assert ask(file, "PRAGMA integrity_check") == "ok"
-    assert ask(file, EVENTS) == 50
+    assert query(file, "PRAGMA journal_mode") == "delete"
+    assert query(file, "PRAGMA integrity_check") == "ok"
+    assert query(file, EVENTS) == 50
     assert list(file.parent.iterdir()) == [file]
     put(store)
 
 
 def test_backup_ends_under_constant_writes(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store)
     monkeypatch.setattr(backup, "_PAGES_PER_STEP", 1)
@@ -49,138 +49,146 @@ def test_backup_ends_under_constant_writes(
         steps.append(done)
         put(store, 1)
 
-    back_up(path, file, write)
+    back_up(store_path, file, write)
     assert len(steps) > 20
-    assert ask(file, EVENTS) == 50
-    assert ask(file, "PRAGMA integrity_check") == "ok"
+    assert query(file, EVENTS) == 50
+    assert query(file, "PRAGMA integrity_check") == "ok"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, apsw.FullError, OSError])
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (KeyboardInterrupt(), "^$"),
+        (apsw.FullError(), r"inbox-1\.db cannot be written: the disk is full\.$"),
+        (OSError(errno.ENOSPC, "No space"), r"inbox-1\.db cannot be written: No space\.$"),
+    ],
+    ids=["interrupt", "full", "system"],
+)
 def test_backup_that_ends_early_leaves_nothing(
-    store: SQLiteStore, path: Path, file: Path, error: type[BaseException]
+    store: SQLiteStore, store_path: Path, file: Path, error: BaseException, message: str
 ) -> None:
     put(store)
 
     def fail(_done: int, _total: int) -> None:
         (folder,) = file.parent.iterdir()
         assert folder.name.startswith("partial-backup-")
-        raise error("the end")
+        raise error
 
-    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else BackupFailed, match="the end"):
-        back_up(path, file, fail)
+    with pytest.raises((KeyboardInterrupt, BackupFailed), match=message):
+        back_up(store_path, file, fail)
     assert list(file.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 def test_backup_overwrites_nothing_and_joins_no_companion(
-    store: SQLiteStore, path: Path, file: Path, suffix: str
+    store: SQLiteStore, store_path: Path, file: Path, suffix: str
 ) -> None:
     put(store)
     existing = Path(f"{file}{suffix}")
     # The file appears during the backup.
     with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
-        back_up(path, file, lambda _done, _total: existing.write_text("mine") and None)
+        back_up(store_path, file, lambda _done, _total: existing.write_text("mine") and None)
     assert files_in(file.parent) == {existing.name: b"mine"}
     existing.unlink()
     for target in ("nowhere", existing.name):
         existing.symlink_to(target)
         with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
-            back_up(path, file, ignore)
+            back_up(store_path, file, ignore)
         assert list(file.parent.iterdir()) == [existing]
         existing.unlink()
 
 
 def test_backup_does_not_overwrite_a_file_created_at_the_last_moment(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store)
     monkeypatch.setattr(backup, "_refuse_existing", lambda file: file.write_text("mine"))
     with pytest.raises(BackupFailed, match="File exists"):
-        back_up(path, file, ignore)
+        back_up(store_path, file, ignore)
     assert files_in(file.parent) == {file.name: b"mine"}
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
-def test_store_is_not_backed_up_onto_itself(store: SQLiteStore, path: Path, suffix: str) -> None:
+def test_store_is_not_backed_up_onto_itself(store: SQLiteStore, store_path: Path, suffix: str) -> None:
     store.close()
-    (path.parent / "sub").mkdir()
+    (store_path.parent / "sub").mkdir()
     with pytest.raises(BackupFailed, match="store itself"):
-        back_up(path, path.parent / "sub" / ".." / f"{path.name}{suffix}", ignore)
-    assert SQLiteStore(path, 3).tenants.all() == []
+        back_up(store_path, store_path.parent / "sub" / ".." / f"{store_path.name}{suffix}", ignore)
+    assert SQLiteStore(store_path, 3).tenants.all() == []
 
 
-def test_damaged_store_is_not_backed_up(store: SQLiteStore, path: Path, file: Path) -> None:
+def test_damaged_store_is_not_backed_up(store: SQLiteStore, store_path: Path, file: Path) -> None:
     put(store)
     store.close()
-    damage(path)
-    with pytest.raises(BackupFailed, match="damaged"):
-        back_up(path, file, ignore)
+    damage(store_path)
+    with pytest.raises(BackupFailed, match=r"inbox\.db is damaged\. Restore a backup with `inbox restore`\.$"):
+        back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == []
 
 
-def test_other_database_is_not_backed_up(path: Path, file: Path) -> None:
-    with pytest.raises(BackupFailed, match="No such file"):
-        back_up(path, file, ignore)
-    path.touch()
-    with pytest.raises(BackupFailed, match="is empty"):
-        back_up(path, file, ignore)
-    path.write_bytes(b"This is not a database. " * 100)
-    with pytest.raises(BackupFailed, match="not a database"):
-        back_up(path, file, ignore)
-    path.unlink()
-    ask(path, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
-    with pytest.raises(BackupFailed, match="not a database of Polling Inbox"):
-        back_up(path, file, ignore)
-    path.unlink()
-    path.symlink_to(path)
+def test_other_database_is_not_backed_up(store_path: Path, file: Path) -> None:
+    with pytest.raises(BackupFailed, match=r"inbox\.db does not exist\. Check INBOX_STORE\.$"):
+        back_up(store_path, file, ignore)
+    store_path.touch()
+    with pytest.raises(BackupFailed, match="is not a SQLite database"):
+        back_up(store_path, file, ignore)
+    store_path.write_bytes(b"This is not a database. " * 100)
+    with pytest.raises(BackupFailed, match=r"inbox\.db is not a SQLite database\. Check INBOX_STORE"):
+        back_up(store_path, file, ignore)
+    store_path.unlink()
+    query(store_path, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
+    with pytest.raises(BackupFailed, match=r"inbox\.db is not a database of Polling Inbox\. Check INBOX_STORE\.$"):
+        back_up(store_path, file, ignore)
+    store_path.unlink()
+    store_path.symlink_to(store_path)
     with pytest.raises(BackupFailed, match="symbolic links"):
-        back_up(path, file, ignore)
+        back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == []
 
 
-def test_store_of_an_earlier_release_is_backed_up_unchanged(path: Path, file: Path) -> None:
-    make_older(path, 3)
-    back_up(path, file, ignore)
-    assert ask(file, "PRAGMA user_version") == ask(path, "PRAGMA user_version") == 3
+def test_store_of_an_earlier_release_is_backed_up_unchanged(store_path: Path, file: Path) -> None:
+    make_older(store_path, 3)
+    back_up(store_path, file, ignore)
+    assert query(file, "PRAGMA user_version") == query(store_path, "PRAGMA user_version") == 3
 
 
 def test_backup_is_synced_before_and_after_it_gets_its_name(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store)
     steps = note_steps(monkeypatch)
-    back_up(path, file, ignore)
+    back_up(store_path, file, ignore)
     assert steps == ["sync folder", "sync file", "link copy.db", "sync folder"]
 
 
 def test_folder_that_cannot_be_synced_gets_no_backup(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_descriptor: int) -> None:
         raise OSError(errno.EIO, "no sync")
 
     put(store)
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(BackupFailed, match=r"^The backup of .* failed: .*no sync"):
-        back_up(path, file, ignore)
+    with pytest.raises(BackupFailed, match=r"inbox-1\.db cannot be written: no sync\.$"):
+        back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == []
 
 
 def test_backup_needs_no_hard_links(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_old: Path, _new: Path) -> None:
         raise PermissionError(errno.EPERM, "no links")
 
     put(store)
     monkeypatch.setattr(os, "link", refuse)
-    back_up(path, file, ignore)
+    back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == [file]
-    assert ask(file, EVENTS) == 50
+    assert query(file, EVENTS) == 50
 
 
 def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = os.link
 
@@ -190,12 +198,12 @@ def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
 
     put(store)
     monkeypatch.setattr(os, "link", interrupt)
-    back_up(path, file, ignore)
+    back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == [file]
 
 
 def test_stop_signal_while_the_temporary_folder_is_created_leaves_none(
-    store: SQLiteStore, path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+    store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mkdir = os.mkdir
 
@@ -206,5 +214,5 @@ def test_stop_signal_while_the_temporary_folder_is_created_leaves_none(
     put(store)
     monkeypatch.setattr(os, "mkdir", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        back_up(path, file, ignore)
+        back_up(store_path, file, ignore)
     assert list(file.parent.iterdir()) == []

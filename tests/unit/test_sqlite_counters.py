@@ -22,9 +22,9 @@ def counted(store: SQLiteStore, span: Span) -> dict[tuple[int, str | None], Coun
     }
 
 
-def test_events_of_an_earlier_release_are_counted_by_the_migration(path: Path) -> None:
-    make_older(path, 5)
-    old = apsw.Connection(str(path))
+def test_events_of_an_earlier_release_are_counted_by_the_migration(store_path: Path) -> None:
+    make_older(store_path, 5)
+    old = apsw.Connection(str(store_path))
     rows = [
         ("a", "default", "order", NOW, "delivered", NOW + HOUR, '{"n":1}'),
         ("a", "crm", "order", NOW, "undelivered", None, '{"n":1}'),
@@ -40,7 +40,7 @@ def test_events_of_an_earlier_release_are_counted_by_the_migration(path: Path) -
     )
     old.close()
 
-    store = SQLiteStore(path, MAX_DELIVERIES)
+    store = SQLiteStore(store_path, MAX_DELIVERIES)
     hours = counted(store, Span.HOUR)
     hour = Span.HOUR.start_ms(NOW)
     assert hours[hour, "order"] == Counts(received=2, bytes=9)

@@ -21,7 +21,7 @@ MAX_DELIVERIES = 3
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def store_path(tmp_path: Path) -> Path:
     return tmp_path / "new" / "inbox.db"
 
 
@@ -61,10 +61,10 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
         assert (connection.pragma("fullfsync"), connection.pragma("checkpoint_fullfsync")) == (1, 1)
 
 
-def test_events_of_an_earlier_release_are_migrated(path: Path) -> None:
-    path.parent.mkdir()
-    make_older(path, 2)
-    old = apsw.Connection(str(path))
+def test_events_of_an_earlier_release_are_migrated(store_path: Path) -> None:
+    store_path.parent.mkdir()
+    make_older(store_path, 2)
+    old = apsw.Connection(str(store_path))
     insert = """
         INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms,
                             fingerprint, payload, expires_at_s)
@@ -78,7 +78,7 @@ def test_events_of_an_earlier_release_are_migrated(path: Path) -> None:
     old.execute("DELETE FROM events WHERE event_id = 'erased'")
     old.close()
 
-    store = SQLiteStore(path, MAX_DELIVERIES)
+    store = SQLiteStore(store_path, MAX_DELIVERIES)
     delivered = Event("first", "order.created", NOW_MS, Status.DELIVERED, 1, NOW_MS + 5, b'{"n":1.0}')
     undelivered = Event("second", None, NOW_MS + 1, Status.UNDELIVERED, 0, None, b'{"n":2}')
     assert store.events.export_events("acme", 0, 9, NOW_MS) == [
@@ -92,17 +92,17 @@ def test_events_of_an_earlier_release_are_migrated(path: Path) -> None:
     store.close()
 
 
-def test_processes_may_create_a_database_at_the_same_time(path: Path) -> None:
+def test_processes_may_create_a_database_at_the_same_time(store_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        stores = list(pool.map(lambda _: SQLiteStore(path, MAX_DELIVERIES), range(8)))
+        stores = list(pool.map(lambda _: SQLiteStore(store_path, MAX_DELIVERIES), range(8)))
     for store in stores:
         store.close()
 
 
-def test_database_of_a_newer_release_is_refused(path: Path, store: SQLiteStore) -> None:
+def test_database_of_a_newer_release_is_refused(store_path: Path, store: SQLiteStore) -> None:
     store._database.write(lambda connection: connection.execute("PRAGMA user_version = 999"))
     with pytest.raises(StoreUnavailable, match="newer release"):
-        SQLiteStore(path, MAX_DELIVERIES)
+        SQLiteStore(store_path, MAX_DELIVERIES)
 
 
 @contextmanager
@@ -218,8 +218,8 @@ def test_deletion_without_space_for_its_log_takes_fewer_rows_at_once(
     assert store.events.purge(NOW_MS + 3_600_000, 100) == 18
 
 
-def test_log_that_grew_for_a_large_write_shrinks_again(path: Path, store: SQLiteStore) -> None:
-    log = path.with_name("inbox.db-wal")
+def test_log_that_grew_for_a_large_write_shrinks_again(store_path: Path, store: SQLiteStore) -> None:
+    log = store_path.with_name("inbox.db-wal")
     put(store, 20_000_000)
     assert log.stat().st_size > 20_000_000
     put(store)
@@ -227,11 +227,11 @@ def test_log_that_grew_for_a_large_write_shrinks_again(path: Path, store: SQLite
     assert log.stat().st_size <= 8 * 1024 * 1024
 
 
-def test_file_has_space_for_everything_in_the_log(path: Path, store: SQLiteStore) -> None:
+def test_file_has_space_for_everything_in_the_log(store_path: Path, store: SQLiteStore) -> None:
     for payload_bytes in (10, 10_000, 300_000, 3_000_000):
         put(store, payload_bytes)
         pages = store._database.write(lambda connection: connection.pragma("page_count"))
-        status = path.stat()
+        status = store_path.stat()
         assert min(status.st_size, status.st_blocks * 512) >= pages * 4096
 
 
@@ -276,10 +276,10 @@ def test_read_connections_are_reused(store: SQLiteStore) -> None:
 
 
 def test_lock_that_is_never_released_is_unavailable(
-    path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+    store_path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
-    other = apsw.Connection(str(path))
+    other = apsw.Connection(str(store_path))
     other.execute("BEGIN IMMEDIATE")
     for write in (store.check, lambda: put(store)):
         with pytest.raises(StoreUnavailable):
@@ -291,5 +291,5 @@ def test_lock_that_is_never_released_is_unavailable(
 
 def test_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "inbox.db").mkdir()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreUnavailable, match=r"inbox\.db is a folder\. Check INBOX_STORE\.$"):
         Database(tmp_path / "inbox.db").create()

@@ -88,12 +88,12 @@ def test_more_leases_expire_at_once_than_fit_in_a_transaction(store: SQLiteStore
 
 
 def test_reads_take_the_write_lock_only_if_a_lease_has_expired(
-    path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+    store_path: Path, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_LOCK_WAIT_SECONDS", 0.05)
     store.events.put("acme", [new_event()], NOW_MS, LATER_S)
     store.events.claim("acme", DEFAULT_INBOX, PageSize(1, 1000), NOW_MS, NOW_MS + 10)
-    other = apsw.Connection(str(path))
+    other = apsw.Connection(str(store_path))
     other.execute("BEGIN IMMEDIATE")
 
     def read(now_ms: int) -> tuple[int, int, int]:

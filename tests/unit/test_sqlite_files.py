@@ -1,5 +1,6 @@
 """A database file that is moved, replaced, damaged or missing. `inbox.store.sqlite.files` and `.database`."""
 
+import errno
 from collections.abc import Callable
 from functools import partial
 from operator import methodcaller
@@ -9,10 +10,11 @@ import apsw
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Order, PageSize
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore
+from inbox.store.sqlite.files import unavailable
 from tests.unit import databases
-from tests.unit.databases import EVENTS, NOW_MS, ask, crashed
+from tests.unit.databases import EVENTS, NOW_MS, crashed, query
 
 MAX_DELIVERIES = 3
 put = partial(databases.put, count=1)
@@ -27,20 +29,22 @@ Call = Callable[[SQLiteStore], object]
 
 
 @CALLS
-def test_moved_file_is_noticed_at_once(store: SQLiteStore, path: Path, call: Call) -> None:
+def test_moved_file_is_noticed_at_once(store: SQLiteStore, store_path: Path, call: Call) -> None:
     put(store)
     count(store)
-    path.rename(path.with_suffix(".away"))
+    store_path.rename(store_path.with_suffix(".away"))
     for _ in range(2):
-        with pytest.raises(StoreUnavailable, match="CantOpenError"):
+        with pytest.raises(StoreUnavailable, match=r"inbox\.db does not exist\. Check INBOX_STORE\.$"):
             call(store)
-    assert not path.exists()
-    path.with_suffix(".away").rename(path)
+    assert not store_path.exists()
+    store_path.with_suffix(".away").rename(store_path)
     call(store)
     store.close()
 
 
-def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, path: Path, tmp_path: Path) -> None:
+def test_file_that_replaces_the_store_is_used_from_then_on(
+    store: SQLiteStore, store_path: Path, tmp_path: Path
+) -> None:
     put(store)
     assert count(store) == 1
     other = SQLiteStore(tmp_path / "other.db", MAX_DELIVERIES)
@@ -48,8 +52,8 @@ def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, p
         put(other)
     other.close()
     for companion in ("-wal", "-shm"):
-        Path(f"{path}{companion}").unlink()
-    (tmp_path / "other.db").replace(path)
+        Path(f"{store_path}{companion}").unlink()
+    (tmp_path / "other.db").replace(store_path)
     assert count(store) == 3
     # The first write still goes to the old file, and fails.
     with pytest.raises(StoreUnavailable):
@@ -60,38 +64,43 @@ def test_file_that_replaces_the_store_is_used_from_then_on(store: SQLiteStore, p
 
 
 @CALLS
-def test_missing_store_is_not_created_while_it_is_in_use(path: Path, call: Call) -> None:
-    store = SQLiteStore(path, MAX_DELIVERIES, create=False)
-    with pytest.raises(StoreUnavailable, match="CantOpenError"):
+def test_missing_store_is_not_created_while_it_is_in_use(store_path: Path, call: Call) -> None:
+    store = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
+    with pytest.raises(StoreUnavailable, match=r"inbox\.db does not exist\. Check INBOX_STORE\.$"):
         call(store)
-    assert not path.exists()
-    path.touch()
-    with pytest.raises(StoreUnavailable, match="empty"):
+    assert not store_path.exists()
+    store_path.touch()
+    with pytest.raises(StoreUnavailable, match="is not a SQLite database"):
         call(store)
-    assert path.stat().st_size == 0
-    other = apsw.Connection(str(path))
+    assert store_path.stat().st_size == 0
+    other = apsw.Connection(str(store_path))
     other.execute("CREATE TABLE t (a)")
     other.close()
-    with pytest.raises(StoreUnavailable, match="inbox init"):
+    with pytest.raises(
+        StoreUnavailable,
+        match=r"inbox\.db is not a database of Polling Inbox\. Check INBOX_STORE, or run `inbox init` with",
+    ):
         call(store)
-    path.write_bytes(b"This is not a database. " * 100)
-    with pytest.raises(StoreUnavailable, match="NotADBError"):
+    store_path.write_bytes(b"This is not a database. " * 100)
+    with pytest.raises(
+        StoreUnavailable, match=r"inbox\.db is not a SQLite database\. Check INBOX_STORE, or restore a backup"
+    ):
         call(store)
-    path.unlink()
-    SQLiteStore(path, MAX_DELIVERIES).close()
+    store_path.unlink()
+    SQLiteStore(store_path, MAX_DELIVERIES).close()
     call(store)
     store.close()
 
 
-def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteStore, path: Path) -> None:
+def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteStore, store_path: Path) -> None:
     put(store)
-    path.rename(path.with_suffix(".away"))
-    path.touch()
-    newcomer = SQLiteStore(path, MAX_DELIVERIES, create=False)
+    store_path.rename(store_path.with_suffix(".away"))
+    store_path.touch()
+    newcomer = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
     for call in (put, count):
         with pytest.raises(StoreUnavailable):
             call(newcomer)
-    path.with_suffix(".away").rename(path)
+    store_path.with_suffix(".away").rename(store_path)
     assert count(newcomer) == 1
     newcomer.close()
     store.close()
@@ -99,81 +108,115 @@ def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteSto
 
 @pytest.mark.parametrize("is_empty", [True, False])
 @pytest.mark.parametrize("has_log", [True, False])
-def test_store_is_not_created_beside_the_companions_of_another(path: Path, is_empty: bool, has_log: bool) -> None:
-    first = SQLiteStore(path, MAX_DELIVERIES)
+def test_store_is_not_created_beside_the_companions_of_another(store_path: Path, is_empty: bool, has_log: bool) -> None:
+    first = SQLiteStore(store_path, MAX_DELIVERIES)
     put(first)
     if not has_log:
         # Opened again without a write, so the log is empty.
         first.close()
-        first = SQLiteStore(path, MAX_DELIVERIES, create=False)
+        first = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
         assert count(first) == 1
-        assert Path(f"{path}-wal").stat().st_size == 0
-    path.rename(path.with_suffix(".away"))
+        assert Path(f"{store_path}-wal").stat().st_size == 0
+    store_path.rename(store_path.with_suffix(".away"))
     if is_empty:
-        path.touch()
+        store_path.touch()
     with pytest.raises(StoreUnavailable, match="missing or empty"):
-        SQLiteStore(path, MAX_DELIVERIES)
-    assert path.exists() == is_empty
-    path.with_suffix(".away").rename(path)
+        SQLiteStore(store_path, MAX_DELIVERIES)
+    assert store_path.exists() == is_empty
+    store_path.with_suffix(".away").rename(store_path)
     assert count(first) == 1
     first.close()
 
 
-def test_damaged_file_is_unavailable(store: SQLiteStore, path: Path) -> None:
+def test_damaged_file_is_unavailable(store: SQLiteStore, store_path: Path) -> None:
     for _ in range(50):
         put(store)
     store.close()
-    healthy = path.read_bytes()
+    healthy = store_path.read_bytes()
     # Damages all pages except the first, which identifies the file as a database.
-    path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
-    damaged = SQLiteStore(path, MAX_DELIVERIES, create=False)
+    store_path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
+    damaged = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
     for call in (put, count):
-        with pytest.raises(StoreUnavailable, match="CorruptError"):
+        with pytest.raises(StoreUnavailable, match=r"inbox\.db is damaged\. Restore a backup with `inbox restore`\.$"):
             call(damaged)
     damaged.close()
-    path.write_bytes(healthy)
-    sound = SQLiteStore(path, MAX_DELIVERIES, create=False)
+    store_path.write_bytes(healthy)
+    sound = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
     assert count(sound) == 50
     sound.close()
 
 
+@pytest.mark.parametrize("table", ["a", "events"])
+def test_database_of_another_program_is_not_changed(store_path: Path, table: str) -> None:
+    query(store_path, f"CREATE TABLE {table} (b); SELECT 1")
+    before = store_path.read_bytes()
+    with pytest.raises(StoreUnavailable, match=r"inbox\.db is not a database of Polling Inbox\. Check INBOX_STORE\.$"):
+        SQLiteStore(store_path, MAX_DELIVERIES)
+    assert store_path.read_bytes() == before
+
+
+def test_empty_file_becomes_a_store(store_path: Path) -> None:
+    store_path.touch()
+    SQLiteStore(store_path, MAX_DELIVERIES).close()
+    assert query(store_path, EVENTS) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (apsw.BusyError(), "is locked by another process."),
+        (apsw.FullError(), "cannot be written: the disk is full."),
+        (apsw.IOError(), "cannot be read or written: the disk failed. Check the system log."),
+        (apsw.NoMemError(), "cannot be used: the machine is out of memory."),
+        (apsw.ReadOnlyError(), "cannot be written. Check the permissions of the file and its folder."),
+        (apsw.CantOpenError(), "cannot be opened. Check the permissions of the file and its folder."),
+        (PermissionError(errno.EACCES, "Permission denied"), "cannot be opened: Permission denied."),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_message_names_the_file_and_the_cause(store_path: Path, error: Exception, message: str) -> None:
+    store_path.touch()
+    assert str(unavailable(store_path, error)) == f"{store_path} {message}"
+    assert isinstance(unavailable(store_path, error), StoreFull) == isinstance(error, apsw.FullError)
+
+
 def test_name_that_is_too_long_is_unavailable(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="OSError"):
+    with pytest.raises(StoreUnavailable, match=r"x\.db cannot be opened: File name too long\.$"):
         SQLiteStore(tmp_path / f"{'x' * 300}.db", MAX_DELIVERIES)
 
 
-def test_store_is_not_created_behind_a_link_beside_the_companions_of_another(path: Path, tmp_path: Path) -> None:
-    crashed(path, tmp_path / "aside")
+def test_store_is_not_created_behind_a_link_beside_the_companions_of_another(store_path: Path, tmp_path: Path) -> None:
+    crashed(store_path, tmp_path / "aside")
     link = tmp_path / "link.db"
-    link.symlink_to(path)
-    aside = path.rename(path.with_suffix(".away"))
+    link.symlink_to(store_path)
+    aside = store_path.rename(store_path.with_suffix(".away"))
     with pytest.raises(StoreUnavailable, match=r"inbox.db-wal beside it may hold events"):
         SQLiteStore(link, MAX_DELIVERIES)
-    aside.rename(path)
+    aside.rename(store_path)
     SQLiteStore(link, MAX_DELIVERIES).close()
-    assert ask(path, EVENTS) == 3
+    assert query(store_path, EVENTS) == 3
 
 
 def test_store_is_not_created_while_a_restore_replaces_it(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crashed(path, tmp_path / "aside")
+    crashed(store_path, tmp_path / "aside")
     touch = Path.touch
 
     def put_aside_first(file: Path, mode: int) -> None:
-        touch(Path(f"{path}-shm"))
-        path.rename(path.with_suffix(".away"))
+        touch(Path(f"{store_path}-shm"))
+        store_path.rename(store_path.with_suffix(".away"))
         touch(file, mode)
 
-    log = Path(f"{path}-wal").read_bytes()
+    log = Path(f"{store_path}-wal").read_bytes()
     monkeypatch.setattr(Path, "touch", put_aside_first)
     with pytest.raises(StoreUnavailable, match="is missing or empty"):
-        SQLiteStore(path, MAX_DELIVERIES)
-    assert Path(f"{path}-wal").read_bytes() == log
+        SQLiteStore(store_path, MAX_DELIVERIES)
+    assert Path(f"{store_path}-wal").read_bytes() == log
 
 
-def test_store_that_another_process_is_creating_is_opened(path: Path) -> None:
-    path.touch()
-    Path(f"{path}-journal").touch()
-    SQLiteStore(path, MAX_DELIVERIES).close()
-    assert ask(path, EVENTS) == 0
+def test_store_that_another_process_is_creating_is_opened(store_path: Path) -> None:
+    store_path.touch()
+    Path(f"{store_path}-journal").touch()
+    SQLiteStore(store_path, MAX_DELIVERIES).close()
+    assert query(store_path, EVENTS) == 0

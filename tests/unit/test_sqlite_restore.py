@@ -1,5 +1,6 @@
 """Restoring a backup. `inbox.store.sqlite.backup`."""
 
+import errno
 import fcntl
 import os
 import shutil
@@ -16,7 +17,6 @@ from inbox.store.sqlite.backup import back_up, restore
 from inbox.store.sqlite.migrations import _scripts
 from tests.unit.databases import (
     EVENTS,
-    ask,
     crashed,
     damage,
     files_in,
@@ -24,65 +24,66 @@ from tests.unit.databases import (
     make_older,
     note_steps,
     put,
+    query,
     stop_in_a_transaction,
 )
 
 
 @pytest.fixture
-def file(tmp_path: Path, store: SQLiteStore, path: Path) -> Path:
+def backup_file(tmp_path: Path, store: SQLiteStore, store_path: Path) -> Path:
     """A backup of 50 events. The store has 7 newer events, and is closed."""
     (tmp_path / "backups").mkdir()
     file = tmp_path / "backups" / "inbox-1.db"
     put(store, 50)
-    back_up(path, file, ignore)
+    back_up(store_path, file, ignore)
     put(store, 7)
     store.close()
     return file
 
 
 @pytest.fixture
-def crashed_store(file: Path, path: Path, tmp_path: Path) -> Path:
-    """Replaces the store by one that a crash left, with 3 events, some of them in its log."""
-    assert file.exists()
-    path.unlink()
-    crashed(path, tmp_path / "aside")
-    return path
+def crashed_store(backup_file: Path, store_path: Path, tmp_path: Path) -> Path:
+    """Replaces the store by one in the state after a crash: 3 events, some of them in its log."""
+    assert backup_file.exists()
+    store_path.unlink()
+    crashed(store_path, tmp_path / "aside")
+    return store_path
 
 
-def test_previous_database_is_kept(file: Path, path: Path) -> None:
-    backup = file.read_bytes()
-    kept = restore(path, file, ignore)
+def test_previous_database_is_kept(backup_file: Path, store_path: Path) -> None:
+    backup = backup_file.read_bytes()
+    kept = restore(store_path, backup_file, ignore)
     assert kept is not None
     assert kept.name.startswith("inbox.db.before-restore-20")
-    assert ask(path, EVENTS) == 50
-    assert ask(kept, EVENTS) == 57
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert files_in(file.parent) == {file.name: backup}
-    store = SQLiteStore(path, 3)
+    assert query(store_path, EVENTS) == 50
+    assert query(kept, EVENTS) == 57
+    assert store_path.stat().st_mode & 0o777 == 0o600
+    assert files_in(backup_file.parent) == {backup_file.name: backup}
+    store = SQLiteStore(store_path, 3)
     put(store)
     store.close()
-    assert {each.name for each in path.parent.iterdir()} == {"backups", "inbox.db", kept.name}
+    assert {each.name for each in store_path.parent.iterdir()} == {"backups", "inbox.db", kept.name}
 
     # Restoring it undoes the restore.
-    restore(path, kept, ignore)
-    assert ask(path, EVENTS) == ask(kept, EVENTS) == 57
+    restore(store_path, kept, ignore)
+    assert query(store_path, EVENTS) == query(kept, EVENTS) == 57
 
 
-def test_restore_creates_a_missing_store_and_its_folders(file: Path, tmp_path: Path) -> None:
+def test_restore_creates_a_missing_store_and_its_folders(backup_file: Path, tmp_path: Path) -> None:
     new = tmp_path / "another" / "machine" / "inbox.db"
-    assert restore(new, file, ignore) is None
-    assert ask(new, EVENTS) == 50
+    assert restore(new, backup_file, ignore) is None
+    assert query(new, EVENTS) == 50
     assert list(new.parent.iterdir()) == [new]
 
 
-def test_store_created_during_a_restore_is_not_overwritten(file: Path, tmp_path: Path) -> None:
+def test_store_created_during_a_restore_is_not_overwritten(backup_file: Path, tmp_path: Path) -> None:
     new = tmp_path / "new.db"
     with pytest.raises(BackupFailed, match=r"new\.db already exists"):
-        restore(new, file, lambda _done, _total: SQLiteStore(new, 3).close())
-    assert ask(new, EVENTS) == 0
+        restore(new, backup_file, lambda _done, _total: SQLiteStore(new, 3).close())
+    assert query(new, EVENTS) == 0
 
 
-def cut(file: Path) -> None:
+def truncate(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-4_096])
 
 
@@ -92,89 +93,93 @@ def replace_by_text(file: Path) -> None:
 
 def replace_by_another_program(file: Path) -> None:
     file.unlink()
-    ask(file, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
+    query(file, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
 
 
 def make_newer(file: Path) -> None:
-    ask(file, f"PRAGMA user_version = {len(_scripts()) + 1}; SELECT 1")
+    query(file, f"PRAGMA user_version = {len(_scripts()) + 1}; SELECT 1")
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("corrupt", "message"),
     [
-        (damage, "damaged"),
-        (cut, "malformed"),
-        (lambda file: file.write_bytes(b""), "not a database of Polling Inbox"),
-        (replace_by_text, "not a database"),
-        (replace_by_another_program, "not a database of Polling Inbox"),
-        (make_newer, "newer release"),
+        (damage, "is damaged or incomplete. Nothing was changed."),
+        (truncate, "is damaged or incomplete. Nothing was changed."),
+        (lambda file: file.write_bytes(b""), "is not a backup of Polling Inbox."),
+        (replace_by_text, "is not a backup of Polling Inbox."),
+        (replace_by_another_program, "is not a backup of Polling Inbox."),
+        (
+            make_newer,
+            "cannot be restored. A newer release of Polling Inbox created the database. Install that release.",
+        ),
     ],
 )
-def test_file_that_is_no_whole_backup_changes_nothing(
-    file: Path, path: Path, spoil: Callable[[Path], None], message: str
+def test_invalid_backup_changes_nothing(
+    backup_file: Path, store_path: Path, corrupt: Callable[[Path], None], message: str
 ) -> None:
-    spoil(file)
-    before = files_in(path.parent) | files_in(file.parent)
-    for target in (path, path.parent / "another" / "machine" / "inbox.db"):
-        with pytest.raises(BackupFailed, match=message):
-            restore(target, file, ignore)
-    assert files_in(path.parent) | files_in(file.parent) == before
-    assert len(list(path.parent.iterdir())) == 2
+    corrupt(backup_file)
+    before = files_in(store_path.parent) | files_in(backup_file.parent)
+    for target in (store_path, store_path.parent / "another" / "machine" / "inbox.db"):
+        with pytest.raises(BackupFailed) as failed:
+            restore(target, backup_file, ignore)
+        assert str(failed.value) == f"{backup_file} {message}"
+    assert files_in(store_path.parent) | files_in(backup_file.parent) == before
+    assert len(list(store_path.parent.iterdir())) == 2
 
 
-def test_store_is_not_restored_from_itself(file: Path, path: Path) -> None:
-    link = file.with_name("link")
-    link.hardlink_to(path)
-    for itself in (path, link):
+def test_store_is_not_restored_from_itself(backup_file: Path, store_path: Path) -> None:
+    link = backup_file.with_name("link")
+    link.hardlink_to(store_path)
+    for itself in (store_path, link):
         with pytest.raises(BackupFailed, match="store itself"):
-            restore(path, itself, ignore)
+            restore(store_path, itself, ignore)
 
 
-def test_interrupted_restore_changes_nothing(file: Path, path: Path) -> None:
+def test_interrupted_restore_changes_nothing(backup_file: Path, store_path: Path) -> None:
     def interrupt(_done: int, _total: int) -> None:
         raise KeyboardInterrupt
 
-    before = files_in(path.parent)
+    before = files_in(store_path.parent)
     with pytest.raises(KeyboardInterrupt):
-        restore(path, file, interrupt)
-    assert files_in(path.parent) == before
-    assert len(list(path.parent.iterdir())) == 2
+        restore(store_path, backup_file, interrupt)
+    assert files_in(store_path.parent) == before
+    assert len(list(store_path.parent.iterdir())) == 2
 
 
-def test_backup_of_an_earlier_release_is_migrated(file: Path, path: Path) -> None:
-    file.unlink()
-    make_older(file, 2)
-    restore(path, file, ignore)
-    assert ask(path, "PRAGMA user_version") == len(_scripts())
-    assert ask(file, "PRAGMA user_version") == 2
+def test_backup_of_an_earlier_release_is_migrated(backup_file: Path, store_path: Path) -> None:
+    backup_file.unlink()
+    make_older(backup_file, 2)
+    restore(store_path, backup_file, ignore)
+    assert query(store_path, "PRAGMA user_version") == len(_scripts())
+    assert query(backup_file, "PRAGMA user_version") == 2
 
 
-def test_damaged_store_is_replaced_and_kept(file: Path, path: Path) -> None:
-    path.write_bytes(b"This is not a database. " * 100)
-    kept = restore(path, file, ignore)
+def test_damaged_store_is_replaced_and_kept(backup_file: Path, store_path: Path) -> None:
+    store_path.write_bytes(b"This is not a database. " * 100)
+    kept = restore(store_path, backup_file, ignore)
     assert kept is not None
     assert kept.read_bytes().startswith(b"This is not")
-    assert ask(path, EVENTS) == 50
+    assert query(store_path, EVENTS) == 50
 
 
-def test_restore_by_root_keeps_the_owner(file: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_by_root_keeps_the_owner(backup_file: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed: list[tuple[str, int, int]] = []
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "chown", lambda file, uid, gid: changed.append((Path(file).name, uid, gid)))
-    owner = path.stat().st_uid, path.stat().st_gid
-    restore(path, file, ignore)
+    owner = store_path.stat().st_uid, store_path.stat().st_gid
+    restore(store_path, backup_file, ignore)
     assert changed == [("inbox.db-shm", *owner), ("copy.db", *owner)]
 
     changed.clear()
-    restore(path.parent / "made" / "anew" / "inbox.db", file, ignore)
+    restore(store_path.parent / "made" / "anew" / "inbox.db", backup_file, ignore)
     assert changed == [("made", *owner), ("anew", *owner), ("copy.db", *owner)]
 
 
-def test_restore_keeps_the_mode(file: Path, path: Path) -> None:
-    path.chmod(0o660)
-    kept = restore(path, file, ignore)
+def test_restore_keeps_the_mode(backup_file: Path, store_path: Path) -> None:
+    store_path.chmod(0o660)
+    kept = restore(store_path, backup_file, ignore)
     assert kept is not None
-    assert {each.stat().st_mode & 0o777 for each in (path, kept, Path(f"{path}-shm"))} == {0o660}
+    assert {each.stat().st_mode & 0o777 for each in (store_path, kept, Path(f"{store_path}-shm"))} == {0o660}
 
 
 def fail_to_rename(monkeypatch: pytest.MonkeyPatch, after: int, failures: int, error: BaseException) -> None:
@@ -191,52 +196,52 @@ def fail_to_rename(monkeypatch: pytest.MonkeyPatch, after: int, failures: int, e
 
 @pytest.mark.parametrize("renames", range(3))
 def test_failed_step_restores_the_previous_files(
-    file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+    backup_file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = files_in(crashed_store.parent)
-    fail_to_rename(monkeypatch, renames, 1, OSError("no more names"))
-    with pytest.raises(BackupFailed, match=r"The restore of .* failed: no more names"):
-        restore(crashed_store, file, ignore)
+    fail_to_rename(monkeypatch, renames, 1, OSError(errno.EIO, "no more names"))
+    with pytest.raises(BackupFailed, match=r"inbox\.db cannot be restored from .*inbox-1\.db: no more names\.$"):
+        restore(crashed_store, backup_file, ignore)
     assert files_in(crashed_store.parent) == before
 
 
 @pytest.mark.parametrize("renames", range(4))
 def test_crash_between_the_steps_loses_nothing_and_starts_no_empty_store(
-    file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+    backup_file: Path, crashed_store: Path, renames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = crashed_store
+    store_path = crashed_store
     with monkeypatch.context() as patch:
         # The renames that would restore the old files fail too.
         fail_to_rename(patch, renames, 1_000, KeyboardInterrupt())
         if renames < 3:
             with pytest.raises(KeyboardInterrupt):
-                restore(path, file, ignore)
+                restore(store_path, backup_file, ignore)
         else:
-            restore(path, file, ignore)
+            restore(store_path, backup_file, ignore)
     if renames in (1, 2):
         with pytest.raises(StoreUnavailable, match="missing or empty"):
-            SQLiteStore(path, 3)
-        (kept,) = (each for each in path.parent.glob("*.before-restore-*") if not each.name.endswith("-wal"))
-        kept.rename(path)
-        for log in path.parent.glob("*.before-restore-*-wal"):
-            log.rename(f"{path}-wal")
-    SQLiteStore(path, 3).close()
-    assert ask(path, EVENTS) == (50 if renames == 3 else 3)
+            SQLiteStore(store_path, 3)
+        (kept,) = (each for each in store_path.parent.glob("*.before-restore-*") if not each.name.endswith("-wal"))
+        kept.rename(store_path)
+        for log in store_path.parent.glob("*.before-restore-*-wal"):
+            log.rename(f"{store_path}-wal")
+    SQLiteStore(store_path, 3).close()
+    assert query(store_path, EVENTS) == (50 if renames == 3 else 3)
 
 
 def test_power_cut_does_not_leave_the_new_file_with_the_old_log(
-    file: Path, crashed_store: Path, monkeypatch: pytest.MonkeyPatch
+    backup_file: Path, crashed_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = note_steps(monkeypatch)
-    kept = restore(crashed_store, file, ignore)
+    kept = restore(crashed_store, backup_file, ignore)
     renames = ["rename inbox.db", "rename inbox.db-wal", "sync folder", "rename copy.db"]
     assert steps == ["sync folder", "sync file", *renames, "sync folder"]
     assert kept is not None
-    assert ask(kept, EVENTS) == 3
+    assert query(kept, EVENTS) == 3
 
 
 def test_stop_signal_between_the_steps_does_not_undo_a_restore(
-    file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    backup_file: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rename = Path.rename
 
@@ -245,83 +250,85 @@ def test_stop_signal_between_the_steps_does_not_undo_a_restore(
         return rename(old, new)
 
     monkeypatch.setattr(Path, "rename", interrupt)
-    restore(path, file, ignore)
-    assert ask(path, EVENTS) == 50
+    restore(store_path, backup_file, ignore)
+    assert query(store_path, EVENTS) == 50
 
 
-def test_read_only_shm_that_a_crash_left_is_replaced(file: Path, crashed_store: Path) -> None:
+def test_read_only_shm_that_a_crash_left_is_replaced(backup_file: Path, crashed_store: Path) -> None:
     left = Path(f"{crashed_store}-shm")
     left.write_bytes(bytes(32_768))
     left.chmod(0o400)
-    restore(crashed_store, file, ignore)
+    restore(crashed_store, backup_file, ignore)
     assert (left.stat().st_size, left.stat().st_mode & 0o777) == (0, 0o600)
 
 
 def test_one_of_two_restores_at_the_same_time_is_refused(
-    file: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    backup_file: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = fcntl.lockf
 
     def lock_too_late(opened: Any, *how: int) -> None:
-        if Path(opened.name) == path:
+        if Path(opened.name) == store_path:
             monkeypatch.setattr(fcntl, "lockf", lock)
-            restore(path, file, ignore)
+            restore(store_path, backup_file, ignore)
         lock(opened, *how)
 
     monkeypatch.setattr(fcntl, "lockf", lock_too_late)
     with pytest.raises(BackupFailed, match=r"inbox\.db is in use"):
-        restore(path, file, ignore)
-    assert len(list(path.parent.glob("*.before-restore-*Z"))) == 1
-    assert ask(path, EVENTS) == 50
+        restore(store_path, backup_file, ignore)
+    assert len(list(store_path.parent.glob("*.before-restore-*Z"))) == 1
+    assert query(store_path, EVENTS) == 50
 
 
-def test_log_of_another_database_is_left_out(store: SQLiteStore, path: Path, tmp_path: Path) -> None:
+def test_log_of_another_database_is_left_out(store: SQLiteStore, store_path: Path, tmp_path: Path) -> None:
     put(store, 3)
     log = tmp_path / "early-wal"
-    shutil.copy(f"{path}-wal", log)
+    shutil.copy(f"{store_path}-wal", log)
     put(store, 40)
     file = tmp_path / "x.db"
-    back_up(path, file, ignore)
+    back_up(store_path, file, ignore)
     store.close()
     log.rename(f"{file}-wal")
-    restore(path, file, ignore)
-    assert ask(path, EVENTS) == 43
+    restore(store_path, file, ignore)
+    assert query(store_path, EVENTS) == 43
 
 
-def test_copy_made_by_hand_is_restored_with_its_log(file: Path, path: Path, tmp_path: Path) -> None:
-    file.unlink()
-    crashed(file, tmp_path / "aside")
-    before = files_in(file.parent)
-    assert set(before) == {file.name, f"{file.name}-wal"}
-    restore(path, file, ignore)
-    assert ask(path, EVENTS) == 3
-    assert files_in(file.parent) == before
+def test_copy_made_by_hand_is_restored_with_its_log(backup_file: Path, store_path: Path, tmp_path: Path) -> None:
+    backup_file.unlink()
+    crashed(backup_file, tmp_path / "aside")
+    before = files_in(backup_file.parent)
+    assert set(before) == {backup_file.name, f"{backup_file.name}-wal"}
+    restore(store_path, backup_file, ignore)
+    assert query(store_path, EVENTS) == 3
+    assert files_in(backup_file.parent) == before
 
 
-def test_copy_made_by_hand_is_restored_without_uncommitted_changes(file: Path, path: Path, tmp_path: Path) -> None:
-    stop_in_a_transaction(file, tmp_path / "aside")
-    before = files_in(file.parent)
-    assert set(before) == {file.name, f"{file.name}-journal"}
-    restore(path, file, ignore)
-    assert ask(path, EVENTS) == 50
-    assert files_in(file.parent) == before
+def test_copy_made_by_hand_is_restored_without_uncommitted_changes(
+    backup_file: Path, store_path: Path, tmp_path: Path
+) -> None:
+    stop_in_a_transaction(backup_file, tmp_path / "aside")
+    before = files_in(backup_file.parent)
+    assert set(before) == {backup_file.name, f"{backup_file.name}-journal"}
+    restore(store_path, backup_file, ignore)
+    assert query(store_path, EVENTS) == 50
+    assert files_in(backup_file.parent) == before
 
 
-def test_previous_database_is_kept_with_its_journal(file: Path, path: Path, tmp_path: Path) -> None:
-    stop_in_a_transaction(path, tmp_path / "aside")
-    kept = restore(path, file, ignore)
+def test_previous_database_is_kept_with_its_journal(backup_file: Path, store_path: Path, tmp_path: Path) -> None:
+    stop_in_a_transaction(store_path, tmp_path / "aside")
+    kept = restore(store_path, backup_file, ignore)
     assert kept is not None
-    assert not Path(f"{path}-journal").exists()
-    assert ask(path, EVENTS) == 50
-    assert ask(kept, EVENTS) == 57
+    assert not Path(f"{store_path}-journal").exists()
+    assert query(store_path, EVENTS) == 50
+    assert query(kept, EVENTS) == 57
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_companions_without_a_database_are_not_ignored(file: Path, path: Path, suffix: str) -> None:
-    path.rename(path.with_suffix(".away"))
-    Path(f"{path}{suffix}").write_bytes(b"events")
+def test_log_without_a_database_is_refused(backup_file: Path, store_path: Path, suffix: str) -> None:
+    store_path.rename(store_path.with_suffix(".away"))
+    Path(f"{store_path}{suffix}").write_bytes(b"events")
     with pytest.raises(StoreUnavailable, match=f"inbox.db{suffix} beside it may hold events"):
-        restore(path, file, ignore)
+        restore(store_path, backup_file, ignore)
     with pytest.raises(StoreUnavailable, match="may hold events"):
-        SQLiteStore(path, 3)
-    assert not path.exists()
+        SQLiteStore(store_path, 3)
+    assert not store_path.exists()

@@ -14,9 +14,9 @@ from tests.unit.databases import make_older, plan_of
 
 
 @pytest.fixture
-def earlier_release(path: Path) -> None:
-    make_older(path, 3)
-    old = apsw.Connection(str(path))
+def earlier_release(store_path: Path) -> None:
+    make_older(store_path, 3)
+    old = apsw.Connection(str(store_path))
     old.pragma("foreign_keys", 1)
     old.executemany(
         "INSERT INTO tenants (tenant_id, name, email, status, created_at_ms) VALUES (?, ?, ?, ?, ?)",

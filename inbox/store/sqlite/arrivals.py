@@ -79,7 +79,7 @@ class SQLiteArrivalWatch:
         except Exception as error:
             self.close()
             if isinstance(error, TEMPORARY):
-                raise unavailable(error) from error
+                raise unavailable(self._database.path, error) from error
             raise
 
     def check_soon(self, tenant_ids: Collection[str]) -> None:

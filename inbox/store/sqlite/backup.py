@@ -28,8 +28,9 @@ from inbox.store.sqlite.files import (
     real_path,
     refuse_empty,
     refuse_leftovers,
+    unavailable,
 )
-from inbox.store.sqlite.migrations import check_ours, migrate
+from inbox.store.sqlite.migrations import is_ours, migrate
 
 OnProgress = Callable[[int, int], object]
 """Is called with how much is done, and the total."""
@@ -55,10 +56,15 @@ def back_up(path: Path, file: Path, on_progress: OnProgress) -> None:
             copy = folder / "copy.db"
             copy.touch(mode=0o600)
             _copy_database(path, copy, on_progress)
-            _finish(copy, upgrade=False)
+            if not _finish(copy, upgrade=False):
+                raise BackupFailed(f"{path} is not a database of Polling Inbox. Check INBOX_STORE.")
             _place(copy, file)
-    except (apsw.Error, OSError, StoreUnavailable) as error:
-        raise BackupFailed(f"The backup of {path} failed: {error}") from error
+    except OSError as error:
+        raise BackupFailed(f"{file} cannot be written: {error.strerror}.") from error
+    except apsw.Error as error:
+        raise BackupFailed(str(unavailable(file if isinstance(error, apsw.FullError) else path, error))) from error
+    except StoreUnavailable as error:
+        raise BackupFailed(str(error)) from error
 
 
 def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
@@ -79,15 +85,24 @@ def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
         ):
             copy = folder / "copy.db"
             _copy_files(file, copy, on_progress)
-            _finish(copy, upgrade=True)
+            if not _finish(copy, upgrade=True):
+                raise BackupFailed(f"{file} is not a backup of Polling Inbox.")
             if replaces:
                 return _replace(path, copy)
             _create_folder(path.parent)
             _copy_owner(path.parent, copy)
             _place(copy, path)
             return None
-    except (apsw.Error, OSError, StoreUnavailable) as error:
-        raise BackupFailed(f"The restore of {file} failed: {error}") from error
+    except apsw.NotADBError as error:
+        raise BackupFailed(f"{file} is not a backup of Polling Inbox.") from error
+    except apsw.CorruptError as error:
+        raise BackupFailed(f"{file} is damaged or incomplete. Nothing was changed.") from error
+    except OSError as error:
+        raise BackupFailed(f"{path} cannot be restored from {file}: {error.strerror}.") from error
+    except apsw.Error as error:
+        raise BackupFailed(str(unavailable(path, error))) from error
+    except StoreUnavailable as error:
+        raise BackupFailed(f"{file} cannot be restored. {error}") from error
 
 
 @contextmanager
@@ -97,6 +112,8 @@ def _work_folder(parent: Path, prefix: str) -> Iterator[Path]:
     try:
         try:
             folder.mkdir(mode=0o700)
+        except FileNotFoundError as error:
+            raise BackupFailed(f"The folder {parent} does not exist.") from error
         except OSError as error:
             raise BackupFailed(f"The folder {parent} cannot be written: {error.strerror}.") from error
         # A disk that cannot do this is refused now and not after the last step.
@@ -142,20 +159,22 @@ def _copy_files(file: Path, copy: Path, on_progress: OnProgress) -> None:
                 shutil.copyfile(beside(file, suffix), beside(copy, suffix))
 
 
-def _finish(copy: Path, *, upgrade: bool) -> None:
-    """Checks the copy, merges its log into it and syncs it."""
+def _finish(copy: Path, *, upgrade: bool) -> bool:
+    """Checks the copy, merges its log into it and syncs it. Returns False if another program created it."""
     with closing(_connect(copy)) as connection:
         # Python handles signals only while it runs, and a check of many gigabytes takes minutes.
         connection.set_progress_handler(lambda: False, _INSTRUCTIONS_BETWEEN_SIGNAL_CHECKS)
         connection.pragma("journal_mode", "delete")
         (result,) = connection.execute("PRAGMA integrity_check(1)").fetchone() or ("no result",)
         if result != "ok":
-            raise apsw.CorruptError(f"damaged ({result})")
-        check_ours(connection)
+            raise apsw.CorruptError(result)
+        if not is_ours(connection):
+            return False
         if upgrade:
             migrate(connection)
     _sync(copy)
     block_stop_signals()
+    return True
 
 
 def _connect(path: Path) -> apsw.Connection:

@@ -4,12 +4,11 @@ import json
 import uuid
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
-from inbox.domain import exact_json, stats
+from inbox.domain import stats
 from inbox.domain.events import ATTEMPT_MS, Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite.counters import count_each
 from inbox.store.sqlite.database import Database, Row
@@ -63,14 +62,6 @@ _ClaimedRows = tuple[list[Row], bool]
 """The rows, and True if there are more."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """The events of the first claim, and the IDs of that claim and of those that repeated it."""
-
-    claim_ids: list[str]
-    seqs: list[int]
-
-
 class Claims:
     def __init__(self, database: Database, leases: Leases) -> None:
         self._database = database
@@ -109,8 +100,10 @@ class Claims:
         }
 
         def transaction(connection: apsw.Connection) -> _ClaimedRows:
-            first = None if attempt is None else _find_attempt(connection, parameters)
-            return _claim(connection, parameters, size) if first is None else _repeat(connection, parameters, first)
+            row = None if attempt is None else connection.execute(_ATTEMPT, parameters).fetchone()
+            return (
+                _repeat(connection, parameters, *map(json.loads, row)) if row else _claim(connection, parameters, size)
+            )
 
         rows, more = self._leases.expire_and_write(tenant_id, inbox, now_ms, transaction)
         # Outside of the transaction, so that no other thread waits for it.
@@ -128,42 +121,33 @@ def _claim(connection: apsw.Connection, parameters: dict[str, Any], size: PageSi
     return _rows(connection, seqs), more
 
 
-def _repeat(connection: apsw.Connection, parameters: dict[str, Any], first: _Attempt) -> _ClaimedRows:
-    rows: list[Row] = connection.execute(_OF_ATTEMPT, {**parameters, "seqs": _json(first.seqs)}).fetchall()
-    unchanged = [
-        seq
-        for seq, status, claim_id in rows
-        if status in (Status.LEASED, Status.DELIVERED) and claim_id in first.claim_ids
-    ]
+def _repeat(
+    connection: apsw.Connection, parameters: dict[str, Any], claim_ids: Sequence[str], seqs: Sequence[int]
+) -> _ClaimedRows:
+    """Takes the events of the first claim, and the IDs of that claim and of those that repeated it."""
+    rows: list[Row] = connection.execute(_OF_ATTEMPT, {**parameters, "seqs": json.dumps(seqs)}).fetchall()
+    held = (Status.LEASED, Status.DELIVERED)
+    unchanged = [seq for seq, status, claim_id in rows if status in held and claim_id in claim_ids]
     undelivered = [seq for seq, status, _ in rows if status == Status.UNDELIVERED]
     if undelivered:
         _mark(connection, parameters, undelivered)
-        claim_ids = json.dumps([*first.claim_ids, parameters["claim_id"]])
-        connection.execute(_UPDATE_ATTEMPT, {**parameters, "claim_ids": claim_ids})
+        all_claim_ids = json.dumps([*claim_ids, parameters["claim_id"]])
+        connection.execute(_UPDATE_ATTEMPT, {**parameters, "claim_ids": all_claim_ids})
     more = connection.execute(_HAS_ELIGIBLE, parameters).fetchone() == (True,)
     return _rows(connection, [*unchanged, *undelivered]), more
 
 
 def _mark(connection: apsw.Connection, parameters: dict[str, Any], seqs: Sequence[int]) -> None:
-    claimed: list[Row] = connection.execute(_CLAIM, {**parameters, "seqs": _json(seqs)}).fetchall()
+    claimed: list[Row] = connection.execute(_CLAIM, {**parameters, "seqs": json.dumps(seqs)}).fetchall()
     counts = stats.LEASED if parameters["status"] is Status.LEASED else stats.DELIVERED
     count_each(connection, parameters["tenant_id"], parameters["inbox"], parameters["now_ms"], claimed, counts, -1)
 
 
 def _rows(connection: apsw.Connection, seqs: Sequence[int]) -> list[Row]:
-    rows: list[Row] = connection.execute(_CLAIMED, (_json(seqs),)).fetchall()
+    rows: list[Row] = connection.execute(_CLAIMED, (json.dumps(seqs),)).fetchall()
     return rows
-
-
-def _find_attempt(connection: apsw.Connection, parameters: dict[str, Any]) -> _Attempt | None:
-    row = connection.execute(_ATTEMPT, parameters).fetchone()
-    return _Attempt(*map(json.loads, row)) if row else None
 
 
 def purge_attempts(connection: apsw.Connection, now_ms: int, limit: int) -> int:
     connection.execute(_PURGE_ATTEMPTS, (now_ms, limit))
     return connection.changes()
-
-
-def _json(seqs: Sequence[int]) -> str:
-    return exact_json.dump(seqs).decode()

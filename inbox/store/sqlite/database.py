@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from inbox.errors import StoreFull, StoreUnavailable
+from inbox.errors import StoreFull
 from inbox.shared_integer import SharedInteger
 from inbox.store.sqlite.disk_space import DiskSpace
 from inbox.store.sqlite.files import (
@@ -25,7 +25,7 @@ from inbox.store.sqlite.files import (
     unavailable,
 )
 from inbox.store.sqlite.group_commit import GroupCommit, T, Transaction
-from inbox.store.sqlite.migrations import check_not_older, check_schema, migrate
+from inbox.store.sqlite.migrations import check_not_older, check_ours_or_empty, check_schema, migrate
 
 Row = tuple[Any, ...]
 Parameters = Row | Mapping[str, Any]
@@ -39,8 +39,8 @@ class Database:
     """Reconnects after a connection broke. Do not use it across a fork: SQLite would corrupt the file."""
 
     def __init__(self, path: Path, needed_disk_bytes: SharedInteger | None = None) -> None:
-        self._path = real_path(path)
-        self._disk_space = DiskSpace(self._path, needed_disk_bytes or SharedInteger())
+        self.path = real_path(path)
+        self._disk_space = DiskSpace(self.path, needed_disk_bytes or SharedInteger())
         self._connections_mutex = threading.Lock()
         self._connections: set[apsw.Connection] = set()
         self._idle_readers: deque[apsw.Connection] = deque()
@@ -49,22 +49,24 @@ class Database:
     def create(self, *, upgrade: bool = True) -> None:
         """Creates the file and its schema if they are missing, and migrates a file of an earlier release.
 
-        Without `upgrade`, raises StoreUnavailable for a file of an earlier release.
+        Raises StoreUnavailable for a file of another program and, without `upgrade`, for one of an earlier release.
         """
         try:
-            refuse_leftovers(self._path)
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            refuse_leftovers(self.path)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             # Keeps payloads from other users of the machine. SQLite gives the companions the same mode.
-            self._path.touch(mode=0o600)
+            self.path.touch(mode=0o600)
             # A restore may have moved the file after the first check. `touch` has then created a new one.
-            refuse_leftovers(self._path)
+            refuse_leftovers(self.path)
             with closing(self._open()) as connection:
+                # Before anything is written, even the file's journal mode.
+                check_ours_or_empty(connection)
                 if not upgrade:
                     check_not_older(connection)
                 _enable_log(connection)
                 migrate(connection)
         except (apsw.Error, OSError) as error:
-            raise StoreUnavailable(f"{self._path} cannot be opened as a database ({type(error).__name__}).") from error
+            raise unavailable(self.path, error) from error
 
     def read(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         return self.scan(sql, parameters, list)
@@ -75,7 +77,7 @@ class Database:
             with self._reader() as connection, closing(connection.execute(sql, parameters)) as rows:
                 return use_rows(rows)
         except TEMPORARY as error:
-            raise unavailable(error) from error
+            raise unavailable(self.path, error) from error
 
     def write(self, transaction: Transaction[T]) -> T:
         return self._writer.run(transaction)
@@ -108,7 +110,7 @@ class Database:
             self.discard(connection)
 
     def connect(self) -> apsw.Connection:
-        refuse_empty(self._path)
+        refuse_empty(self.path)
         connection = self._open()
         try:
             if connection.readonly("main"):
@@ -164,7 +166,7 @@ class Database:
 
     def _open(self) -> apsw.Connection:
         # Without CREATE: if the file was moved away, a new and empty one must not take its place.
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.set_busy_handler(_WaitForLock())
         # FULL syncs the log at every commit, so that a power cut loses no accepted event. The other two make macOS
         # sync to the disk itself.

@@ -33,9 +33,45 @@ TEMPORARY = (
     apsw.ProtocolError,
 )
 
+_LOCKED = "is locked by another process."
+_READ_ONLY = "cannot be written. Check the permissions of the file and its folder."
+_PROBLEMS: dict[type[Exception], str] = {
+    apsw.BusyError: _LOCKED,
+    apsw.CorruptError: "is damaged. Restore a backup with `inbox restore`.",
+    apsw.FullError: "cannot be written: the disk is full.",
+    apsw.IOError: "cannot be read or written: the disk failed. Check the system log.",
+    apsw.LockedError: _LOCKED,
+    apsw.NoMemError: "cannot be used: the machine is out of memory.",
+    apsw.NotADBError: "is not a SQLite database. Check INBOX_STORE, or restore a backup with `inbox restore`.",
+    apsw.PermissionsError: _READ_ONLY,
+    apsw.ProtocolError: _LOCKED,
+    apsw.ReadOnlyError: _READ_ONLY,
+}
+
 
 def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    """Returns the error to raise for an error of SQLite or of the file system."""
+    kind = StoreFull if isinstance(error, apsw.FullError) else StoreUnavailable
+    return kind(f"{path} {_PROBLEMS.get(type(error)) or _opening_problem(path, error)}")
+
+
+def _opening_problem(path: Path, error: Exception) -> str:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        if not isinstance(error, OSError):
+            return "does not exist. Check INBOX_STORE."
+    except OSError as stat_error:
+        error = stat_error
+    if isinstance(error, OSError):
+        return f"cannot be opened: {error.strerror}."
+    if path.is_dir():
+        return "is a folder. Check INBOX_STORE."
+    return "cannot be opened. Check the permissions of the file and its folder."
 
 
 def real_path(path: Path) -> Path:
@@ -64,8 +100,3 @@ def refuse_leftovers(path: Path) -> None:
             f"{path} is missing or empty, and {' and '.join(left)} beside it may hold events. "
             "Put the file back, or move these files away to start with an empty store."
         )
-
-
-def unavailable(error: Exception) -> StoreUnavailable:
-    kind = StoreFull if isinstance(error, apsw.FullError) else StoreUnavailable
-    return kind(f"The database is unavailable ({type(error).__name__}: {error}).")

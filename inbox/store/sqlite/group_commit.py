@@ -36,12 +36,9 @@ class _Write(Generic[T]):
         self.turn = threading.Lock()
         self.turn.acquire()
 
-    def fail(self, error: BaseException) -> None:
-        self.error = unavailable(error) if isinstance(error, TEMPORARY) else error
-
 
 class GroupCommit:
-    """Owns the connection that writes. Calls `on_group` with the size of each group, after its threads have gone on."""
+    """Owns the connection that writes. Calls `on_group` with the size of each group, once its threads continue."""
 
     def __init__(self, database: "Database", disk_space: DiskSpace) -> None:
         self._database = database
@@ -78,7 +75,7 @@ class GroupCommit:
             # Without the write lock, the threads that have queued up would only wait as long again.
             group = group or self._take_queue()
             for write in group:
-                write.fail(error)
+                self._fail(write, error)
             self._clean_up(error, len(group))
             if isinstance(error, apsw.FullError) and self._connection is not None:
                 self._retry_singly(group)
@@ -94,12 +91,29 @@ class GroupCommit:
 
     def _commit(self, connection: apsw.Connection, group: list[_Write[Any]]) -> None:
         for write in group:
-            _perform(write, connection)
+            self._perform(write, connection)
         self._disk_space.allocate(connection)
         connection.execute("COMMIT")
         # If the file was moved or deleted, the commit went to a file that is no longer the store.
         if not self._database.is_in_place(connection):
             raise apsw.CantOpenError("the file is not where it was opened")
+
+    def _perform(self, write: _Write[Any], connection: apsw.Connection) -> None:
+        write.error = None
+        # A savepoint, so that one write's failure does not undo the others of its group.
+        connection.execute("SAVEPOINT write")
+        try:
+            write.result = write.transaction(connection)
+        except Exception as error:
+            # SQLite may have rolled back the whole transaction.
+            if not connection.in_transaction or isinstance(error, (apsw.FullError, *BROKEN_CONNECTION)):
+                raise
+            connection.execute("ROLLBACK TO write")
+            self._fail(write, error)
+        connection.execute("RELEASE write")
+
+    def _fail(self, write: _Write[Any], error: BaseException) -> None:
+        write.error = unavailable(self._database.path, error) if isinstance(error, TEMPORARY) else error
 
     def _retry_singly(self, group: list[_Write[Any]]) -> None:
         """Commits each write by itself, so that an insert that does not fit fails no erasure."""
@@ -107,7 +121,7 @@ class GroupCommit:
             try:
                 self._commit(self._begin(), [write])
             except BaseException as error:
-                write.fail(error)
+                self._fail(write, error)
                 self._clean_up(error, 1)
                 if not isinstance(error, apsw.FullError):
                     # The others would wait as long for the same lock, or fail with the same error.
@@ -135,7 +149,7 @@ class GroupCommit:
         return group
 
     def _finish(self, group: list[_Write[Any]]) -> None:
-        """Lets the threads of the group go on, and makes the first queued thread the next leader."""
+        """Lets the threads of the group continue, and makes the first queued thread the next leader."""
         with self._mutex:
             successor = self._queue[0] if self._queue else None
             self._has_leader = successor is not None
@@ -145,18 +159,3 @@ class GroupCommit:
         if successor is not None:
             successor.is_leader = True
             successor.turn.release()
-
-
-def _perform(write: _Write[Any], connection: apsw.Connection) -> None:
-    write.error = None
-    # A savepoint, so that one write's failure does not undo the others of its group.
-    connection.execute("SAVEPOINT write")
-    try:
-        write.result = write.transaction(connection)
-    except Exception as error:
-        # SQLite may have rolled back the whole transaction.
-        if not connection.in_transaction or isinstance(error, (apsw.FullError, *BROKEN_CONNECTION)):
-            raise
-        connection.execute("ROLLBACK TO write")
-        write.fail(error)
-    connection.execute("RELEASE write")

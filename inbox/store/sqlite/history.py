@@ -148,8 +148,8 @@ def selection_parameters(
     }
 
 
-def _parse_position(text: str) -> tuple[int, int]:
-    parts = _POSITION.fullmatch(text)
+def _parse_position(cursor: str) -> tuple[int, int]:
+    parts = _POSITION.fullmatch(cursor)
     if parts is None or max(map(int, parts.groups())) > _MAX_INTEGER:
         raise InvalidRequest([FieldError("/cursor", "`cursor` is not from this list.")])
     return int(parts[1]), int(parts[2])

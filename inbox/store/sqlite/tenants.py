@@ -67,7 +67,7 @@ class SQLiteTenants:
             if stored is None or stored.version != version:
                 return False
             taken = _is_email_taken(connection, tenant)
-            # Tenants that shared an e-mail in an earlier release may keep it.
+            # Tenants that shared an email address in an earlier release may keep it.
             if taken and tenant.email != stored.email:
                 raise EmailTaken
             connection.execute(_UPDATE, _values(tenant) | ({"email_key": None} if taken else {}))
@@ -94,7 +94,7 @@ class SQLiteTenants:
         return [tenant_of(row) for row in self._database.read(_ALL)]
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:  # noqa: ARG002 - the interface has them
-        raise NotAllowed("SQLite has no partitions.")
+        raise NotAllowed("`inbox tenants shard` requires DynamoDB.")
 
     def _one(self, sql: str, value: str) -> Tenant | None:
         rows = self._database.read(sql, (value,))
@@ -147,7 +147,7 @@ def _stored(connection: apsw.Connection, tenant_id: str) -> Tenant | None:
 
 
 def _is_email_taken(connection: apsw.Connection, tenant: Tenant) -> bool:
-    """Returns True if another tenant has the e-mail."""
+    """Returns True if another tenant has the email address."""
     if tenant.email is None:
         return False
     owner = connection.execute(_BY_EMAIL, (email_key(tenant.email),)).fetchone()

@@ -38,7 +38,9 @@ def check_schema(connection: apsw.Connection) -> None:
     if version > len(_scripts()):
         raise _newer()
     if version == 0:
-        raise StoreUnavailable(f"{connection.filename} is not a store yet. To create it, {_init(connection)}.")
+        raise StoreUnavailable(
+            f"{connection.filename} is not a database of Polling Inbox. Check INBOX_STORE, or {_init(connection)}."
+        )
     check_not_older(connection)
 
 
@@ -51,16 +53,26 @@ def check_not_older(connection: apsw.Connection) -> None:
         )
 
 
-def check_ours(connection: apsw.Connection) -> None:
-    """Raises StoreUnavailable unless this release or an earlier one created the database."""
-    version = _version(connection)
+def is_ours(connection: apsw.Connection) -> bool:
+    """Returns True if this release or an earlier one created the database.
+
+    Raises StoreUnavailable if a newer one did.
+    """
+    # In one transaction: another process may be migrating the database.
+    with connection:
+        version, names = _version(connection), _names(connection)
     if version > len(_scripts()):
         raise _newer()
     with closing(apsw.Connection(":memory:")) as sample:
         _run(sample, _scripts()[:version])
         # Other programs may add tables, as Litestream does.
-        if version < 1 or not _names(sample) <= _names(connection):
-            raise StoreUnavailable("It is not a database of Polling Inbox.")
+        return version > 0 and _names(sample) <= names
+
+
+def check_ours_or_empty(connection: apsw.Connection) -> None:
+    """Raises StoreUnavailable if another program or a newer release created the database."""
+    if _names(connection) and not is_ours(connection):
+        raise StoreUnavailable(f"{connection.filename} is not a database of Polling Inbox. Check INBOX_STORE.")
 
 
 def _run(connection: apsw.Connection, scripts: Sequence[str]) -> None:
@@ -74,16 +86,16 @@ def _names(connection: apsw.Connection) -> set[tuple[Any, ...]]:
     return set(connection.execute("SELECT type, name, tbl_name FROM sqlite_schema"))
 
 
+def _email_key(*emails: Any) -> str | None:
+    return None if emails == (None,) else email_key(*emails)
+
+
 def _init(connection: apsw.Connection) -> str:
     return f"run `inbox init` with INBOX_STORE=sqlite:///{connection.filename}"
 
 
 def _newer() -> StoreUnavailable:
-    return StoreUnavailable("A newer release of Polling Inbox created the database.")
-
-
-def _email_key(*emails: Any) -> str | None:
-    return None if emails == (None,) else email_key(*emails)
+    return StoreUnavailable("A newer release of Polling Inbox created the database. Install that release.")
 
 
 @cache
