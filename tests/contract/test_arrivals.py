@@ -76,7 +76,9 @@ def test_event_while_no_inbox_waits_is_reported(acme: Consumer, watch: ArrivalWa
     assert check(watch, acme) == {key_of(acme)}
 
 
-def test_only_inboxes_that_take_the_event_are_reported(acme: Consumer, producer: Consumer, watch: ArrivalWatch) -> None:
+def test_only_inboxes_that_receive_the_event_are_reported(
+    acme: Consumer, producer: Consumer, watch: ArrivalWatch
+) -> None:
     orders, parcels = acme.in_inbox("orders"), acme.in_inbox("parcels")
     orders.create_inbox("order.*")
     parcels.create_inbox("parcel.*")

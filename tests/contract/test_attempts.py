@@ -158,7 +158,7 @@ def test_repeated_attempt_returns_acknowledged_events_as_delivered(acme: Consume
 
 
 def test_repeated_attempt_omits_delayed_dead_and_erased_events(acme: Consumer) -> None:
-    waiting, dying, erased, kept = acme.send_some(4)
+    delayed, dying, erased, kept = acme.send_some(4)
     for time in range(MAX_DELIVERIES - 1):
         acme.lease(4, NOW + time, until=NOW + time + 1)
     at = NOW + MAX_DELIVERIES
@@ -168,7 +168,7 @@ def test_repeated_attempt_omits_delayed_dead_and_erased_events(acme: Consumer) -
     acme.erase(erased.event_id, at)
 
     assert ids(acme.lease(4, at + 10, attempt="a").events) == [kept.event_id]
-    assert ids(acme.lease(4, at + 20, attempt="a").events) == [waiting.event_id, kept.event_id]
+    assert ids(acme.lease(4, at + 20, attempt="a").events) == [delayed.event_id, kept.event_id]
 
 
 @MODES

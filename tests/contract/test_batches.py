@@ -4,7 +4,7 @@ from inbox.store.interface import Store
 from tests.contract.samples import LATER, NOW, new_event, run_concurrently
 
 
-def test_batch_listener_gets_the_size_of_each_write(store: Store) -> None:
+def test_batch_listener_receives_the_number_of_requests(store: Store) -> None:
     callers: list[int] = []
     store.set_batch_listener(callers.append)
     store.events.put("acme", [new_event()], NOW, LATER)

@@ -56,7 +56,7 @@ def test_receipts_of_several_inboxes_can_be_mixed(acme: Consumer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("patterns", "taken"),
+    ("patterns", "received"),
     [
         ((), ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e", None]),
         (("order.*",), ["order.created", "order.shipped", "order."]),
@@ -68,43 +68,45 @@ def test_receipts_of_several_inboxes_can_be_mixed(acme: Consumer) -> None:
         (("order",), []),
     ],
 )
-def test_inbox_takes_events_of_its_types(acme: Consumer, patterns: tuple[str, ...], taken: list[str | None]) -> None:
+def test_inbox_receives_events_of_its_types(
+    acme: Consumer, patterns: tuple[str, ...], received: list[str | None]
+) -> None:
     chosen = acme.in_inbox("chosen")
     chosen.create_inbox(*patterns)
     types = ["order.created", "order.shipped", "orders", "order.", "Order.created", "a/b:c_d-e", None]
     acme.send(*[new_event(event_type=each) for each in types])
 
-    assert [event.event_type for event in chosen.consume().events] == taken
+    assert [event.event_type for event in chosen.consume().events] == received
     assert len(acme.consume().events) == len(types)
 
 
 def test_only_events_after_the_inbox_are_copied(acme: Consumer) -> None:
-    shipping, elsewhere = acme.in_inbox("shipping"), acme.in_another_process()
-    before = [acme.send(new_event())[0], elsewhere.send(new_event())[0]]
+    shipping, other_process = acme.in_inbox("shipping"), acme.in_another_process()
+    before = [acme.send(new_event())[0], other_process.send(new_event())[0]]
     shipping.create_inbox()
     # Both have cached the tenant's inboxes in their first put.
-    after = [elsewhere.send(new_event())[0], acme.send(new_event())[0]]
+    after = [other_process.send(new_event())[0], acme.send(new_event())[0]]
 
     assert [shipping.get(event.event_id) for event in before] == [None, None]
     assert ids(shipping.consume().events) == ids(after)
 
 
 def test_changed_event_types_apply_at_once_in_every_process(acme: Consumer) -> None:
-    chosen, elsewhere = acme.in_inbox("chosen"), acme.in_another_process()
+    chosen, other_process = acme.in_inbox("chosen"), acme.in_another_process()
     chosen.create_inbox("a")
-    elsewhere.send(new_event(event_type="a"))
+    other_process.send(new_event(event_type="a"))
     chosen.create_inbox("b")
-    elsewhere.send(new_event(event_type="a"), new_event(event_type="b"))
+    other_process.send(new_event(event_type="a"), new_event(event_type="b"))
 
     assert [event.event_type for event in chosen.consume().events] == ["a", "b"]
 
 
-def test_closed_inbox_gets_no_copies(acme: Consumer) -> None:
-    shipping, elsewhere = acme.in_inbox("shipping"), acme.in_another_process()
+def test_closed_inbox_receives_no_copies(acme: Consumer) -> None:
+    shipping, other_process = acme.in_inbox("shipping"), acme.in_another_process()
     shipping.create_inbox()
-    elsewhere.send(new_event())
+    other_process.send(new_event())
     acme.harness.store.inboxes.close("acme", "shipping")
-    (event,) = elsewhere.send(new_event())
+    (event,) = other_process.send(new_event())
 
     assert shipping.get(event.event_id) is None
     acme.harness.settle()

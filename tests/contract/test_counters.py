@@ -145,11 +145,11 @@ def test_undelivered_counts_claimable_events(acme: Consumer) -> None:
     assert acme.undelivered(then) == UndeliveredSummary(5, NOW + 1)
 
     acme.consume(1, at=then)
-    waits, comes_back, stays = receipts(acme.lease(3, at=then).events)
+    delayed, released, leased = receipts(acme.lease(3, at=then).events)
     assert acme.undelivered(then).count == 1
-    acme.release([waits], at=then, until=then + 1_000)
-    acme.release([comes_back], at=then)
-    acme.extend([stays], then + 10 * MINUTE, then)
+    acme.release([delayed], at=then, until=then + 1_000)
+    acme.release([released], at=then)
+    acme.extend([leased], then + 10 * MINUTE, then)
     assert acme.undelivered(then).count == 2
     acme.erase(acme.peek(1, then).events[0].event_id)
     assert acme.undelivered(then).count == 1
@@ -181,11 +181,11 @@ def test_purged_events_are_not_undelivered(acme: Consumer) -> None:
 def test_erasing_a_claimable_event_lowers_undelivered(acme: Consumer) -> None:
     acme.send(*numbered(6))
     delivered = acme.consume(1).events[0]
-    leased, waits, back = acme.lease(3).events
-    acme.release([receipt(waits)], until=NOW + MINUTE)
-    acme.release([receipt(back)])
+    leased, delayed, released = acme.lease(3).events
+    acme.release([receipt(delayed)], until=NOW + MINUTE)
+    acme.release([receipt(released)])
     assert acme.undelivered().count == 3
-    for event, left in ((delivered, 3), (leased, 3), (waits, 3), (back, 2)):
+    for event, left in ((delivered, 3), (leased, 3), (delayed, 3), (released, 2)):
         acme.erase(event.event_id)
         assert acme.undelivered().count == left
     assert acme.undelivered(NOW + MINUTE).count == 2

@@ -16,17 +16,17 @@ from tests.engines.harnesses import Harness
 
 @pytest.fixture
 def disabled(acme: Consumer) -> Consumer:
-    """The disabled inbox `default`."""
-    switch(acme, enabled=False)
+    """A consumer of the inbox `default`, which is disabled."""
+    set_default_enabled(acme, False)
     return acme
 
 
-def switch(consumer: Consumer, *, enabled: bool) -> None:
+def set_default_enabled(consumer: Consumer, enabled: bool) -> None:
     consumer.harness.store.inboxes.set_default_enabled(consumer.tenant_id, enabled)
 
 
 def stored_while_disabled(new: NewEvent, at: int = NOW) -> Event:
-    """The event as a disabled `default` stores it."""
+    """Returns the event as a disabled `default` stores it."""
     return Event(new.event_id, new.event_type, at, Status.DELIVERED, 0, None, new.payload)
 
 
@@ -89,48 +89,48 @@ def test_disabled_default_still_lists_every_event(disabled: Consumer) -> None:
     assert disabled.history(Selection(status=Status.UNDELIVERED)) == []
 
 
-def test_switching_default_applies_at_once_in_every_process(acme: Consumer) -> None:
-    elsewhere = acme.in_another_process()
+def test_enabling_or_disabling_default_applies_at_once_in_every_process(acme: Consumer) -> None:
+    other_process = acme.in_another_process()
     for enabled in (False, True) * 3:
-        # The other process caches the former state.
-        elsewhere.send_some(1)
+        # The other process caches the previous state.
+        other_process.send_some(1)
         acme.consume()
-        switch(acme, enabled=enabled)
-        alone, keyed = new_event(), keyed_event(str(uuid.uuid4()))
-        for events in ([alone], [keyed], together := numbered(2)):
-            elsewhere.put(events)
-        assert ids(acme.consume().events) == (ids([alone, keyed, *together]) if enabled else [])
+        set_default_enabled(acme, enabled)
+        single_event, keyed, batch = new_event(), keyed_event(str(uuid.uuid4())), numbered(2)
+        for events in ([single_event], [keyed], batch):
+            other_process.put(events)
+        assert ids(acme.consume().events) == (ids([single_event, keyed, *batch]) if enabled else [])
 
 
 def test_put_returns_the_status_in_default(disabled: Consumer) -> None:
-    alone, keyed, together = new_event(), keyed_event(str(uuid.uuid4())), numbered(2)
-    stored = [each for events in ([alone], [keyed], together) for each in disabled.put(events)]
+    single_event, keyed, batch = new_event(), keyed_event(str(uuid.uuid4())), numbered(2)
+    stored = [each for events in ([single_event], [keyed], batch) for each in disabled.put(events)]
     assert [each.status for each in stored] == [Status.DELIVERED] * 4
-    switch(disabled, enabled=True)
+    set_default_enabled(disabled, True)
     assert disabled.put([new_event()])[0].status is Status.UNDELIVERED
 
 
 def test_repeated_event_returns_its_first_status(acme: Consumer) -> None:
     crm = acme.in_inbox("crm")
     crm.create_inbox()
-    while_on, while_off = (keyed_event(str(uuid.uuid4())) for _ in range(2))
-    acme.put([while_on])
-    switch(acme, enabled=False)
-    acme.put([while_off])
+    sent_while_enabled, sent_while_disabled = (keyed_event(str(uuid.uuid4())) for _ in range(2))
+    acme.put([sent_while_enabled])
+    set_default_enabled(acme, False)
+    acme.put([sent_while_disabled])
     first = [
-        PutResult(while_on.event_id, None, NOW, True, Status.UNDELIVERED),
-        PutResult(while_off.event_id, None, NOW, True, Status.DELIVERED),
+        PutResult(sent_while_enabled.event_id, None, NOW, True, Status.UNDELIVERED),
+        PutResult(sent_while_disabled.event_id, None, NOW, True, Status.DELIVERED),
     ]
 
     for enabled in (False, True):
-        switch(acme, enabled=enabled)
-        assert [*acme.put([while_on], NOW + 5), *acme.put([while_off], NOW + 5)] == first
-        assert acme.put([while_on, while_off], NOW + 5) == first
+        set_default_enabled(acme, enabled)
+        assert [*acme.put([sent_while_enabled], NOW + 5), *acme.put([sent_while_disabled], NOW + 5)] == first
+        assert acme.put([sent_while_enabled, sent_while_disabled], NOW + 5) == first
         with pytest.raises(IdempotencyConflict):
-            acme.put([while_off._replace(fingerprint=b"other")], NOW + 5)
-    assert ids(acme.consume().events) == [while_on.event_id]
-    assert [*acme.put([while_on], NOW + 5), *acme.put([while_off], NOW + 5)] == first
-    assert ids(crm.consume().events) == [while_on.event_id, while_off.event_id]
+            acme.put([sent_while_disabled._replace(fingerprint=b"other")], NOW + 5)
+    assert ids(acme.consume().events) == [sent_while_enabled.event_id]
+    assert [*acme.put([sent_while_enabled], NOW + 5), *acme.put([sent_while_disabled], NOW + 5)] == first
+    assert ids(crm.consume().events) == [sent_while_enabled.event_id, sent_while_disabled.event_id]
 
 
 def test_event_of_disabled_default_can_be_replayed(disabled: Consumer) -> None:
@@ -160,7 +160,7 @@ def test_event_of_disabled_default_can_be_replayed(disabled: Consumer) -> None:
 def test_undelivered_events_stay_claimable_when_default_is_disabled(acme: Consumer) -> None:
     before = acme.send_some(3)
     (leased,) = acme.lease(1).events
-    switch(acme, enabled=False)
+    set_default_enabled(acme, False)
     acme.send_some(2)
 
     assert acme.undelivered() == UndeliveredSummary(2, NOW)

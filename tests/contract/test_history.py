@@ -12,7 +12,7 @@ ORDERS = pytest.mark.parametrize("order", list(Order))
 
 def one_of_each(acme: Consumer) -> dict[str, str]:
     """Returns the IDs of events in every state at NOW + 10, with the timestamps NOW, NOW + 1, …"""
-    names = ["dead", "leased", "acknowledged", "run out", "waiting", "consumed", "new"]
+    names = ["dead", "leased", "acknowledged", "lease expired", "delayed", "consumed", "new"]
     events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(len(names)))]
     for time in range(MAX_DELIVERIES):
         acme.lease(1, NOW + time, until=NOW + time + 1)
@@ -39,7 +39,7 @@ def test_list_contains_events_of_every_status(acme: Consumer, order: Order) -> N
 def test_list_by_status_considers_expired_leases(acme: Consumer, order: Order, limit: int) -> None:
     known = one_of_each(acme)
     expected = {
-        Status.UNDELIVERED: ["run out", "waiting", "new"],
+        Status.UNDELIVERED: ["lease expired", "delayed", "new"],
         Status.LEASED: ["leased"],
         Status.DELIVERED: ["acknowledged", "consumed"],
         Status.DEAD: ["dead"],

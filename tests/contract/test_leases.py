@@ -116,15 +116,15 @@ def test_returned_events_are_claimed_in_inbox_order(acme: Consumer) -> None:
 @pytest.mark.parametrize("back", ["release", "replay", "lose_leases"])
 def test_event_returned_by_one_process_is_claimable_in_all(acme: Consumer, back: str) -> None:
     (event,) = acme.send(new_event())
-    elsewhere = acme.in_another_process()
+    other_process = acme.in_another_process()
     leased = receipts(acme.lease().events)
     if back == "release":
-        elsewhere.release(leased)
+        other_process.release(leased)
     elif back == "replay":
-        elsewhere.acknowledge(leased)
-        elsewhere.replay(event.event_id)
+        other_process.acknowledge(leased)
+        other_process.replay(event.event_id)
     else:
-        elsewhere.release(receipts(elsewhere.lease(at=NOW + MINUTE).events), NOW + MINUTE)
+        other_process.release(receipts(other_process.lease(at=NOW + MINUTE).events), NOW + MINUTE)
 
     assert ids(acme.peek(at=NOW + MINUTE).events) == [event.event_id]
     assert ids(acme.consume(at=NOW + MINUTE).events) == [event.event_id]

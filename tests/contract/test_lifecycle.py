@@ -21,7 +21,7 @@ state         acknowledge  release      fail         extend  replay       replay
 undelivered   -            -            -            -       +            -            delivered  leased  gone
 leased        delivered    undelivered  undelivered  leased  !            -            -          -       gone
 last_lease    delivered    undelivered  dead         leased  !            -            -          -       gone
-waiting       -            +            +            -       +            -            -          -       gone
+delayed       -            +            +            -       +            -            -          -       gone
 released      -            +            +            -       +            -            delivered  leased  gone
 failed        -            +            +            -       +            -            delivered  leased  gone
 lease_expired       -            -            -            -       +            -            delivered  leased  gone
@@ -55,7 +55,7 @@ def last_lease(consumer: Consumer, _: str) -> Receipt:
     return lease(consumer, NOW + MAX_DELIVERIES, THEN + 1)
 
 
-def waiting(consumer: Consumer, _: str) -> Receipt:
+def delayed(consumer: Consumer, _: str) -> Receipt:
     first = lease(consumer, NOW, THEN)
     consumer.release([first], until=THEN + 1)
     return first
@@ -127,7 +127,7 @@ STATES: dict[str, Callable[[Consumer, str], Receipt]] = {
     "undelivered": undelivered,
     "leased": leased,
     "last_lease": last_lease,
-    "waiting": waiting,
+    "delayed": delayed,
     "released": released,
     "failed": failed,
     "lease_expired": lease_expired,

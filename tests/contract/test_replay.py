@@ -85,7 +85,7 @@ def test_replay_all_replays_the_oldest_and_reports_whether_more_remain(acme: Con
 
 
 def test_replay_all_replays_only_delivered_and_dead_events(acme: Consumer) -> None:
-    dead, delivered, waiting, leased, new = acme.send_some(5)
+    dead, delivered, delayed, leased, new = acme.send_some(5)
     at = make_dead(acme, 1)
     acme.consume(1, at)
     acme.release(receipts(acme.lease(1, at).events), at, until=at + MINUTE)
@@ -94,7 +94,7 @@ def test_replay_all_replays_only_delivered_and_dead_events(acme: Consumer) -> No
     assert acme.replay_all(at=at) == ReplayResult(2, False)
     assert ids(acme.peek(at=at).events) == ids([dead, delivered, new])
     assert acme.get(leased.event_id, at) == held[0]
-    assert ids(acme.consume(at=at + MINUTE).events) == ids([dead, delivered, waiting, leased, new])
+    assert ids(acme.consume(at=at + MINUTE).events) == ids([dead, delivered, delayed, leased, new])
 
 
 @pytest.mark.parametrize(

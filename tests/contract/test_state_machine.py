@@ -193,10 +193,10 @@ class InboxStateMachine(RuleBasedStateMachine):
         assert page == self.model.peek(inbox, order, page_of(3), self.now)
 
     def count_undelivered(self, inbox: str) -> None:
-        waiting = self.model.eligible(inbox, self.now)
-        oldest_ms = waiting[0].event.timestamp_ms if waiting else None
+        eligible = self.model.eligible(inbox, self.now)
+        oldest_ms = eligible[0].event.timestamp_ms if eligible else None
         undelivered = self.process.counters.undelivered(self.tenant_id, inbox, self.now)
-        assert undelivered == UndeliveredSummary(len(waiting), oldest_ms)
+        assert undelivered == UndeliveredSummary(len(eligible), oldest_ms)
 
     def teardown(self) -> None:
         for store in (self.harness.store, self.other_process):
