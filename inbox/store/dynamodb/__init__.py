@@ -1,11 +1,9 @@
 """The store for production: Amazon DynamoDB."""
 
-from contextlib import suppress
-
 from inbox.clock import Clock
 from inbox.store.dynamodb import writes
 from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
-from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.counters import DynamoDBCounters
 from inbox.store.dynamodb.events import DynamoDBEvents
 from inbox.store.dynamodb.inboxes import DynamoDBInboxes, InboxCache
@@ -44,9 +42,8 @@ class DynamoDBStore:
 
     def check(self) -> None:
         # The condition never holds, but everything that a write needs has worked by then.
-        with suppress(ConditionFailed):
-            table = self._connection.table(EVENTS)
-            self._connection.write(writes.delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
+        table = self._connection.table(EVENTS)
+        self._connection.try_write(writes.delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))
 
     def watch_arrivals(self) -> DynamoDBArrivalWatch:
         return DynamoDBArrivalWatch(self.events.claimable)

@@ -6,7 +6,6 @@ claims the same events under the same claim ID.
 
 import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,21 +42,13 @@ class _Attempt:
     event_ids: list[str]
 
 
+@dataclass(eq=False)
 class Attempts:
-    def __init__(
-        self,
-        connection: Connection,
-        shards: Shards,
-        claimable: ClaimableEvents,
-        queues: PollQueues,
-        max_deliveries: int,
-    ) -> None:
-        self._connection = connection
-        self._table = connection.table(TENANTS)
-        self._shards = shards
-        self._claimable = claimable
-        self._queues = queues
-        self._max_deliveries = max_deliveries
+    _connection: Connection
+    _shards: Shards
+    _claimable: ClaimableEvents
+    _queues: PollQueues
+    _max_deliveries: int
 
     def claim(
         self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt_id: str
@@ -95,7 +86,9 @@ class Attempts:
         if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
         try:
-            asked_again = writes.update(self._table, key, {"asked_again": {"BOOL": True}}, _STILL_EXISTS)
+            asked_again = writes.update(
+                self._connection.table(TENANTS), key, {"asked_again": {"BOOL": True}}, _STILL_EXISTS
+            )
             response = self._connection.write(asked_again, ReturnValues="ALL_NEW")
         except ConditionFailed:
             return None
@@ -118,7 +111,7 @@ class Attempts:
             "ttl": number((now_ms + ATTEMPT_MS) // 1000 + 1),
         }
         try:
-            begin = writes.put(self._table, item, condition, values)
+            begin = writes.put(self._connection.table(TENANTS), item, condition, values)
             self._connection.write(begin, ReturnValuesOnConditionCheckFailure="ALL_OLD")
         except ConditionFailed as failed:
             written = failed.item or self._connection.get(TENANTS, key)
@@ -132,9 +125,8 @@ class Attempts:
         return attempt
 
     def _delete(self, key: dict[str, Any], attempt: _Attempt) -> None:
-        with suppress(ConditionFailed):
-            delete = writes.delete(self._table, key, _OURS_AND_NOT_REPEATED, {":seed": text(attempt.seed)})
-            self._connection.write(delete)
+        seed = {":seed": text(attempt.seed)}
+        self._connection.try_write(writes.delete(self._connection.table(TENANTS), key, _OURS_AND_NOT_REPEATED, seed))
 
     def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""

@@ -9,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 
@@ -109,15 +109,15 @@ class Claim:
         return current if is_ours else result.item
 
 
+@dataclass(eq=False)
 class ClaimableEvents:
     """Finds and claims the events of an inbox that are undelivered, or whose lease or delay has ended."""
 
-    def __init__(self, shards: Shards, index: StatusIndex, updates: EventUpdates, max_deliveries: int) -> None:
-        self._shards = shards
-        self._index = index
-        self._updates = updates
-        self._max_deliveries = max_deliveries
-        self.recent = RecentClaims()
+    _shards: Shards
+    _index: StatusIndex
+    _updates: EventUpdates
+    _max_deliveries: int
+    recent: RecentClaims = field(default_factory=RecentClaims, init=False)
 
     def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
         """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
@@ -167,21 +167,14 @@ class ClaimableEvents:
         return merge_in_order(order, undelivered, claimable), dead
 
 
+@dataclass(eq=False)
 class Claims:
-    def __init__(
-        self,
-        connection: Connection,
-        claimable: ClaimableEvents,
-        queues: PollQueues,
-        counter: EventCounter,
-        max_deliveries: int,
-    ) -> None:
-        self._connection = connection
-        self._claimable = claimable
-        self._queues = queues
-        self._counter = counter
-        self._max_deliveries = max_deliveries
-        self._unconfirmed = UnconfirmedClaims()
+    _connection: Connection
+    _claimable: ClaimableEvents
+    _queues: PollQueues
+    _counter: EventCounter
+    _max_deliveries: int
+    _unconfirmed: UnconfirmedClaims = field(default_factory=UnconfirmedClaims, init=False)
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
         def add_claimable(known_events: list[KnownEvent], page: list[Item]) -> None:

@@ -167,6 +167,17 @@ class Connection:
                     raise
             back_off(attempt)
 
+    def try_write(self, *writes: dict[str, Any]) -> bool:
+        """Carries out all writes or none. Returns False if a condition does not hold."""
+        try:
+            if len(writes) == 1:
+                self.write(writes[0])
+            else:
+                self.transact(*writes)
+        except ConditionFailed:
+            return False
+        return True
+
     def get(self, table: str, key: Item) -> dict[str, Any] | None:
         response = self.call("get_item", TableName=self.table(table), Key=key, ConsistentRead=True)
         return response.get("Item")

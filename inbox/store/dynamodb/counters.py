@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from inbox.domain.events import Order, Status
@@ -33,22 +34,16 @@ _ZERO = number(0)
 _RECOUNTED = ("received", "delivered", "bytes", UNDELIVERED_COUNT)
 
 
+@dataclass(eq=False)
 class DynamoDBCounters:
-    def __init__(
-        self,
-        connection: Connection,
-        shards: Shards,
-        claimable: ClaimableEvents,
-        counter: EventCounter,
-        retention_days: int,
-    ) -> None:
-        self._connection = connection
-        self._table = connection.table(TENANTS)
-        self._shards = shards
-        self._claimable = claimable
-        self._counter = counter
-        self._retention_days = retention_days
-        self.flush = counter.flush
+    _connection: Connection
+    _shards: Shards
+    _claimable: ClaimableEvents
+    _counter: EventCounter
+    _retention_days: int
+
+    def flush(self, at_once: bool = True) -> None:
+        self._counter.flush(at_once)
 
     def list_counts(self, tenant_id: str, inbox: str, span: Span, since_ms: int) -> list[SpanCounts]:
         return [
@@ -89,7 +84,9 @@ class DynamoDBCounters:
             changed = sum(before.get(name, _ZERO) != after.get(name, _ZERO) for name in before.keys() | after.keys())
             if changed:
                 ttl = {"ttl": layout.counter_ttl(period.span, period.start_ms)}
-                self._connection.write(writes.put(self._table, {**layout.counter_key(*period), **after, **ttl}))
+                self._connection.write(
+                    writes.put(self._connection.table(TENANTS), {**layout.counter_key(*period), **after, **ttl})
+                )
             changes += changed
         return changes
 

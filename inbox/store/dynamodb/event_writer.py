@@ -74,16 +74,12 @@ class EventWriter:
     def replace(self, item: Item, known_item: Item) -> None:
         """Replaces the item unless it has changed since it was read as `known_item`."""
         values = unchanged_values(known_item["gsi1sk"]["S"], int(known_item["deliveries"]["N"]))
-        with suppress(ConditionFailed):
-            self._put(item, UNCHANGED, values)
+        self._connection.try_write(writes.put(self._table, item, UNCHANGED, values))
 
     def clear_pending_copies(self, item: Item) -> bool:
         """Records that all copies are written. Returns False if the event was erased."""
-        try:
-            self._connection.write(writes.update(self._table, layout.key_of(item), {PENDING_COPIES: None}, _EXISTS))
-        except ConditionFailed:
-            return False
-        return True
+        update = writes.update(self._table, layout.key_of(item), {PENDING_COPIES: None}, _EXISTS)
+        return self._connection.try_write(update)
 
     def delete_returning(self, keys: Sequence[Item]) -> list[Item]:
         """Deletes a few items and returns those that existed. Of concurrent calls only one returns an item."""
@@ -159,19 +155,15 @@ class EventWriter:
     def _put_new_item(self, item: Item) -> StoreUnavailable | None:
         try:
             # The ID is new, so the condition can only fail on our own write, repeated after a lost response.
-            with suppress(ConditionFailed):
-                self._put(item, _NEW)
+            self._connection.try_write(writes.put(self._table, item, _NEW))
         except StoreUnavailable as error:
             return error
         return None
 
     def _put_unless_stored(self, item: Item, now_ms: int) -> None:
-        values = {":now": number(now_ms // 1000)}
-        self._put(item, _NEW_OR_EXPIRED, values, ExpressionAttributeNames={"#ttl": "ttl"})
-
-    def _put(self, item: Item, condition: str, values: Item | None = None, **parameters: Any) -> None:
-        put = writes.put(self._table, item, condition, values)
-        self._connection.write(put, ReturnValuesOnConditionCheckFailure="ALL_OLD", **parameters)
+        put = writes.put(self._table, item, _NEW_OR_EXPIRED, {":now": number(now_ms // 1000)})
+        names = {"#ttl": "ttl"}
+        self._connection.write(put, ReturnValuesOnConditionCheckFailure="ALL_OLD", ExpressionAttributeNames=names)
 
 
 PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
@@ -30,15 +30,13 @@ OrderKeyAndKey = tuple[str, dict[str, Any] | None]
 """An event's order key and item key. The item key is None if the index entry shows that the event is not selected."""
 
 
+@dataclass(eq=False)
 class History:
-    def __init__(
-        self, connection: Connection, shards: Shards, index: StatusIndex, updates: EventUpdates, max_deliveries: int
-    ) -> None:
-        self._connection = connection
-        self._shards = shards
-        self._index = index
-        self._updates = updates
-        self._max_deliveries = max_deliveries
+    _connection: Connection
+    _shards: Shards
+    _index: StatusIndex
+    _updates: EventUpdates
+    _max_deliveries: int
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._read(tenant_id, inbox, event_id, now_ms)

@@ -4,7 +4,6 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -14,7 +13,7 @@ from cachetools import TLRUCache
 from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.connection import MAX_BATCH_GET, ConditionFailed, Connection, groups_of
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection, groups_of
 from inbox.store.dynamodb.counters import delete_counters
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.layout import DEFAULT_ENABLED, EVENTS, INBOX_ITEMS, STATUS_INDEX, TENANTS, Item, number, text
@@ -123,11 +122,10 @@ class DynamoDBInboxes:
     def close(self, tenant_id: str, name: str) -> bool:
         key = layout.inbox_key(tenant_id, name)
         # A closed inbox does not count towards the tenant's limit.
-        with suppress(ConditionFailed):
-            self._connection.transact(
-                writes.update(self._table, key, {"closing": {"BOOL": True}}, _OPEN),
-                self._update_names(tenant_id, "DELETE", name, _EXISTS),
-            )
+        self._connection.try_write(
+            writes.update(self._table, key, {"closing": {"BOOL": True}}, _OPEN),
+            self._update_names(tenant_id, "DELETE", name, _EXISTS),
+        )
         exists = self._connection.get(TENANTS, key) is not None
         if exists:
             self._cache.wait_until_expired()
@@ -146,10 +144,8 @@ class DynamoDBInboxes:
         if deleted < limit:
             self._counter.discard(tenant_id, name)
             delete_counters(self._connection, tenant_id, name)
-            with suppress(ConditionFailed):
-                self._connection.write(
-                    writes.delete(self._table, key, _SAME_AND_CLOSING, {":made_by": item["made_by"]})
-                )
+            made_by = {":made_by": item["made_by"]}
+            self._connection.try_write(writes.delete(self._table, key, _SAME_AND_CLOSING, made_by))
         return deleted
 
     def set_default_enabled(self, tenant_id: str, enabled: bool) -> None:
@@ -185,11 +181,7 @@ class DynamoDBInboxes:
     def _replace_event_types(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if there is no open inbox with that name."""
         key, attributes = layout.inbox_key(tenant_id, inbox.name), {"event_types": _event_types(inbox)}
-        try:
-            self._connection.write(writes.update(self._table, key, attributes, _OPEN))
-        except ConditionFailed:
-            return False
-        return True
+        return self._connection.try_write(writes.update(self._table, key, attributes, _OPEN))
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if the name is taken, or the tenant has MAX_INBOXES."""
@@ -202,11 +194,7 @@ class DynamoDBInboxes:
         }
         limit = {":limit": number(MAX_INBOXES)}
         names = self._update_names(tenant_id, "ADD", inbox.name, _ROOM_FOR_ANOTHER, limit)
-        try:
-            self._connection.transact(writes.put(self._table, item, _NEW), names)
-        except ConditionFailed:
-            return False
-        return True
+        return self._connection.try_write(writes.put(self._table, item, _NEW), names)
 
     def _update_names(
         self, tenant_id: str, action: str, name: str, condition: str, values: Item | None = None

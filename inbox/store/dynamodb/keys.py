@@ -1,6 +1,5 @@
 """API keys in DynamoDB."""
 
-from contextlib import suppress
 from typing import Any
 
 from authorizer.items import optional_number, read_key_record
@@ -34,10 +33,8 @@ class DynamoDBKeys:
             "Key": layout.tenant_key(key.tenant_id),
             "ConditionExpression": _TENANT_EXISTS,
         }
-        try:
-            self._connection.transact({"ConditionCheck": tenant_exists}, *self._puts(key))
-        except ConditionFailed:
-            raise NotFound("tenant") from None
+        if not self._connection.try_write({"ConditionCheck": tenant_exists}, *self._puts(key)):
+            raise NotFound("tenant")
 
     def get(self, key_id: str) -> ApiKey | None:
         item = self._item(key_id)
@@ -79,8 +76,7 @@ class DynamoDBKeys:
 
     def record_use(self, key_hash: str, now_ms: int) -> None:
         key, last_use = layout.api_key_key(key_hash), {"last_used_at": number(now_ms)}
-        with suppress(ConditionFailed):
-            self._connection.write(writes.update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
+        self._connection.try_write(writes.update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
 
     def _expire(self, key_id: str, at_ms: int, puts: list[dict[str, Any]], now_ms: int = -1) -> bool:
         """Makes the key expire together with `puts`. Returns False if it does not exist, is revoked or had expired."""

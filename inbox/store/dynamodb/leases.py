@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from inbox.domain.events import Receipt, Status, is_event_id
 from inbox.domain.inboxes import is_inbox_name
@@ -22,15 +23,13 @@ IsSettled = Callable[[EffectiveState, str], bool]
 NextState = Callable[[KnownEvent, str], EventState]
 
 
+@dataclass(eq=False)
 class Leases:
-    def __init__(
-        self, connection: Connection, shards: Shards, updates: EventUpdates, counter: EventCounter, max_deliveries: int
-    ) -> None:
-        self._connection = connection
-        self._shards = shards
-        self._updates = updates
-        self._counter = counter
-        self._max_deliveries = max_deliveries
+    _connection: Connection
+    _shards: Shards
+    _updates: EventUpdates
+    _counter: EventCounter
+    _max_deliveries: int
 
     def acknowledge(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> list[bool]:
         return self._settle(

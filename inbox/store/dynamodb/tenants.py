@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -46,12 +45,11 @@ class DynamoDBTenants:
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         self._refuse_if_taken(tenant)
         item = layout.tenant_key(tenant.tenant_id) | _attributes(tenant)
-        try:
-            self._write(tenant, [writes.put(self._table, item, _NEW), *self._take_email(tenant)], audit_entries)
-        except ConditionFailed:
+        tenant_writes = [writes.put(self._table, item, _NEW), *self._take_email(tenant)]
+        if not self._try_write(tenant, tenant_writes, audit_entries):
             # Another process was faster. As above, a taken ID is reported before a taken email address.
             self._refuse_if_taken(tenant)
-            raise EmailTaken from None
+            raise EmailTaken
 
     def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
         stored = self.get(tenant.tenant_id)
@@ -64,14 +62,12 @@ class DynamoDBTenants:
         if _email_key(tenant) != _email_key(stored):
             self._refuse_if_email_taken(tenant)
             tenant_writes += [*self._take_email(tenant), *self._release_email(stored)]
-        try:
-            self._write(tenant, tenant_writes, audit_entries)
-        except ConditionFailed:
-            stored = self.get(tenant.tenant_id)
-            if stored is not None and stored.version == version:
-                raise EmailTaken from None
-            return False
-        return True
+        if self._try_write(tenant, tenant_writes, audit_entries):
+            return True
+        stored = self.get(tenant.tenant_id)
+        if stored is not None and stored.version == version:
+            raise EmailTaken
+        return False
 
     def get(self, tenant_id: str) -> Tenant | None:
         item = self._connection.get(TENANTS, layout.tenant_key(tenant_id))
@@ -172,14 +168,16 @@ class DynamoDBTenants:
         key = _email_key(tenant)
         return [] if key is None else [writes.delete(self._table, layout.email_item_key(key))]
 
-    def _write(self, tenant: Tenant, tenant_writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]) -> None:
-        puts = [writes.put(self._table, _audit_item(tenant.tenant_id, entry)) for entry in audit_entries]
+    def _try_write(
+        self, tenant: Tenant, tenant_writes: list[dict[str, Any]], audit_entries: Sequence[AuditEntry]
+    ) -> bool:
+        items = [_audit_item(tenant.tenant_id, entry) for entry in audit_entries]
         # `inbox copy` may pass more entries than one transaction can write. The rest is written first, so that a copy
         # that was interrupted here can be repeated.
-        for each in puts[:-_MAX_ENTRIES_PER_TRANSACTION]:
-            with suppress(ConditionFailed):
-                self._connection.write(each, ConditionExpression=_NEW)
-        self._connection.transact(*tenant_writes, *puts[-_MAX_ENTRIES_PER_TRANSACTION:])
+        for item in items[:-_MAX_ENTRIES_PER_TRANSACTION]:
+            self._connection.try_write(writes.put(self._table, item, _NEW))
+        puts = [writes.put(self._table, item) for item in items[-_MAX_ENTRIES_PER_TRANSACTION:]]
+        return self._connection.try_write(*tenant_writes, *puts)
 
 
 # Lists.
