@@ -10,7 +10,6 @@ from inbox.store.sqlite.database import Database
 from inbox.store.sqlite.events import SQLiteEvents
 from inbox.store.sqlite.inboxes import SQLiteInboxes
 from inbox.store.sqlite.keys import SQLiteKeys
-from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.tenants import SQLiteTenants
 
 
@@ -34,9 +33,8 @@ class SQLiteStore:
         self._database = Database(path, needed_disk_bytes)
         if create:
             self._database.create(upgrade=upgrade)
-        leases = Leases(self._database, max_deliveries)
-        self.events = SQLiteEvents(self._database, leases)
-        self.counters = SQLiteCounters(self._database, leases.expire)
+        self.events = SQLiteEvents(self._database, max_deliveries)
+        self.counters = SQLiteCounters(self._database, self.events.expire_leases)
         self.inboxes = SQLiteInboxes(self._database)
         self.keys = SQLiteKeys(self._database)
         self.tenants = SQLiteTenants(self._database)

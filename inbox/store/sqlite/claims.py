@@ -11,7 +11,7 @@ import apsw
 from inbox.domain import stats
 from inbox.domain.events import ATTEMPT_MS, Order, Page, PageSize, Status, attempt_digest
 from inbox.store.sqlite.counters import count_each
-from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.database import Row
 from inbox.store.sqlite.leases import EXPIRED, Leases
 from inbox.store.sqlite.rows import COLUMNS, fit_page, seconds, stored_event
 
@@ -62,13 +62,9 @@ _ClaimedRows = tuple[list[Row], bool]
 """The rows, and True if there are more."""
 
 
-class Claims:
-    def __init__(self, database: Database, leases: Leases) -> None:
-        self._database = database
-        self._leases = leases
-
+class Claims(Leases):
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
-        self._leases.expire(tenant_id, inbox, now_ms)
+        self.expire_leases(tenant_id, inbox, now_ms)
         parameters = {"tenant_id": tenant_id, "inbox": inbox, "now_s": seconds(now_ms)}
         rows, more = self._database.scan(_PEEK[order], parameters, lambda rows: fit_page(rows, size))
         return Page([stored_event(row) for row in rows], more)
@@ -105,7 +101,7 @@ class Claims:
                 _repeat(connection, parameters, *map(json.loads, row)) if row else _claim(connection, parameters, size)
             )
 
-        rows, more = self._leases.expire_and_write(tenant_id, inbox, now_ms, transaction)
+        rows, more = self.expire_and_write(tenant_id, inbox, now_ms, transaction)
         # Outside of the transaction, so that no other thread waits for it.
         return Page([stored_event(row) for row in rows], more)
 

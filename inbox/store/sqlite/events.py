@@ -1,4 +1,4 @@
-"""Events in SQLite: put, erased, purged and exported. See also `claims`, `leases` and `history`."""
+"""Events in SQLite: put, erased, purged and exported. `SQLiteEvents` inherits the rest of `EventStore`."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,9 @@ from inbox.domain.stats import CountChanges, Counts
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.claims import Claims, purge_attempts
 from inbox.store.sqlite.counters import count, count_deleted
-from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.database import Row
 from inbox.store.sqlite.history import History
 from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes
-from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.rows import COLUMNS, seconds, stored_event
 
 _NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
@@ -51,21 +50,7 @@ _EXPORT = f"""
     WHERE {_OF_TENANT} AND seq > :after ORDER BY seq LIMIT :limit"""
 
 
-class SQLiteEvents:
-    # Attributes instead of methods that only call another object: mypy checks them against `EventStore` all the same.
-    def __init__(self, database: Database, leases: Leases) -> None:
-        self._database = database
-        claims, history = Claims(database, leases), History(database, leases)
-        self.peek = claims.peek
-        self.claim = claims.claim
-        self.acknowledge = leases.acknowledge
-        self.release = leases.release
-        self.extend = leases.extend
-        self.get = history.get
-        self.page = history.page
-        self.replay = history.replay
-        self.replay_all = history.replay_all
-
+class SQLiteEvents(Claims, History):
     def put(self, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int) -> list[PutResult]:
         return self._database.write(lambda connection: _put(connection, tenant_id, events, now_ms, expires_at_s))
 

@@ -14,7 +14,7 @@ from inbox.domain import stats
 from inbox.domain.events import Event, Listing, Order, PageSize, ReplayResult, Selection, Status
 from inbox.errors import EventLeased, FieldError, InvalidRequest
 from inbox.store.sqlite.counters import count_each
-from inbox.store.sqlite.database import Database, Row
+from inbox.store.sqlite.database import Row
 from inbox.store.sqlite.inboxes import note_reopened
 from inbox.store.sqlite.leases import Leases
 from inbox.store.sqlite.rows import COLUMNS, DELAYED, fit_page, seconds, stored_event
@@ -49,21 +49,17 @@ _WITHIN_SEQS = f"""
             ORDER BY timestamp_ms DESC, seq DESC LIMIT 1)"""
 
 
-class History:
-    def __init__(self, database: Database, leases: Leases) -> None:
-        self._database = database
-        self._leases = leases
-
+class History(Leases):
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         rows = self._database.read(_GET, (tenant_id, event_id, inbox, seconds(now_ms)))
-        return self._leases.current_event(rows[0], now_ms) if rows else None
+        return self.current_event(rows[0], now_ms) if rows else None
 
     def page(
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
     ) -> Listing:
         parameters = selection_parameters(tenant_id, selection, order, after, now_ms)
         statuses = None if selection.status is None else STORED_STATUSES[selection.status]
-        self._leases.expire(tenant_id, selection.inbox, now_ms)
+        self.expire_leases(tenant_id, selection.inbox, now_ms)
         select = selection_statement(COLUMNS, selection, statuses, order)
         rows, more = self._database.scan(select, parameters, lambda rows: fit_page(rows, size))
         events = [stored_event(row) for row in rows]
@@ -76,7 +72,7 @@ class History:
             row = connection.execute(_GET, parameters).fetchone()
             if row is None:
                 return None
-            event = self._leases.current_event(row, now_ms)
+            event = self.current_event(row, now_ms)
             if event.status is Status.LEASED:
                 raise EventLeased
             if event.status is Status.UNDELIVERED:
@@ -105,7 +101,7 @@ class History:
             note_reopened(connection, tenant_id, [selection.inbox] if replayed else [])
             return ReplayResult(len(replayed), more=len(found) > limit)
 
-        return self._leases.expire_and_write(tenant_id, selection.inbox, now_ms, transaction)
+        return self.expire_and_write(tenant_id, selection.inbox, now_ms, transaction)
 
 
 def selection_statement(columns: str, selection: Selection, statuses: Sequence[str] | None, order: Order) -> str:

@@ -116,7 +116,7 @@ class Leases:
 
         return self._database.write(transaction)
 
-    def expire(self, tenant_id: str, inbox: str, now_ms: int) -> None:
+    def expire_leases(self, tenant_id: str, inbox: str, now_ms: int) -> None:
         """Writes the status of events whose lease or delay has ended. Takes the write lock only if there are any."""
         if self._database.read(f"{EXPIRED} LIMIT 1", {"tenant_id": tenant_id, "inbox": inbox, "now_ms": now_ms}):
             self.expire_and_write(tenant_id, inbox, now_ms, lambda _connection: None)
