@@ -8,6 +8,7 @@ import hashlib
 import threading
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,12 +29,11 @@ from inbox.store.dynamodb.event_updates import (
     raise_first_error,
 )
 from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text
+from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text, text_in
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.poll_queue import PollQueues, PollTurn
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
-from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, UnconfirmedClaims
 
 # Clients time out after 30 seconds, Zapier's too, and would never get the events that are marked delivered.
 MAX_SECONDS = 10
@@ -49,6 +49,9 @@ _MAX_DEATHS_PER_POLL = 200
 
 _MAX_RECENT_CLAIMS = 20_000
 _RECENT_CLAIM_SECONDS = 10
+
+_MAX_UNCONFIRMED_CLAIMS = 10_000
+_UNCONFIRMED_RETRY_MS = 60_000
 
 _log = structlog.get_logger()
 
@@ -74,6 +77,55 @@ class RecentClaims:
     def add(self, events: Iterable[KnownEvent]) -> None:
         with self._mutex:
             self._events.update(dict.fromkeys(events, True))
+
+
+@dataclass(frozen=True, slots=True)
+class UnconfirmedClaim:
+    """One event and the IDs of claims whose response was lost (timeout, broken connection).
+
+    The write may still have succeeded. The event is then marked delivered and no index lists it, so the only way to
+    deliver it is to remember the claim and look the event up again on the next poll.
+    """
+
+    event: KnownEvent
+    claim_ids: frozenset[str]
+    claimed_at_ms: int
+
+    def succeeded(self, item: Item) -> bool:
+        """Returns True if one of our claims took the event."""
+        return text_in(item, "claim_id") in self.claim_ids
+
+    def may_succeed_later(self, item: Item | None, now_ms: int) -> bool:
+        """Returns True if the event still has the state we saw before claiming, and the write may be on its way."""
+        is_untouched = item is not None and item["gsi1sk"] == text(self.event.status_key)
+        return is_untouched and now_ms - self.claimed_at_ms < _UNCONFIRMED_RETRY_MS
+
+
+class UnconfirmedClaims:
+    """Thread-safe, bounded list of unconfirmed claims per inbox."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._claims: OrderedDict[tuple[InboxKey, str], UnconfirmedClaim] = OrderedDict()
+
+    def add(self, inbox_key: InboxKey, claims: Iterable[UnconfirmedClaim]) -> None:
+        with self._mutex:
+            for claim in claims:
+                key = inbox_key, claim.event.sort_key
+                earlier = self._claims[key].claim_ids if key in self._claims else frozenset()
+                self._claims[key] = replace(claim, claim_ids=claim.claim_ids | earlier)
+            while len(self._claims) > _MAX_UNCONFIRMED_CLAIMS:
+                self._claims.popitem(last=False)
+
+    def pop(self, inbox_key: InboxKey, page_size: PageSize) -> list[UnconfirmedClaim]:
+        """Removes and returns claims, up to one page and at least one if there is any."""
+        popped: list[UnconfirmedClaim] = []
+        with self._mutex:
+            for key in [key for key in self._claims if key[0] == inbox_key][: page_size.events]:
+                if sum(claim.event.payload_bytes for claim in popped) >= page_size.payload_bytes:
+                    break
+                popped.append(self._claims.pop(key))
+        return popped
 
 
 @dataclass(frozen=True, slots=True)
