@@ -31,7 +31,7 @@ from inbox.domain.tenants import AuditEntry, Tenant, TenantPosition, TenantSelec
 
 
 class EventStore(Protocol):
-    """Every event is stored in the inbox `default` and copied to each named inbox that takes its type.
+    """Every event is stored in the inbox `default` and copied to each named inbox that receives its type.
 
     Each copy has its own status. While `default` is disabled, new events are stored there as `delivered`, with no
     deliveries and no `delivered_at_ms`: no claim returns them, and they only count as received. A replay makes them
@@ -46,7 +46,7 @@ class EventStore(Protocol):
         """Stores the events and their copies durably. Returns one result per event, in the order of `events`.
 
         Events are ordered in the inbox as they were put, and their timestamps never decrease: if `now_ms` is earlier
-        than the newest event that this process put, the event gets that event's timestamp. Processes on several
+        than the newest event that this process put, the event has that event's timestamp. Processes on several
         machines order their events as far as their clocks agree.
 
         If an event has a fingerprint and its ID exists already, it is not stored again: with the same fingerprint its
@@ -259,7 +259,7 @@ class TenantStore(Protocol):
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         """Stores a new tenant together with its audit log.
 
-        Raises TenantExists if the ID is taken, and EmailTaken if another tenant has the e-mail, compared without case.
+        Raises TenantExists if the ID is taken, and EmailTaken if another tenant has the email address. Case is ignored.
         """
 
     def update(self, tenant: Tenant, version: int, audit_entries: Sequence[AuditEntry]) -> bool:
@@ -271,7 +271,7 @@ class TenantStore(Protocol):
     def get(self, tenant_id: str) -> Tenant | None: ...
 
     def get_by_email(self, email: str) -> Tenant | None:
-        """Returns the tenant with that e-mail, compared without case."""
+        """Returns the tenant with that email address. Case is ignored."""
 
     def page(self, selection: TenantSelection, limit: int, after: TenantPosition | None) -> list[Tenant]:
         """Returns up to `limit` of the selected tenants behind `after`, newest first.

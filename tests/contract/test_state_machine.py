@@ -123,28 +123,29 @@ class InboxStateMachine(RuleBasedStateMachine):
     def claim(self, inbox: str, size: PageSize, until_ms: int | None, attempt: str | None) -> list[Receipt]:
         page = self.events.claim(self.tenant_id, inbox, size, self.now, until_ms, attempt)
         expected = self.model.claim(inbox, size, self.now, until_ms, attempt)
-        for event, ours in zip(page.events, expected.events, strict=False):
-            if event.lease is not None and ours.lease is not None:
-                self.claims.setdefault((event.event_id, event.lease.claim_id), ours.lease.claim_id)
+        for event, expected_event in zip(page.events, expected.events, strict=False):
+            if event.lease is not None and expected_event.lease is not None:
+                claim_id = expected_event.lease.claim_id
+                self.claims.setdefault((event.event_id, event.lease.claim_id), claim_id)
         assert (self.with_model_claim_ids(page.events), page.more) == (expected.events, expected.more)
         return receipts([event for event in page.events if event.lease])
 
     @precondition(lambda self: self.receipts)
     @rule(act=ACTS, picks=PICKS, length=NONE | LENGTHS)
     def settle_receipts(self, act: str, picks: list[int], length: int) -> None:
-        theirs = [self.receipts[pick % len(self.receipts)] for pick in picks]
-        ours = [replace(one, claim_id=self.claims[one.event_id, one.claim_id]) for one in theirs]
+        of_store = [self.receipts[pick % len(self.receipts)] for pick in picks]
+        of_model = [replace(one, claim_id=self.claims[one.event_id, one.claim_id]) for one in of_store]
         match act:
             case "acknowledge":
-                outcomes = self.events.acknowledge(self.tenant_id, theirs, self.now)
-                assert outcomes == self.model.acknowledge(ours, self.now)
+                outcomes = self.events.acknowledge(self.tenant_id, of_store, self.now)
+                assert outcomes == self.model.acknowledge(of_model, self.now)
             case "release" | "fail":
                 failed = act == "fail"
-                outcomes = self.events.release(self.tenant_id, theirs, self.now + length, self.now, failed=failed)
-                assert outcomes == self.model.release(ours, self.now + length, failed)
+                outcomes = self.events.release(self.tenant_id, of_store, self.now + length, self.now, failed=failed)
+                assert outcomes == self.model.release(of_model, self.now + length, failed)
             case "extend":
-                outcomes = self.events.extend(self.tenant_id, theirs, self.now + 1 + length, self.now)
-                assert outcomes == self.model.extend(ours, self.now + 1 + length)
+                outcomes = self.events.extend(self.tenant_id, of_store, self.now + 1 + length, self.now)
+                assert outcomes == self.model.extend(of_model, self.now + 1 + length)
 
     @rule(inbox=INBOXES, pick=PICK)
     def replay(self, inbox: str, pick: int) -> None:

@@ -122,7 +122,7 @@ def test_poll_that_was_repeated_while_running_claims_nothing_else(
     def repeat_first(*arguments: Any) -> Any:
         monkeypatch.undo()
         assert claim(third_store, tenant) == events
-        # The client gets the response of the repeated poll.
+        # The client receives the response of the repeated poll.
         assert repeat() == []
         later.extend(put_events(other_store, tenant, 1))
         return claim_chosen(*arguments)

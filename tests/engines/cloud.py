@@ -41,7 +41,7 @@ def fetch() -> None:
             fill = ["pip", "install", "--python", str(made), "--require-hashes", "-r", str(_pins(tool))]
             for command in (make, fill):
                 subprocess.run([uv, "--quiet", *command], check=True, timeout=600, stdout=2)
-            # Renamed when complete, so that an interrupted install leaves no half of one.
+            # Renamed when complete, so that an interrupted install leaves nothing incomplete.
             made.rename(_folder(tool))
 
 

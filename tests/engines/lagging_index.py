@@ -84,15 +84,15 @@ class LaggingConnection(Connection):
         if parameters.get("IndexName") == STATUS_INDEX:
             self._observe()
             return self._query(**parameters)
-        answer = super().call(operation, **parameters)
+        response = super().call(operation, **parameters)
         if operation in _WRITES:
             self._observe()
-        return answer
+        return response
 
     def call_once(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        answer = super().call_once(operation, **parameters)
+        response = super().call_once(operation, **parameters)
         self._observe()
-        return answer
+        return response
 
     def _observe(self) -> None:
         with self._index.mutex:

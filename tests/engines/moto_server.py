@@ -1,4 +1,4 @@
-"""moto's server. It needs nothing installed, and differs from DynamoDB in these points:
+"""moto's server. It needs no installation, and differs from DynamoDB in these points:
 
 - PartiQL: moto carries out a statement whose condition is false and reports success. The store detects that and claims
   by single conditional updates, so moto tests those and DynamoDB Local tests the statements.

@@ -33,5 +33,5 @@ def fetch(pins: Path) -> None:
     with tempfile.TemporaryDirectory(dir=_CACHE) as folder:
         engine = shutil.copytree(pins, Path(folder) / "engine")
         install(engine)
-        # Renamed when complete, so that an interrupted install leaves no half of one.
+        # Renamed when complete, so that an interrupted install leaves nothing incomplete.
         engine.rename(place)

@@ -126,12 +126,12 @@ class Wire:
 
     def _without_old_items(self, request: Any) -> AWSResponse:
         response = self._session.send(request)
-        answer: dict[str, Any] = json.loads(response.content)
+        document: dict[str, Any] = json.loads(response.content)
         if response.status_code != HTTPStatus.OK:
-            answer.pop("Item", None)
-        for each in answer.get("Responses", []):
+            document.pop("Item", None)
+        for each in document.get("Responses", []):
             each.get("Error", {}).pop("Item", None)
-        return _answer(request, response.status_code, answer)
+        return _make_response(request, response.status_code, document)
 
     def _in_part(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
         """Sends a part of the batch to the engine, and reports the rest as unprocessed."""
@@ -141,8 +141,8 @@ class Wire:
             kept = [] if skip_all else statements[::2]
             responses = iter(self._forward(request, body | {"Statements": kept})["Responses"] if kept else [])
             refused = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity."}}
-            answers = [refused if skip_all or position % 2 else next(responses) for position in range(len(statements))]
-            return _answer(request, 200, {"Responses": answers})
+            parts = [refused if skip_all or position % 2 else next(responses) for position in range(len(statements))]
+            return _make_response(request, 200, {"Responses": parts})
         ((table, wanted),) = body["RequestItems"].items()
         if operation == "BatchWriteItem":
             kept, rest = ([], wanted) if skip_all else (wanted[::2], wanted[1::2])
@@ -150,15 +150,15 @@ class Wire:
         else:
             kept, rest = ([], wanted["Keys"]) if skip_all else (wanted["Keys"][::2], wanted["Keys"][1::2])
             left, kept_request = {table: wanted | {"Keys": rest}}, {table: wanted | {"Keys": kept}}
-        answer = self._forward(request, body | {"RequestItems": kept_request}) if kept else {"Responses": {table: []}}
+        response = self._forward(request, body | {"RequestItems": kept_request}) if kept else {"Responses": {table: []}}
         name = "UnprocessedItems" if operation == "BatchWriteItem" else "UnprocessedKeys"
-        return _answer(request, 200, answer | {name: left if rest else {}})
+        return _make_response(request, 200, response | {name: left if rest else {}})
 
     def _forward(self, request: Any, body: dict[str, Any]) -> dict[str, Any]:
         request.body = json.dumps(body).encode()
         request.headers["Content-Length"] = str(len(request.body))
-        answer: dict[str, Any] = json.loads(self._session.send(request).content)
-        return answer
+        response: dict[str, Any] = json.loads(self._session.send(request).content)
+        return response
 
 
 def _least_units(operation: str, params: dict[str, Any]) -> float:
@@ -181,10 +181,12 @@ class _Raw:
         return [self._body]
 
 
-def _answer(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
+def _make_response(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
     headers = {"content-type": "application/x-amz-json-1.0"}
     return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
 
 
 def _error(request: Any, status: int, code: str) -> AWSResponse:
-    return _answer(request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "injected"})
+    return _make_response(
+        request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "injected"}
+    )

@@ -31,7 +31,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "batch_get_item": {"RequestItems": {"Events": {"Keys": [KEY], "ConsistentRead": True}}},
     "query": {"TableName": "Events", "ExpressionAttributeValues": {":all": ITEM["fingerprint"]}, "Limit": 3},
 }
-ANSWERS: dict[str, dict[str, Any]] = {
+RESPONSES: dict[str, dict[str, Any]] = {
     "batch_write_item": {"UnprocessedItems": {"Events": [{"PutRequest": {"Item": AS_SENT}}]}},
     "batch_execute_statement": {
         "Responses": [
@@ -54,21 +54,21 @@ class _Client:
         self.boto3 = session.client("dynamodb", config=Config(retries={"mode": "standard"}, parameter_validation=False))
         self.boto3.meta.events.register("before-send.dynamodb.*", self._send)
         self.sent: list[Any] = []
-        self.answers: list[tuple[int, dict[str, str], bytes]] = []
+        self.responses: list[tuple[int, dict[str, str], bytes]] = []
 
     def call(self, operation: str) -> dict[str, Any]:
         parameters = deepcopy(CALLS[operation])
-        answer: dict[str, Any] = getattr(self.boto3, operation)(**parameters)
+        response: dict[str, Any] = getattr(self.boto3, operation)(**parameters)
         # The encoder must not change the parameters, because the store may send a batch again.
         assert parameters == CALLS[operation]
-        return answer
+        return response
 
-    def will_answer(self, status: int, body: bytes, **headers: str) -> None:
-        self.answers.append((status, headers, body))
+    def will_respond(self, status: int, body: bytes, **headers: str) -> None:
+        self.responses.append((status, headers, body))
 
     def _send(self, request: Any, **_: Any) -> AWSResponse:
         self.sent.append(request)
-        status, headers, body = self.answers.pop(0)
+        status, headers, body = self.responses.pop(0)
         return AWSResponse(request.url, status, headers, _Raw(body))
 
 
@@ -88,7 +88,7 @@ def plain() -> Iterator[_Client]:
 
 
 @pytest.fixture
-def ours() -> Iterator[_Client]:
+def with_codec() -> Iterator[_Client]:
     client = _Client()
     codec.install(client.boto3)
     yield client
@@ -96,39 +96,45 @@ def ours() -> Iterator[_Client]:
 
 
 @pytest.mark.parametrize("operation", CALLS)
-def test_request_and_response_are_the_same_as_with_botocore(plain: _Client, ours: _Client, operation: str) -> None:
-    answers = []
-    for client in (plain, ours):
-        client.will_answer(200, json.dumps(ANSWERS[operation]).encode())
-        answers.append(client.call(operation))
+def test_request_and_response_are_the_same_as_with_botocore(
+    plain: _Client, with_codec: _Client, operation: str
+) -> None:
+    responses = []
+    for client in (plain, with_codec):
+        client.will_respond(200, json.dumps(RESPONSES[operation]).encode())
+        responses.append(client.call(operation))
 
-    assert json.loads(ours.sent[0].body) == json.loads(plain.sent[0].body)
-    assert ours.sent[0].url == plain.sent[0].url
-    assert answers[0] == answers[1]
+    assert json.loads(with_codec.sent[0].body) == json.loads(plain.sent[0].body)
+    assert with_codec.sent[0].url == plain.sent[0].url
+    assert responses[0] == responses[1]
 
 
 @pytest.mark.parametrize("operation", [each for each in CALLS if each != "batch_write_item"])
-def test_botocore_encodes_and_decodes_nothing(ours: _Client, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_botocore_encodes_and_decodes_nothing(
+    with_codec: _Client, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("botocore encoded or decoded an attribute.")
 
-    for its in ("serialize.JSONSerializer._serialize_type_blob", "parsers.BaseJSONParser._handle_blob"):
-        monkeypatch.setattr(f"botocore.{its}", refuse)
-    ours.will_answer(200, json.dumps(ANSWERS[operation]).encode())
-    assert ours.call(operation)
+    for name in ("serialize.JSONSerializer._serialize_type_blob", "parsers.BaseJSONParser._handle_blob"):
+        monkeypatch.setattr(f"botocore.{name}", refuse)
+    with_codec.will_respond(200, json.dumps(RESPONSES[operation]).encode())
+    assert with_codec.call(operation)
 
 
-def test_botocore_reads_errors(ours: _Client) -> None:
-    ours.will_answer(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
+def test_botocore_reads_errors(with_codec: _Client) -> None:
+    with_codec.will_respond(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
     with pytest.raises(ClientError, match="no table") as caught:
-        ours.call("query")
+        with_codec.call("query")
     assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
 
 
 @pytest.mark.parametrize("damaged", [b'{"Items": [', b'{"Items": []}'])
-def test_damaged_response_is_requested_again(ours: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_response_is_requested_again(
+    with_codec: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    ours.will_answer(200, damaged, **{"x-amz-crc32": "1"})
-    ours.will_answer(200, json.dumps(ANSWERS["query"]).encode())
-    assert ours.call("query")["Items"] == [ITEM, KEY]
-    assert len(ours.sent) == 2
+    with_codec.will_respond(200, damaged, **{"x-amz-crc32": "1"})
+    with_codec.will_respond(200, json.dumps(RESPONSES["query"]).encode())
+    assert with_codec.call("query")["Items"] == [ITEM, KEY]
+    assert len(with_codec.sent) == 2

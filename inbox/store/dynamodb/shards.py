@@ -1,6 +1,6 @@
 """The partitions that a tenant's events are spread over.
 
-One partition of the index takes about 1,000 writes a second. A tenant that sends more gets several: the event's ID
+One partition of the index accepts about 1,000 writes a second. A tenant that sends more has several: the event's ID
 determines its partition, and reads merge all partitions that were ever in use.
 """
 
