@@ -11,7 +11,7 @@ from inbox.store.dynamodb.event_states import imported_state
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text
-from inbox.store.dynamodb.shards import Shards, TenantShards
+from inbox.store.dynamodb.shards import Shards
 
 _IMPORTED_STATE = "adopted"
 """The state in which an event was imported. While it still has that state, this store has not changed it."""
@@ -25,7 +25,10 @@ class EventImport:
 
     def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         shards = self._shards.get(tenant_id)
-        existing_items = self._find_existing(shards, records)
+        keys = [key for record in records for key in shards.keys(record.event.event_id, record.event.inbox)]
+        attributes = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_IMPORTED_STATE}"
+        found = self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes)
+        existing_items = layout.by_sort_key(found)
         new: list[Item] = []
         conditional_writes: list[Callable[[], object]] = []
         too_large = []
@@ -47,11 +50,6 @@ class EventImport:
         self._connection.map_parallel(lambda write: write(), conditional_writes)
         self._writer.put_all_new(new)
         return ImportResult(len(new) + len(conditional_writes), too_large)
-
-    def _find_existing(self, shards: TenantShards, records: Sequence[ExportedEvent]) -> dict[str, Item]:
-        keys = [key for record in records for key in shards.keys(record.event.event_id, record.event.inbox)]
-        attributes = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_IMPORTED_STATE}"
-        return layout.by_sort_key(self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes))
 
 
 def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:

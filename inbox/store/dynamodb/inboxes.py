@@ -102,9 +102,10 @@ class DynamoDBInboxes:
         self._counter = counter
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
-        is_new = self._create(tenant_id, inbox)
-        if not is_new and not (replace and self._replace_event_types(tenant_id, inbox)):
-            item = self._connection.get(TENANTS, layout.inbox_key(tenant_id, inbox.name))
+        is_new, key = self._create(tenant_id, inbox), layout.inbox_key(tenant_id, inbox.name)
+        replacement = writes.update(self._table, key, {"event_types": _event_types(inbox)}, _OPEN)
+        if not is_new and not (replace and self._connection.try_write(replacement)):
+            item = self._connection.get(TENANTS, key)
             if item is None:
                 raise TooManyInboxes(MAX_INBOXES)
             if not replace and "closing" not in item:
@@ -177,11 +178,6 @@ class DynamoDBInboxes:
         # The index still lists deleted items for a while, which must not be counted again.
         for group in groups_of(MAX_BATCH_GET, keys):
             yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
-
-    def _replace_event_types(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Returns False if there is no open inbox with that name."""
-        key, attributes = layout.inbox_key(tenant_id, inbox.name), {"event_types": _event_types(inbox)}
-        return self._connection.try_write(writes.update(self._table, key, attributes, _OPEN))
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
         """Returns False if the name is taken, or the tenant has MAX_INBOXES."""

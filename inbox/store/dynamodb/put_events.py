@@ -89,7 +89,9 @@ class PutEvents:
     def _put_several(self, items: Sequence[Item], inboxes: Sequence[Inbox], now_ms: int) -> list[PutResult]:
         """Stores a batch, or an event with an idempotency key."""
         # The item stored under each ID: an earlier event with the same idempotency key, or the new one.
-        stored = self._find_existing(items, now_ms) if len(items) > 1 else {}
+        keys = [layout.key_of(item) for item in items if "fingerprint" in item] if len(items) > 1 else []
+        found = self._connection.get_many(EVENTS, keys)
+        stored = layout.by_sort_key(item for item in found if not is_expired(item, now_ms))
         for item in items:
             stored.setdefault(_id(item), item)
         _refuse_conflicts(items, stored)
@@ -132,11 +134,6 @@ class PutEvents:
         # If the event was erased meanwhile, its copies are erased too.
         orphans = chain(*(of_event for of_event, exists in zip(copies, still_exist, strict=True) if not exists))
         self._counter.count_deleted(self._writer.delete_returning([layout.key_of(copy) for copy in orphans]))
-
-    def _find_existing(self, items: Sequence[Item], now_ms: int) -> dict[str, Item]:
-        keys = [layout.key_of(item) for item in items if "fingerprint" in item]
-        found = self._connection.get_many(EVENTS, keys)
-        return layout.by_sort_key(item for item in found if not is_expired(item, now_ms))
 
 
 def _pending_copies(event: NewEvent, inboxes: Sequence[Inbox]) -> dict[str, Any]:
