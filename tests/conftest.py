@@ -234,7 +234,7 @@ def service(new_service: Callable[[], Service]) -> Service:
 
 
 @pytest.fixture(params=["sqlite", "dynamodb_local"])
-def on_each_engine(request: pytest.FixtureRequest, service: Service) -> Service:
+def service_on_each_engine(request: pytest.FixtureRequest, service: Service) -> Service:
     """A service that is not started yet."""
     if request.param != "sqlite":
         service.keep_in_dynamodb(request.getfixturevalue(f"{request.param}_url"))

@@ -51,16 +51,16 @@ def run_backlog_as_json(service: Service) -> dict[str, Any]:
     return found
 
 
-def test_backlog_is_empty_without_undelivered_events(on_each_engine: Service) -> None:
-    on_each_engine.invoke("tenants", "create", "acme")
-    assert run_backlog_as_json(on_each_engine) == {
+def test_backlog_is_empty_without_undelivered_events(service_on_each_engine: Service) -> None:
+    service_on_each_engine.invoke("tenants", "create", "acme")
+    assert run_backlog_as_json(service_on_each_engine) == {
         "event": "backlog",
         "oldest_undelivered_seconds": 0,
         "tenant_id": None,
         "inbox": None,
         "waiting_inboxes": 0,
     }
-    table = on_each_engine.invoke("backlog")
+    table = service_on_each_engine.invoke("backlog")
     assert (table.returncode, table.stdout) == (0, "tenant_id  inbox  oldest_at  age_seconds\n")
     assert table.stderr == "No undelivered events.\n"
 
@@ -72,18 +72,18 @@ def test_backlog_of_a_broken_store_prints_an_error_only(service: Service) -> Non
     assert "inbox.db is not a SQLite database. Check INBOX_STORE" in refused.stderr
 
 
-def test_backlog_lists_inboxes_by_the_age_of_their_run_backlog_as_json(on_each_engine: Service) -> None:
+def test_backlog_lists_inboxes_by_the_age_of_their_run_backlog_as_json(service_on_each_engine: Service) -> None:
     for tenant_id in ("acme", "beta", "gone"):
-        on_each_engine.invoke("tenants", "create", tenant_id)
-    with on_each_engine.open_store() as store:
+        service_on_each_engine.invoke("tenants", "create", tenant_id)
+    with service_on_each_engine.open_store() as store:
         for tenant_id in ("gone", "acme", "beta"):
             put_events(store, tenant_id, 1)
-    assert on_each_engine.invoke("tenants", "delete", "gone").returncode == 0
+    assert service_on_each_engine.invoke("tenants", "delete", "gone").returncode == 0
 
-    found = run_backlog_as_json(on_each_engine)
+    found = run_backlog_as_json(service_on_each_engine)
     assert found["oldest_undelivered_seconds"] >= 0
     assert (found["tenant_id"], found["inbox"], found["waiting_inboxes"]) == ("acme", "default", 2)
-    rows = [line.split() for line in on_each_engine.invoke("backlog").stdout.splitlines()[1:]]
+    rows = [line.split() for line in service_on_each_engine.invoke("backlog").stdout.splitlines()[1:]]
     assert [row[:2] for row in rows] == [["acme", "default"], ["beta", "default"]]
 
 

@@ -60,8 +60,8 @@ def test_key_has_the_requested_scopes(service: Service, tenant_id: str, options:
     assert json.loads(service.invoke("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
 
 
-def test_revoked_key_is_listed_as_revoked(on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_revoked_key_is_listed_as_revoked(service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     service.create_key("acme")
     key_id = json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["key_id"]
     assert service.invoke("keys", "revoke", key_id).returncode == 0
@@ -73,8 +73,8 @@ def tenant(service: Service) -> dict[str, Any]:
     return shown
 
 
-def test_tenant_is_suspended_resumed_deleted_and_restored(on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_tenant_is_suspended_resumed_deleted_and_restored(service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     service.invoke("tenants", "create", "acme")
     for command, status, active in (
         ("suspend", "SUSPENDED", True),
@@ -132,8 +132,8 @@ def test_changes_of_an_audit_entry_are_separated(service: Service) -> None:
     assert last.endswith("organization_name: - → Acme, rate_limit: - → 7")
 
 
-def test_tenant_is_updated(on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_tenant_is_updated(service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     service.invoke("tenants", "create", "acme", "--name", "Acme")
     service.invoke("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
     service.invoke("tenants", "update", "acme", "--destination-email", "c@d.example")
@@ -146,8 +146,8 @@ def test_tenant_is_updated(on_each_engine: Service) -> None:
     )
 
 
-def test_rotated_key_is_printed_alone_and_both_work(on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_rotated_key_is_printed_alone_and_both_work(service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     old = service.create_key("acme")
     key_id = json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["key_id"]
     rotated = service.invoke("keys", "rotate", key_id)

@@ -28,7 +28,7 @@ def client_error(code: str, status: int = 400) -> ClientError:
         (client_error("AccessDeniedException"), "AWS denies access to DynamoDB. Check the IAM permissions"),
         (client_error("ThrottlingException"), "DynamoDB throttles the requests"),
         (client_error("TransactionConflictException"), "Another request is writing the same item."),
-        (client_error("InternalServerError", 500), "DynamoDB returned no result."),
+        (client_error("InternalServerError", 500), "DynamoDB returned no result (InternalServerError)."),
         (EndpointConnectionError(endpoint_url=URL), "DynamoDB cannot be reached."),
         (ConnectTimeoutError(endpoint_url=URL), "DynamoDB cannot be reached."),
         (ReadTimeoutError(endpoint_url=URL), "DynamoDB did not respond in time."),
@@ -45,9 +45,9 @@ def test_message_tells_the_cause(error: Exception, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("AWS_REGION", "no region!", "AWS_REGION is not the name of a region"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "nowhere", "AWS_ENDPOINT_URL_DYNAMODB is not a URL"),
-        ("AWS_PROFILE", "nobody", "The AWS configuration is invalid: check AWS_PROFILE and ~/.aws/config"),
+        ("AWS_REGION", "no region!", "AWS_REGION is not the name of a region."),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "nowhere", "AWS_ENDPOINT_URL_DYNAMODB is not a URL."),
+        ("AWS_PROFILE", "nobody", "The AWS configuration is invalid. Check AWS_PROFILE and ~/.aws/config."),
     ],
 )
 def test_invalid_aws_configuration_is_named(

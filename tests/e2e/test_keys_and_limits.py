@@ -27,8 +27,8 @@ def read_everything_stored(service: Service) -> bytes:
     return repr(items).encode()
 
 
-def test_stored_data_logs_and_responses_contain_no_key(on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_stored_data_logs_and_responses_contain_no_key(service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     manager = service.create_key("acme", "--name", "manager", *ALL_SCOPES)
     admin = service.create_key("system", "--scope", "admin")
     service.start()
@@ -92,12 +92,12 @@ def test_stored_data_logs_and_responses_contain_no_key(on_each_engine: Service) 
 
 
 @pytest.mark.parametrize(
-    ("on_each_engine", "end"),
+    ("service_on_each_engine", "end"),
     [("sqlite", "by command"), ("sqlite", "suspended"), ("dynamodb_local", "by HTTP")],
-    indirect=["on_each_engine"],
+    indirect=["service_on_each_engine"],
 )
-def test_key_stops_working_everywhere_within_the_cache_time(on_each_engine: Service, end: str) -> None:
-    service = on_each_engine
+def test_key_stops_working_everywhere_within_the_cache_time(service_on_each_engine: Service, end: str) -> None:
+    service = service_on_each_engine
     cache_seconds = 1
     service.variables["INBOX_KEY_CACHE_SECONDS"] = str(cache_seconds)
     key, manager = service.create_key("acme"), service.create_key("acme", *ALL_SCOPES)

@@ -15,16 +15,16 @@ PRODUCERS, CONSUMERS = 8, 16
 
 @pytest.mark.parametrize("lease_seconds", [None, 30], ids=["consume", "lease"])
 def test_each_event_is_delivered_once_and_in_order_of_its_producer(
-    on_each_engine: Service,
+    service_on_each_engine: Service,
     lease_seconds: int | None,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
     new_workload: Callable[..., Workload],
 ) -> None:
-    long_run, short_run = (10_000, 200) if on_each_engine.is_on_dynamodb else (100_000, 1_000)
+    long_run, short_run = (10_000, 200) if service_on_each_engine.is_on_dynamodb else (100_000, 1_000)
     events = long_run if torture else short_run
-    workload = new_workload(on_each_engine)
-    on_each_engine.start()
+    workload = new_workload(service_on_each_engine)
+    service_on_each_engine.start()
     workload.add_producers(PRODUCERS)
     workload.add_consumers(CONSUMERS, lease_seconds)
 
@@ -34,15 +34,15 @@ def test_each_event_is_delivered_once_and_in_order_of_its_producer(
     assert workload.lost_responses == 0
     assert report.accepted >= events
     # If DynamoDB Local timed out on a busy machine, the outcome of some requests is unknown.
-    if not (on_each_engine.is_on_dynamodb and report.unavailable):
+    if not (service_on_each_engine.is_on_dynamodb and report.unavailable):
         assert (report.unavailable, report.unconfirmed, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
         assert (report.leases_lost, report.came_again) == (0, 0)
-        assert count_wrong_counters(on_each_engine) == 0
+        assert count_wrong_counters(service_on_each_engine) == 0
 
 
-def test_events_sent_through_several_workers_stay_in_order(on_each_engine: Service) -> None:
-    client = Client(on_each_engine, on_each_engine.create_key("acme"))
-    on_each_engine.start()
+def test_events_sent_through_several_workers_stay_in_order(service_on_each_engine: Service) -> None:
+    client = Client(service_on_each_engine, service_on_each_engine.create_key("acme"))
+    service_on_each_engine.start()
     for number in range(200):
         client.send({"n": number})
 

@@ -13,12 +13,12 @@ from tests.torture.workload import Workload
 
 
 def test_crashes_lose_and_duplicate_no_accepted_event(
-    on_each_engine: Service,
+    service_on_each_engine: Service,
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
     new_workload: Callable[..., Workload],
 ) -> None:
-    service = on_each_engine
+    service = service_on_each_engine
     if service.is_on_dynamodb:
         cycles, events = (20, 10_000) if torture else (2, 200)
     else:

@@ -11,13 +11,13 @@ from tests.torture.workload import Workload
 
 
 def test_rolling_restart_loses_and_duplicates_nothing(
-    on_each_engine: Service,
+    service_on_each_engine: Service,
     new_service: Callable[[], Service],
     torture: bool,
     report_deliveries: Callable[[DeliveryReport], None],
     new_workload: Callable[..., Workload],
 ) -> None:
-    one, other = on_each_engine, new_service()
+    one, other = service_on_each_engine, new_service()
     other.variables = one.variables | {"INBOX_STORE": one.environment["INBOX_STORE"]}
     workload = new_workload(one, other)
     one.start()

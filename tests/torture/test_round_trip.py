@@ -70,13 +70,13 @@ def _format_body(document: Document) -> str:
 
 
 def test_payloads_come_back_exactly_as_sent(
-    on_each_engine: Service,
+    service_on_each_engine: Service,
     torture: bool,
     record_property: Callable[[str, object], None],
 ) -> None:
     minimum = 10_000 if torture else 200
-    round_trips = RoundTrips(on_each_engine, on_each_engine.create_key("acme"))
-    on_each_engine.start()
+    round_trips = RoundTrips(service_on_each_engine, service_on_each_engine.create_key("acme"))
+    service_on_each_engine.start()
 
     @examples(
         max_examples=minimum // EVENTS_PER_EXAMPLE,

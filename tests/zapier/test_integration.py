@@ -9,8 +9,8 @@ from tests.e2e.consumers import ALL_SCOPES
 from tests.service import Service
 
 
-def test_zapier_integration_passes_its_tests(zapier_folder: Path, on_each_engine: Service) -> None:
-    service = on_each_engine
+def test_zapier_integration_passes_its_tests(zapier_folder: Path, service_on_each_engine: Service) -> None:
+    service = service_on_each_engine
     # Revoked keys stop working at once.
     service.variables["INBOX_KEY_CACHE_SECONDS"] = "0"
     key, limited_key = service.create_key("acme", *ALL_SCOPES), service.create_key("limited")

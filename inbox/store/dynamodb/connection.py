@@ -125,13 +125,13 @@ class Connection:
             self.client = session.client("dynamodb", config=_config(sockets, _BOTOCORE_ATTEMPTS))
             self._client_without_retries = session.client("dynamodb", config=_config(sockets, 1))
         except NoRegionError:
-            raise SettingsError("AWS_REGION is not set, and DynamoDB needs it") from None
+            raise SettingsError("AWS_REGION is not set, and DynamoDB needs it.") from None
         except InvalidRegionError:
-            raise SettingsError("AWS_REGION is not the name of a region") from None
+            raise SettingsError("AWS_REGION is not the name of a region.") from None
         except ValueError:
-            raise SettingsError("AWS_ENDPOINT_URL_DYNAMODB is not a URL") from None
+            raise SettingsError("AWS_ENDPOINT_URL_DYNAMODB is not a URL.") from None
         except BotoCoreError:
-            raise SettingsError("The AWS configuration is invalid: check AWS_PROFILE and ~/.aws/config") from None
+            raise SettingsError("The AWS configuration is invalid. Check AWS_PROFILE and ~/.aws/config.") from None
         for client in (self.client, self._client_without_retries):
             codec.install(client)
 
@@ -293,7 +293,7 @@ def translate_error(error: Exception) -> Exception:
 
 
 def no_result(code: str) -> StoreUnavailable:
-    return StoreUnavailable(_CAUSES.get(code, "DynamoDB returned no result."))
+    return StoreUnavailable(_CAUSES.get(code, f"DynamoDB returned no result ({code})."))
 
 
 def _is_transaction_conflict(error: BaseException | None) -> bool:

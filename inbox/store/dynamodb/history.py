@@ -161,9 +161,8 @@ class History:
             count += sum(result.item is not None for result in results)
         more = next(chain(replayable, found), None) is not None
         if more and not count:
-            raise InvalidRequest(
-                [FieldError("/since", f"No event to replay is among the first {_MAX_REPLAY_ENTRIES}.")]
-            )
+            detail = f"None of the first {_MAX_REPLAY_ENTRIES} events can be replayed. Use a later `since`."
+            raise InvalidRequest([FieldError("/since", detail)])
         return ReplayResult(count, more)
 
     def _read(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:

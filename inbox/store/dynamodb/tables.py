@@ -98,7 +98,7 @@ def _exists(connection: Connection, name: str) -> bool:
             return False
         raise translate_error(error) from error
     if not _matches(described, DEFINITIONS[name]):
-        raise SettingsError(f"The table {table} already exists with other keys or indexes")
+        raise SettingsError(f"The table {table} already exists with other keys or indexes.")
     return True
 
 
@@ -145,7 +145,7 @@ def _enable_ttl(connection: Connection, table: str) -> None:
         specification = {"Enabled": True, "AttributeName": TTL_ATTRIBUTE}
         connection.call("update_time_to_live", TableName=table, TimeToLiveSpecification=specification)
     elif ttl["AttributeName"] != TTL_ATTRIBUTE:
-        raise SettingsError(f"The table {table} expires items by {ttl['AttributeName']}, not by {TTL_ATTRIBUTE}")
+        raise SettingsError(f"The table {table} expires items by {ttl['AttributeName']}, not by {TTL_ATTRIBUTE}.")
 
 
 def _enable_recovery(connection: Connection, table: str) -> None:
