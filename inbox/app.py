@@ -18,11 +18,12 @@ from inbox.background import BackgroundTask
 from inbox.clock import Clock
 from inbox.metrics.measured_store import MeasuredStore
 from inbox.metrics.service_metrics import Metrics
+from inbox.services.arrivals import Arrivals
+from inbox.services.blocking_polls import BlockingPolls
 from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
-from inbox.services.long_polling import Arrivals, BlockingPolls
 from inbox.services.publish import PublishService
 from inbox.services.readiness import ReadinessCheck
 from inbox.services.retention import Retention

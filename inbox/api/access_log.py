@@ -12,7 +12,7 @@ import structlog
 from flask import request
 
 from authorizer import apikey
-from inbox.services.long_polling import LONG_POLL
+from inbox.services.arrivals import LONG_POLL
 
 _REQUEST_ID = "inbox.request_id"
 _TENANT_ID = "inbox.tenant_id"

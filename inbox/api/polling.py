@@ -22,7 +22,7 @@ from inbox.api.services import services
 from inbox.domain.events import DEFAULT_INBOX, InboxKey, Page, Status
 from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
-from inbox.services.long_polling import LONG_POLLS
+from inbox.services.arrivals import LONG_POLLS
 
 blueprint = Blueprint("inbox", __name__)
 

@@ -13,7 +13,7 @@ from inbox.api.services import services
 blueprint = Blueprint("service", __name__)
 
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-_EXAMPLE = """# HELP inbox_waiting_polls Polls held back
+_EXAMPLE = """# HELP inbox_waiting_polls Waiting polls
 # TYPE inbox_waiting_polls gauge
 inbox_waiting_polls 3.0
 """

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from flask import Flask, current_app
 
 from inbox.auth.authenticator import Authenticator
+from inbox.services.arrivals import Arrivals
+from inbox.services.blocking_polls import BlockingPolls
 from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
 from inbox.services.keys import KeyService
-from inbox.services.long_polling import Arrivals, BlockingPolls
 from inbox.services.publish import PublishService
 from inbox.services.stats import StatsService
 from inbox.services.tenants import TenantService

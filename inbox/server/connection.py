@@ -17,13 +17,13 @@ from inbox.api.problem_types import BAD_REQUEST, OVERLOADED, Problem
 from inbox.api.problems import log_bug
 from inbox.errors import Overloaded
 from inbox.server import connections
+from inbox.server.body_framing import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.connections import Connections, State, Transfer
 from inbox.server.long_polls import LongPoll, LongPolls
-from inbox.server.request_bodies import BodyNeeded, BrokenBody, ChunkedBody, MissingBody, SizedBody
 from inbox.server.request_heads import Head, InvalidHead, parse_head
 from inbox.server.thread_pool import DaemonThreads
 from inbox.server.wsgi_calls import Response, call_app, problem_response
-from inbox.services.long_polling import LONG_POLL, LONG_POLLS
+from inbox.services.arrivals import LONG_POLL, LONG_POLLS
 
 _MAX_HEAD_BYTES = 64 * 1024
 # The app may refuse larger bodies before they are read.

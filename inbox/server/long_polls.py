@@ -16,7 +16,7 @@ import structlog
 from inbox.auth.authenticator import Access
 from inbox.domain.events import InboxKey, Page
 from inbox.server.thread_pool import DaemonThreads
-from inbox.services.long_polling import LONG_POLL, Arrivals
+from inbox.services.arrivals import LONG_POLL, Arrivals
 from inbox.store.interface import ArrivalWatch
 
 _CHECK_KEYS_SECONDS = 5.0

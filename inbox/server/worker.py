@@ -18,7 +18,7 @@ from inbox.server.connections import Connections
 from inbox.server.long_polls import LongPolls
 from inbox.server.request_heads import base_environ
 from inbox.server.thread_pool import DaemonThreads
-from inbox.services.long_polling import LONG_POLLS
+from inbox.services.arrivals import LONG_POLLS
 
 _MAX_UNSENT_BYTES = 128 * 1024
 _HEARTBEAT_SECONDS = 1.0

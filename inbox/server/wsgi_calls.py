@@ -6,7 +6,7 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 from inbox.api.access_log import new_request_id
 from inbox.api.problem_types import INTERNAL_ERROR, Problem
 from inbox.api.problems import CONTENT_TYPE, log_bug, problem_document
-from inbox.server.request_bodies import BodyNeeded
+from inbox.server.body_framing import BodyNeeded
 
 
 class Response(NamedTuple):

@@ -211,7 +211,7 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr("inbox.services.long_polling.time", time)
+    monkeypatch.setattr("inbox.services.blocking_polls.time", time)
     return time
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox.domain.events import Event, Page, Status
-from inbox.services.long_polling import BlockingPolls
+from inbox.services.blocking_polls import BlockingPolls
 
 NOTHING = Page([], more=False)
 SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
@@ -13,7 +13,7 @@ SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=Fals
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbox.services.long_polling._PAUSE_SECONDS", 0)
+    monkeypatch.setattr("inbox.services.blocking_polls._PAUSE_SECONDS", 0)
 
 
 def test_nothing_is_claimed_after_the_client_has_gone() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inbox.server.request_bodies import ChunkedBody
+from inbox.server.body_framing import ChunkedBody
 
 NEXT = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -15,7 +15,7 @@ from inbox.domain.keys import Scope
 from inbox.errors import StoreUnavailable
 from inbox.server import long_polls
 from inbox.server.long_polls import LongPoll, LongPolls
-from inbox.services.long_polling import Arrivals
+from inbox.services.arrivals import Arrivals
 from tests.unit.event_loop import in_event_loop, until
 
 NOTHING = Page([], more=False)

@@ -1,4 +1,4 @@
-"""Bodies of requests, collected in the event loop before the app reads them."""
+"""Request bodies, framed by length or in chunks: collected in the event loop before the app reads them."""
 
 from io import BytesIO
 from typing import NoReturn
