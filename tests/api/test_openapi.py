@@ -17,7 +17,7 @@ from inbox.settings import Settings
 from inbox.store.interface import Store
 from tests.api.conftest import ApiClient, Clock, receipts
 from tests.api.test_openapi_examples import Spec, resolved
-from tests.unit.test_token_buckets import Seconds
+from tests.unit.test_token_buckets import FakeClock
 
 PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
 GENERAL_HEADERS = {"Content-Type", "Content-Length", "Cache-Control", "Vary", "X-Content-Type-Options"}
@@ -32,7 +32,7 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - patched before the app reads it
-    return create_app(settings, store, Shared(TokenBuckets(Seconds())))
+    return create_app(settings, store, Shared(TokenBuckets(FakeClock())))
 
 
 @pytest.fixture

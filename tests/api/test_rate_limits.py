@@ -11,12 +11,12 @@ from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.interface import Store
 from tests.api.conftest import ApiClient, Clock, Tenancy
-from tests.unit.test_token_buckets import Seconds
+from tests.unit.test_token_buckets import FakeClock
 
 
 @pytest.fixture
-def seconds() -> Seconds:
-    return Seconds()
+def seconds() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store, clock: Clock, seconds: Seconds) -> Flask:  # noqa: ARG001 - before the app
+def app(settings: Settings, store: Store, clock: Clock, seconds: FakeClock) -> Flask:  # noqa: ARG001 - before the app
     return create_app(settings, store, Shared(TokenBuckets(seconds)))
 
 
-def test_tenant_above_its_limit_gets_429_with_retry_after(acme: ApiClient, seconds: Seconds) -> None:
+def test_tenant_above_its_limit_gets_429_with_retry_after(acme: ApiClient, seconds: FakeClock) -> None:
     responses = [acme.get("/me") for _ in range(4)]
     assert [response.status_code for response in responses] == [200, 200, 200, 429]
     assert [response.headers["RateLimit"] for response in responses] == [
@@ -48,7 +48,7 @@ def test_tenant_above_its_limit_gets_429_with_retry_after(acme: ApiClient, secon
     assert acme.get("/me").status_code == 200
 
 
-def test_request_above_the_limit_changes_nothing(acme: ApiClient, seconds: Seconds) -> None:
+def test_request_above_the_limit_changes_nothing(acme: ApiClient, seconds: FakeClock) -> None:
     for _ in range(3):
         acme.send({})
     assert acme.post("/events", json={}).status_code == 429
@@ -88,7 +88,7 @@ def test_public_route_has_no_limit(client: FlaskClient) -> None:
     assert {client.get("/healthz").status_code for _ in range(20)} == {200}
 
 
-def test_address_without_a_valid_key_gets_429(client: FlaskClient, seconds: Seconds) -> None:
+def test_address_without_a_valid_key_gets_429(client: FlaskClient, seconds: FakeClock) -> None:
     responses = [client.get("/me", headers={"X-API-Key": f"wrong {number}"}) for number in range(6)]
     assert [response.status_code for response in responses] == [401] * 5 + [429]
     assert responses[5].get_json()["type"] == "/problems/too-many-failures"
@@ -115,7 +115,7 @@ def test_forwarded_address_is_ignored_without_a_proxy(client: FlaskClient) -> No
     assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 5 + [429]
 
 
-def test_trusted_proxy_names_the_address(settings: Settings, store: Store, seconds: Seconds) -> None:
+def test_trusted_proxy_names_the_address(settings: Settings, store: Store, seconds: FakeClock) -> None:
     app = create_app(replace(settings, trusted_proxies=1), store, Shared(TokenBuckets(seconds)))
     client = app.test_client()
     assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6

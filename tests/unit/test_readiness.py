@@ -1,4 +1,4 @@
-"""The readiness check, which asks the store up to once a second."""
+"""The readiness check, which checks the store up to once a second."""
 
 import threading
 
@@ -7,10 +7,10 @@ import pytest
 from inbox.errors import StoreUnavailable
 from inbox.services.readiness import ReadinessCheck
 from tests.service import until
-from tests.unit.test_token_buckets import Seconds
+from tests.unit.test_token_buckets import FakeClock
 
 
-class CheckedStore:
+class FakeStore:
     def __init__(self) -> None:
         self.checks = 0
         self.is_available = True
@@ -34,23 +34,23 @@ def is_ready(readiness: ReadinessCheck) -> bool:
 
 @pytest.mark.parametrize("is_available", [True, False])
 def test_result_is_reused_for_one_second(is_available: bool) -> None:
-    store, seconds = CheckedStore(), Seconds()
+    store, clock = FakeStore(), FakeClock()
     store.is_available = is_available
-    readiness = ReadinessCheck(store.check, seconds)
+    readiness = ReadinessCheck(store.check, clock)
     assert {is_ready(readiness) for _ in range(5)} == {is_available}
     store.is_available = not is_available
-    seconds.now += 0.99
+    clock.now += 0.99
     assert is_ready(readiness) is is_available
     assert store.checks == 1
-    seconds.now += 0.01
+    clock.now += 0.01
     assert is_ready(readiness) is not is_available
     assert store.checks == 2
 
 
 def test_concurrent_callers_share_one_check() -> None:
-    store = CheckedStore()
+    store = FakeStore()
     store.may_respond.clear()
-    readiness = ReadinessCheck(store.check, Seconds())
+    readiness = ReadinessCheck(store.check, FakeClock())
     results: list[bool] = []
     threads = [threading.Thread(target=lambda: results.append(is_ready(readiness))) for _ in range(5)]
     for thread in threads:
@@ -69,7 +69,7 @@ def test_unexpected_error_is_not_cached() -> None:
         if (error := next(calls)) is not None:
             raise error
 
-    readiness = ReadinessCheck(check, Seconds())
+    readiness = ReadinessCheck(check, FakeClock())
     with pytest.raises(ValueError):  # noqa: PT011
         readiness.check()
     assert is_ready(readiness)

@@ -2,20 +2,23 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass
 
 from inbox.auth.token_buckets import _SLOTS, TokenBuckets
 
 
-class Seconds:
-    def __init__(self) -> None:
-        self.now = 1000.0
+@dataclass
+class FakeClock:
+    """Replaces `time.monotonic`."""
+
+    now: float = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
 
 def test_bucket_holds_its_size_in_tokens() -> None:
-    buckets = TokenBuckets(Seconds())
+    buckets = TokenBuckets(FakeClock())
     taken = [buckets.take("a", 5, 5) for _ in range(7)]
 
     assert [state.remaining for state in taken] == [4, 3, 2, 1, 0, 0, 0]
@@ -23,31 +26,31 @@ def test_bucket_holds_its_size_in_tokens() -> None:
 
 
 def test_bucket_refills_token_by_token() -> None:
-    seconds = Seconds()
-    buckets = TokenBuckets(seconds)
+    clock = FakeClock()
+    buckets = TokenBuckets(clock)
     for _ in range(5):
         buckets.take("a", 5, 5)
     assert abs(buckets.take("a", 5, 5).wait_seconds - 0.2) < 1e-6
 
-    seconds.now += 0.2
+    clock.now += 0.2
     assert buckets.take("a", 5, 5).wait_seconds == 0
     assert buckets.take("a", 5, 5).wait_seconds > 0
-    seconds.now += 100
+    clock.now += 100
     assert [buckets.take("a", 5, 5).wait_seconds > 0 for _ in range(6)] == [False] * 5 + [True]
 
 
 def test_long_term_rate_is_per_second() -> None:
-    seconds = Seconds()
-    buckets = TokenBuckets(seconds)
+    clock = FakeClock()
+    buckets = TokenBuckets(clock)
     taken = 0
     for _ in range(10_000):
-        seconds.now += 0.01
+        clock.now += 0.01
         taken += buckets.take("a", 7, 7).wait_seconds == 0
     assert 700 <= taken <= 708
 
 
 def test_peek_takes_no_token() -> None:
-    buckets = TokenBuckets(Seconds())
+    buckets = TokenBuckets(FakeClock())
     assert {buckets.peek("a", 1, 2).remaining for _ in range(5)} == {2}
     buckets.take("a", 1, 2)
     buckets.take("a", 1, 2)
@@ -55,30 +58,30 @@ def test_peek_takes_no_token() -> None:
 
 
 def test_state_says_when_the_bucket_is_full() -> None:
-    seconds = Seconds()
-    buckets = TokenBuckets(seconds)
+    clock = FakeClock()
+    buckets = TokenBuckets(clock)
     for _ in range(60):
         buckets.take("a", 1, 60)
     assert buckets.peek("a", 1, 60).full_in_seconds == 60
-    seconds.now += 59.5
+    clock.now += 59.5
     assert buckets.peek("a", 1, 60).full_in_seconds == 1
 
 
 def test_every_name_has_its_own_bucket() -> None:
-    buckets = TokenBuckets(Seconds())
+    buckets = TokenBuckets(FakeClock())
     assert [buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000)] == [0] * 1000
     assert all(buckets.take(f"tenant {number}", 1, 1).wait_seconds for number in range(1000))
 
 
 def test_changed_size_applies_at_once() -> None:
-    buckets = TokenBuckets(Seconds())
+    buckets = TokenBuckets(FakeClock())
     for _ in range(60):
         buckets.take("a", 1, 60)
     assert 0 < buckets.take("a", 10, 10).wait_seconds < 0.11
 
 
 def test_more_names_than_slots_do_not_grow_the_table() -> None:
-    buckets = TokenBuckets(Seconds())
+    buckets = TokenBuckets(FakeClock())
     size = buckets._memory.nbytes
     for number in range(_SLOTS * 2):
         buckets.take(f"address {number}", 1, 60)
@@ -88,7 +91,7 @@ def test_more_names_than_slots_do_not_grow_the_table() -> None:
     assert buckets.take("the last", 1, 60).wait_seconds > 0
 
 
-FORKING = """
+FORKING_PROGRAM = """
 import os
 from inbox.auth.token_buckets import TokenBuckets
 buckets = TokenBuckets()
@@ -101,10 +104,10 @@ assert buckets.take("a", 0.001, 3).wait_seconds > 0
 
 
 def test_forked_processes_share_buckets() -> None:
-    subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", FORKING_PROGRAM], check=True, timeout=30)
 
 
-CONCURRENT = """
+CONCURRENT_PROGRAM = """
 import os, time
 from inbox.auth.token_buckets import TokenBuckets
 buckets = TokenBuckets()
@@ -121,4 +124,4 @@ assert 1000 <= taken <= 3000, taken
 
 
 def test_concurrent_processes_lose_few_counts() -> None:
-    subprocess.run([sys.executable, "-c", CONCURRENT], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", CONCURRENT_PROGRAM], check=True, timeout=60)
