@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from inbox.cli import inbox
 from inbox.store.sqlite.migrations import _scripts
-from tests.unit.databases import files_in, make_older, query
+from tests.unit.databases import create_older, query, read_files
 from tests.unit.test_docs import commands_of
 
 VERSION = "PRAGMA user_version"
@@ -59,13 +59,13 @@ def test_no_command_changes_a_store_of_an_earlier_release(
 ) -> None:
     # `backup` would leave its signal handlers in this process.
     monkeypatch.setattr("inbox.cli.store.interrupt_on_stop_signals", lambda: None)
-    make_older(path, version)
-    before = files_in(path.parent)
+    create_older(path, version)
+    before = read_files(path.parent)
     for words, arguments in (READ | WRITE).items():
         refused = run(path, words, arguments)
         assert (refused.exit_code, refused.stdout) == (1, ""), words
         assert f"`inbox init` with INBOX_STORE=sqlite:///{path}" in refused.stderr, words
-        assert files_in(path.parent) == before, words
+        assert read_files(path.parent) == before, words
     assert run(path, "inbox config", []).exit_code == 0
     assert run(path, "inbox backup", [str(path.parent / "backup.db")]).exit_code == 0
     assert query(path.parent / "backup.db", VERSION) == query(path, VERSION) == version
@@ -73,7 +73,7 @@ def test_no_command_changes_a_store_of_an_earlier_release(
 
 
 def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> None:
-    make_older(path, OLDER_VERSIONS[-1])
+    create_older(path, OLDER_VERSIONS[-1])
     with closing(apsw.Connection(str(path))) as service:
         # The write stays in the log, and so would a migration.
         service.execute("INSERT INTO clock VALUES ('boot', 1, 1, 1)")
@@ -85,7 +85,7 @@ def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> N
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_init_migrates_a_store_of_an_earlier_release(path: Path, version: int) -> None:
-    make_older(path, version)
+    create_older(path, version)
     assert run(path, "inbox init", []).exit_code == 0
     assert query(path, VERSION) == len(_scripts())
     assert run(path, "inbox tenants create", ["acme"]).exit_code == 0
@@ -96,7 +96,7 @@ def test_missing_store_is_an_error(path: Path, words: str) -> None:
     refused = run(path, words, (READ | WRITE)[words])
     expected = f"error: {path} does not exist. Check INBOX_STORE, or run `inbox init` to create it.\n"
     assert (refused.exit_code, refused.stdout, refused.stderr) == (1, "", expected)
-    assert files_in(path.parent) == {}
+    assert read_files(path.parent) == {}
 
 
 def test_creating_a_tenant_creates_a_missing_store(path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.dynamodb.conftest import api_key, total_counts
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.service import Service, bearer, until
-from tests.unit.databases import make_older
+from tests.unit.databases import create_older
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_copied_events_are_polled(service: Service, on_dynamodb: Service) -> Non
 
 def test_copy_does_not_migrate_its_source(service: Service, on_dynamodb: Service) -> None:
     path = service.folder / "inbox.db"
-    make_older(path, 6)
+    create_older(path, 6)
     before = path.read_bytes()
     on_dynamodb.invoke("init")
 

@@ -1,6 +1,7 @@
 """Purging in steps, by command and in the background."""
 
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,12 +23,13 @@ NOW_MS = 1_732_140_249_123
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> SQLiteStore:
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     store = SQLiteStore(tmp_path / "inbox.db", 10)
     for expires_at_s, count in ((NOW_MS // 1000, 250), (NOW_MS // 1000 + 60, 3)):
         events = [NewEvent(random_event_id(), None, b"{}") for _ in range(count)]
         store.events.put("acme", events, NOW_MS - 1000, expires_at_s)
-    return store
+    yield store
+    store.close()
 
 
 def test_purge_deletes_in_steps_with_pauses(store: SQLiteStore) -> None:
@@ -36,40 +38,37 @@ def test_purge_deletes_in_steps_with_pauses(store: SQLiteStore) -> None:
     assert len(pauses) == 2
     assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == []
     assert store.events.count("acme", NOW_MS) == 3
-    store.close()
 
 
 def test_background_task_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:
     purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
     purge.start()
-    until(lambda: _rows(tmp_path) == 3)
+    until(lambda: count_rows(tmp_path) == 3)
     purge.stop()
     assert not purge._thread.is_alive()
-    store.close()
 
 
-def _rows(folder: Path) -> int:
+def count_rows(folder: Path) -> int:
     with closing(apsw.Connection(f"{folder}/inbox.db")) as connection:
         return len(connection.execute("SELECT 1 FROM events").fetchall())
 
 
-def test_failed_purge_is_repeated(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    tries, tried_again = [], threading.Event()
+def test_failed_purge_is_retried(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, called_again = [], threading.Event()
 
     def fail(_self: EventStore, _now_ms: int, _limit: int) -> int:
-        tries.append(1)
-        if len(tries) > 1:
-            tried_again.set()
+        calls.append(1)
+        if len(calls) > 1:
+            called_again.set()
         raise StoreUnavailable("The database did not respond.")
 
     monkeypatch.setattr(type(store.events), "purge", fail)
     with capture_logs() as log:
         purge = BackgroundTask("purge", Retention(store.events, lambda: NOW_MS).purge_until, interval_seconds=0.01)
         purge.start()
-        assert tried_again.wait(10)
+        assert called_again.wait(10)
         purge.stop()
     assert {(line["event"], line["error"]) for line in log} == {("purge failed", "StoreUnavailable")}
-    store.close()
 
 
 def test_worker_starts_purge_and_flush_with_the_app(

@@ -11,13 +11,13 @@ from inbox.errors import StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, arrivals, inboxes
 from inbox.store.sqlite.arrivals import SQLiteArrivalWatch
 from tests.engines.harnesses import MAX_DELIVERIES
-from tests.unit.databases import LATER_S, NOW_MS, plan_of, query
+from tests.unit.databases import LATER_S, NOW_MS, explain, query
 
 ACME: InboxKey = ("acme", DEFAULT_INBOX)
 GLOBEX: InboxKey = ("globex", DEFAULT_INBOX)
 ONLY_ACME, ONLY_GLOBEX, BOTH = frozenset({ACME}), frozenset({GLOBEX}), frozenset({ACME, GLOBEX})
 ONE_PAGE = PageSize(9, 1_000_000)
-REOPENED = "SELECT count(*) FROM reopened_inboxes"
+COUNT_REOPENED = "SELECT count(*) FROM reopened_inboxes"
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_lease_ends_are_dropped_when_no_poll_waits(store: SQLiteStore, watch: SQ
 
 def test_examination_searches_indexes(store: SQLiteStore) -> None:
     parameters = {"inboxes": "[]", "now_ms": NOW_MS, "now_s": NOW_MS // 1000}
-    plan = plan_of(store, arrivals._EXAMINE, parameters)
+    plan = explain(store, arrivals._EXAMINE, parameters)
 
     for index in (
         "events_by_status (tenant_id=? AND inbox=? AND status=?",
@@ -128,7 +128,7 @@ def test_examination_searches_indexes(store: SQLiteStore) -> None:
 
 def test_new_events_are_read_by_rowid(store: SQLiteStore) -> None:
     parameters = {"known": 0, "newest": 9, "now_s": NOW_MS // 1000}
-    plan = plan_of(store, arrivals._NEW_EVENTS, parameters)
+    plan = explain(store, arrivals._NEW_EVENTS, parameters)
 
     assert any("INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in step for step in plan), plan
 
@@ -174,12 +174,12 @@ def test_missing_file_is_unavailable_until_it_is_restored(
     store_path: Path, store: SQLiteStore, watch: SQLiteArrivalWatch
 ) -> None:
     watch.check(ONLY_ACME, NOW_MS)
-    aside = store_path.with_name("aside.db")
-    store_path.rename(aside)
+    moved = store_path.with_name("moved.db")
+    store_path.rename(moved)
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             watch.check(ONLY_ACME, NOW_MS)
-    aside.rename(store_path)
+    moved.rename(store_path)
     put(store)
 
     assert watch.check(ONLY_ACME, NOW_MS) == {ACME}
@@ -213,21 +213,21 @@ def test_check_after_an_error_misses_nothing(store: SQLiteStore, watch: SQLiteAr
 
 def test_only_releases_and_replays_record_a_reopened_inbox(store_path: Path, store: SQLiteStore) -> None:
     delivered, *_ = put(store, 5)
-    acknowledged, delayed, released, again, _ = lease(store, NOW_MS + 60_000)
+    acknowledged, delayed, released, also_released, _ = lease(store, NOW_MS + 60_000)
     store.events.acknowledge("acme", [acknowledged], NOW_MS)
     store.events.extend("acme", [released], NOW_MS + 50_000, NOW_MS)
     store.events.release("acme", [delayed], NOW_MS + 10_000, NOW_MS)
-    assert query(store_path, REOPENED) == 0
+    assert query(store_path, COUNT_REOPENED) == 0
 
-    store.events.release("acme", [released, again], NOW_MS, NOW_MS)
-    assert query(store_path, REOPENED) == 1
+    store.events.release("acme", [released, also_released], NOW_MS, NOW_MS)
+    assert query(store_path, COUNT_REOPENED) == 1
     store.events.replay("acme", DEFAULT_INBOX, delivered, NOW_MS)
-    assert query(store_path, REOPENED) == 2
+    assert query(store_path, COUNT_REOPENED) == 2
 
 
 def test_only_the_latest_reopened_inboxes_are_kept(store_path: Path, store: SQLiteStore) -> None:
     names = [f"inbox-{number}" for number in range(inboxes._MAX_REOPENED + 5)]
     store._database.write(lambda connection: inboxes.note_reopened(connection, "acme", names))
 
-    assert query(store_path, REOPENED) == inboxes._MAX_REOPENED
+    assert query(store_path, COUNT_REOPENED) == inboxes._MAX_REOPENED
     assert query(store_path, "SELECT min(number) FROM reopened_inboxes") == 6

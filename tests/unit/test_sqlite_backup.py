@@ -12,7 +12,16 @@ import pytest
 from inbox.errors import BackupFailed
 from inbox.store.sqlite import SQLiteStore, backup
 from inbox.store.sqlite.backup import back_up
-from tests.unit.databases import EVENTS, damage, files_in, ignore, make_older, note_steps, put, query
+from tests.unit.databases import (
+    COUNT_EVENTS,
+    create_older,
+    damage,
+    ignore_progress,
+    put,
+    query,
+    read_files,
+    record_steps,
+)
 
 
 @pytest.fixture
@@ -32,7 +41,7 @@ def test_backup_is_one_file_with_all_events(store: SQLiteStore, store_path: Path
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert query(file, "PRAGMA journal_mode") == "delete"
     assert query(file, "PRAGMA integrity_check") == "ok"
-    assert query(file, EVENTS) == 50
+    assert query(file, COUNT_EVENTS) == 50
     assert list(file.parent.iterdir()) == [file]
     put(store)
 
@@ -51,7 +60,7 @@ def test_backup_ends_under_constant_writes(
 
     back_up(store_path, file, write)
     assert len(steps) > 20
-    assert query(file, EVENTS) == 50
+    assert query(file, COUNT_EVENTS) == 50
     assert query(file, "PRAGMA integrity_check") == "ok"
 
 
@@ -80,7 +89,7 @@ def test_backup_that_ends_early_leaves_nothing(
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
-def test_backup_overwrites_nothing_and_joins_no_companion(
+def test_backup_is_refused_if_its_file_or_a_companion_exists(
     store: SQLiteStore, store_path: Path, file: Path, suffix: str
 ) -> None:
     put(store)
@@ -88,12 +97,12 @@ def test_backup_overwrites_nothing_and_joins_no_companion(
     # The file appears during the backup.
     with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
         back_up(store_path, file, lambda _done, _total: existing.write_text("mine") and None)
-    assert files_in(file.parent) == {existing.name: b"mine"}
+    assert read_files(file.parent) == {existing.name: b"mine"}
     existing.unlink()
     for target in ("nowhere", existing.name):
         existing.symlink_to(target)
         with pytest.raises(BackupFailed, match=f"{existing.name} already exists"):
-            back_up(store_path, file, ignore)
+            back_up(store_path, file, ignore_progress)
         assert list(file.parent.iterdir()) == [existing]
         existing.unlink()
 
@@ -104,8 +113,8 @@ def test_backup_does_not_overwrite_a_file_created_at_the_last_moment(
     put(store)
     monkeypatch.setattr(backup, "_refuse_existing", lambda file: file.write_text("mine"))
     with pytest.raises(BackupFailed, match="File exists"):
-        back_up(store_path, file, ignore)
-    assert files_in(file.parent) == {file.name: b"mine"}
+        back_up(store_path, file, ignore_progress)
+    assert read_files(file.parent) == {file.name: b"mine"}
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
@@ -113,7 +122,7 @@ def test_store_is_not_backed_up_onto_itself(store: SQLiteStore, store_path: Path
     store.close()
     (store_path.parent / "sub").mkdir()
     with pytest.raises(BackupFailed, match="store itself"):
-        back_up(store_path, store_path.parent / "sub" / ".." / f"{store_path.name}{suffix}", ignore)
+        back_up(store_path, store_path.parent / "sub" / ".." / f"{store_path.name}{suffix}", ignore_progress)
     assert SQLiteStore(store_path, 3).tenants.all() == []
 
 
@@ -122,33 +131,33 @@ def test_damaged_store_is_not_backed_up(store: SQLiteStore, store_path: Path, fi
     store.close()
     damage(store_path)
     with pytest.raises(BackupFailed, match=r"inbox\.db is damaged\. Restore a backup with `inbox restore`\.$"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == []
 
 
-def test_other_database_is_not_backed_up(store_path: Path, file: Path) -> None:
+def test_file_that_is_not_a_store_is_not_backed_up(store_path: Path, file: Path) -> None:
     with pytest.raises(BackupFailed, match=r"inbox\.db does not exist\. Check INBOX_STORE\.$"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     store_path.touch()
     with pytest.raises(BackupFailed, match="is not a SQLite database"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     store_path.write_bytes(b"This is not a database. " * 100)
     with pytest.raises(BackupFailed, match=r"inbox\.db is not a SQLite database\. Check INBOX_STORE"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     store_path.unlink()
     query(store_path, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
     with pytest.raises(BackupFailed, match=r"inbox\.db is not a database of Polling Inbox\. Check INBOX_STORE\.$"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     store_path.unlink()
     store_path.symlink_to(store_path)
     with pytest.raises(BackupFailed, match="symbolic links"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == []
 
 
 def test_store_of_an_earlier_release_is_backed_up_unchanged(store_path: Path, file: Path) -> None:
-    make_older(store_path, 3)
-    back_up(store_path, file, ignore)
+    create_older(store_path, 3)
+    back_up(store_path, file, ignore_progress)
     assert query(file, "PRAGMA user_version") == query(store_path, "PRAGMA user_version") == 3
 
 
@@ -156,8 +165,8 @@ def test_backup_is_synced_before_and_after_it_gets_its_name(
     store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store)
-    steps = note_steps(monkeypatch)
-    back_up(store_path, file, ignore)
+    steps = record_steps(monkeypatch)
+    back_up(store_path, file, ignore_progress)
     assert steps == ["sync folder", "sync file", "link copy.db", "sync folder"]
 
 
@@ -170,7 +179,7 @@ def test_folder_that_cannot_be_synced_gets_no_backup(
     put(store)
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(BackupFailed, match=r"inbox-1\.db cannot be written: no sync\.$"):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == []
 
 
@@ -182,9 +191,9 @@ def test_backup_needs_no_hard_links(
 
     put(store)
     monkeypatch.setattr(os, "link", refuse)
-    back_up(store_path, file, ignore)
+    back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == [file]
-    assert query(file, EVENTS) == 50
+    assert query(file, COUNT_EVENTS) == 50
 
 
 def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
@@ -198,11 +207,11 @@ def test_stop_signal_at_the_last_step_does_not_undo_a_backup(
 
     put(store)
     monkeypatch.setattr(os, "link", interrupt)
-    back_up(store_path, file, ignore)
+    back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_stop_signal_while_the_temporary_folder_is_created_leaves_none(
+def test_stop_signal_while_the_temporary_folder_is_created_leaves_no_folder(
     store: SQLiteStore, store_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mkdir = os.mkdir
@@ -214,5 +223,5 @@ def test_stop_signal_while_the_temporary_folder_is_created_leaves_none(
     put(store)
     monkeypatch.setattr(os, "mkdir", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        back_up(store_path, file, ignore)
+        back_up(store_path, file, ignore_progress)
     assert list(file.parent.iterdir()) == []

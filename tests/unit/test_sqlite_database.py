@@ -15,7 +15,7 @@ from inbox.domain.inboxes import Inbox
 from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, database
 from inbox.store.sqlite.database import Database
-from tests.unit.databases import LATER_S, NOW_MS, make_older
+from tests.unit.databases import LATER_S, NOW_MS, create_older
 
 MAX_DELIVERIES = 3
 
@@ -63,7 +63,7 @@ def test_every_connection_syncs_every_commit(store: SQLiteStore) -> None:
 
 def test_events_of_an_earlier_release_are_migrated(store_path: Path) -> None:
     store_path.parent.mkdir()
-    make_older(store_path, 2)
+    create_older(store_path, 2)
     old = apsw.Connection(str(store_path))
     insert = """
         INSERT INTO events (tenant_id, event_id, event_type, timestamp_ms, status, deliveries, delivered_at_ms,
@@ -92,7 +92,7 @@ def test_events_of_an_earlier_release_are_migrated(store_path: Path) -> None:
     store.close()
 
 
-def test_processes_may_create_a_database_at_the_same_time(store_path: Path) -> None:
+def test_database_can_be_created_by_several_stores_at_the_same_time(store_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         stores = list(pool.map(lambda _: SQLiteStore(store_path, MAX_DELIVERIES), range(8)))
     for store in stores:
@@ -106,8 +106,8 @@ def test_database_of_a_newer_release_is_refused(store_path: Path, store: SQLiteS
 
 
 @contextmanager
-def one_group(store: SQLiteStore, size: int) -> Iterator[ThreadPoolExecutor]:
-    """Holds the writer until `size` writes wait in its queue."""
+def group_writes(store: SQLiteStore, size: int) -> Iterator[ThreadPoolExecutor]:
+    """Yields a pool for `size` writes, and holds the writer until all of them wait in its queue."""
     started, released = threading.Event(), threading.Event()
 
     def hold(_connection: apsw.Connection) -> None:
@@ -135,16 +135,16 @@ def test_writes_that_wait_share_a_commit(store: SQLiteStore) -> None:
 
     store._database.write(lambda connection: connection.set_commit_hook(on_commit))
     commits.clear()
-    with one_group(store, 10) as pool:
+    with group_writes(store, 10) as pool:
         for _ in range(10):
             pool.submit(put, store)
     assert len(commits) == 2, "One commit of the write that blocked the queue, and one of the ten others"
     assert len(claim(store)) == 10
 
 
-def test_write_that_fails_does_not_undo_the_others_of_its_group(store: SQLiteStore) -> None:
+def test_failed_write_does_not_undo_the_others_of_its_group(store: SQLiteStore) -> None:
     put(store)
-    with one_group(store, 3) as pool:
+    with group_writes(store, 3) as pool:
         writes = [pool.submit(put, store), pool.submit(store._database.write, fail), pool.submit(put, store)]
     assert [type(write.exception()) for write in writes] == [type(None), ZeroDivisionError, type(None)]
     assert len(claim(store)) == 3
@@ -153,7 +153,7 @@ def test_write_that_fails_does_not_undo_the_others_of_its_group(store: SQLiteSto
 def test_interrupted_write_fails_its_group_and_leaves_the_writer_usable(store: SQLiteStore) -> None:
     with pytest.raises(KeyboardInterrupt):
         store._database.write(interrupt)
-    with one_group(store, 3) as pool:
+    with group_writes(store, 3) as pool:
         writes = [pool.submit(put, store), pool.submit(store._database.write, interrupt), pool.submit(put, store)]
     assert [type(write.exception()) for write in writes] == [KeyboardInterrupt] * 3
     put(store)
@@ -185,7 +185,7 @@ def test_insert_without_space_does_not_fail_the_erasure_in_its_group(
             raise apsw.FullError("database or disk is full")
 
     monkeypatch.setattr(store._database._disk_space, "allocate", allocate)
-    with one_group(store, 3) as pool:
+    with group_writes(store, 3) as pool:
         insert = pool.submit(put, store, 50_000)
         erasure = pool.submit(store.events.erase, "acme", erased.event_id, NOW_MS)
         failing = pool.submit(store._database.write, fail)
@@ -195,7 +195,7 @@ def test_insert_without_space_does_not_fail_the_erasure_in_its_group(
     assert store.events.count("acme", NOW_MS) == 0
 
 
-def test_deletion_without_space_for_its_log_takes_fewer_rows_at_once(
+def test_deletion_without_space_for_its_log_deletes_fewer_rows_at_once(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.inboxes.save("acme", Inbox("crm", None, NOW_MS))
@@ -235,7 +235,7 @@ def test_file_has_space_for_everything_in_the_log(store_path: Path, store: SQLit
         assert min(status.st_size, status.st_blocks * 512) >= pages * 4096
 
 
-class _Flaky:
+class _FailingConnection:
     """A connection that cannot end a transaction."""
 
     def __init__(self, connection: apsw.Connection, error: type[apsw.Error]) -> None:
@@ -257,7 +257,7 @@ def test_commit_and_rollback_that_fail_are_unavailable_and_recover(store: SQLite
     for _ in range(2):
         store.check()
         assert writer._connection is not None
-        writer._connection = _Flaky(writer._connection, error)  # type: ignore[assignment]
+        writer._connection = _FailingConnection(writer._connection, error)  # type: ignore[assignment]
         with pytest.raises(StoreUnavailable):
             put(store)
 

@@ -21,14 +21,14 @@ from inbox.domain.events import (
 from inbox.domain.inboxes import Inbox
 from inbox.errors import InvalidRequest, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore, claims, database, events, history, leases
-from tests.unit.databases import LATER_S, NOW_MS, plan_of
+from tests.unit.databases import LATER_S, NOW_MS, explain
 
 
 def new_event() -> NewEvent:
     return NewEvent(random_event_id(), None, b"{}")
 
 
-def reads_no_further_than_needed(plan: list[str]) -> bool:
+def neither_scans_nor_sorts(plan: list[str]) -> bool:
     return not any(step.startswith("SCAN events") or "TEMP B-TREE" in step for step in plan)
 
 
@@ -44,9 +44,9 @@ def test_poll_reads_the_index_by_status(store: SQLiteStore, sql: str) -> None:
         "now_ms": NOW_MS,
         "now_s": NOW_MS // 1000,
     }
-    plan = plan_of(store, sql, parameters)
+    plan = explain(store, sql, parameters)
     assert any("INDEX events_by_status (tenant_id=? AND inbox=? AND status=?" in step for step in plan), plan
-    assert reads_no_further_than_needed(plan), plan
+    assert neither_scans_nor_sorts(plan), plan
 
 
 @pytest.mark.parametrize("order", Order)
@@ -57,33 +57,33 @@ def test_every_selection_reads_an_index_in_order(
 ) -> None:
     selection = Selection(event_type=event_type)
     sql = history.selection_statement("seq", selection, statuses, order)
-    plan = plan_of(store, sql, history.selection_parameters("acme", selection, order, None, NOW_MS))
+    plan = explain(store, sql, history.selection_parameters("acme", selection, order, None, NOW_MS))
     assert any("SEARCH events" in step for step in plan), plan
-    assert reads_no_further_than_needed(plan), plan
+    assert neither_scans_nor_sorts(plan), plan
 
 
 def test_expired_leases_are_found_in_their_index(store: SQLiteStore) -> None:
-    plan = plan_of(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW_MS})
+    plan = explain(store, leases.EXPIRED, {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_ms": NOW_MS})
     assert any("INDEX events_by_end (tenant_id=? AND inbox=? AND until_ms<?)" in step for step in plan), plan
 
 
 def test_export_reads_rows_in_order(store: SQLiteStore) -> None:
-    plan = plan_of(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW_MS // 1000, "after": 0, "limit": 10})
+    plan = explain(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW_MS // 1000, "after": 0, "limit": 10})
     assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
-    assert reads_no_further_than_needed(plan), plan
+    assert neither_scans_nor_sorts(plan), plan
 
 
 def test_more_leases_expire_at_once_than_fit_in_a_transaction(store: SQLiteStore) -> None:
-    put = [new_event() for _ in range(leases._MAX_EXPIRED + 5)]
-    store.events.put("acme", put, NOW_MS, LATER_S)
-    everything = PageSize(len(put), 1_000_000)
+    stored = [new_event() for _ in range(leases._MAX_EXPIRED + 5)]
+    store.events.put("acme", stored, NOW_MS, LATER_S)
+    everything = PageSize(len(stored), 1_000_000)
     # The leases of the newest events expire first.
-    half = PageSize(len(put) // 2, 1_000_000)
+    half = PageSize(len(stored) // 2, 1_000_000)
     store.events.claim("acme", DEFAULT_INBOX, half, NOW_MS, NOW_MS + 20)
     store.events.claim("acme", DEFAULT_INBOX, everything, NOW_MS, NOW_MS + 10)
 
-    again = store.events.claim("acme", DEFAULT_INBOX, everything, NOW_MS + 20)
-    assert [event.event_id for event in again.events] == [event.event_id for event in put]
+    claimed = store.events.claim("acme", DEFAULT_INBOX, everything, NOW_MS + 20)
+    assert [event.event_id for event in claimed.events] == [event.event_id for event in stored]
     assert store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, everything, NOW_MS + 20).events == []
 
 
@@ -128,9 +128,9 @@ def test_largest_position_is_accepted(store: SQLiteStore) -> None:
 def test_position_outside_the_selection_does_not_widen_it(store: SQLiteStore, order: Order) -> None:
     for now_ms in range(NOW_MS, NOW_MS + 5):
         store.events.put("acme", [new_event()], now_ms, LATER_S)
-    anywhere = f"{NOW_MS - 9}-0" if order is Order.OLDEST else f"{NOW_MS + 9}-9"
+    position = f"{NOW_MS - 9}-0" if order is Order.OLDEST else f"{NOW_MS + 9}-9"
     selection = Selection(since_ms=NOW_MS + 1, until_ms=NOW_MS + 4)
-    listing = store.events.page("acme", selection, order, PageSize(9, 1000), anywhere, NOW_MS)
+    listing = store.events.page("acme", selection, order, PageSize(9, 1000), position, NOW_MS)
     assert {event.timestamp_ms for event in listing.events} == {NOW_MS + 1, NOW_MS + 2, NOW_MS + 3}
 
 

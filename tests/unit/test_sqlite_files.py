@@ -14,24 +14,24 @@ from inbox.errors import StoreFull, StoreUnavailable
 from inbox.store.sqlite import SQLiteStore
 from inbox.store.sqlite.files import unavailable
 from tests.unit import databases
-from tests.unit.databases import EVENTS, NOW_MS, crashed, query
+from tests.unit.databases import COUNT_EVENTS, NOW_MS, create_crashed, query
 
 MAX_DELIVERIES = 3
 put = partial(databases.put, count=1)
 
 
-def count(store: SQLiteStore) -> int:
+def count_undelivered(store: SQLiteStore) -> int:
     return len(store.events.peek("acme", DEFAULT_INBOX, Order.OLDEST, PageSize(500, 10_000_000), NOW_MS).events)
 
 
-CALLS = pytest.mark.parametrize("call", [put, count, methodcaller("check")])
+CALLS = pytest.mark.parametrize("call", [put, count_undelivered, methodcaller("check")])
 Call = Callable[[SQLiteStore], object]
 
 
 @CALLS
 def test_moved_file_is_noticed_at_once(store: SQLiteStore, store_path: Path, call: Call) -> None:
     put(store)
-    count(store)
+    count_undelivered(store)
     store_path.rename(store_path.with_suffix(".away"))
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match=r"inbox\.db does not exist\. Check INBOX_STORE\.$"):
@@ -46,7 +46,7 @@ def test_file_that_replaces_the_store_is_used_from_then_on(
     store: SQLiteStore, store_path: Path, tmp_path: Path
 ) -> None:
     put(store)
-    assert count(store) == 1
+    assert count_undelivered(store) == 1
     other = SQLiteStore(tmp_path / "other.db", MAX_DELIVERIES)
     for _ in range(3):
         put(other)
@@ -54,12 +54,12 @@ def test_file_that_replaces_the_store_is_used_from_then_on(
     for companion in ("-wal", "-shm"):
         Path(f"{store_path}{companion}").unlink()
     (tmp_path / "other.db").replace(store_path)
-    assert count(store) == 3
+    assert count_undelivered(store) == 3
     # The first write still goes to the old file, and fails.
     with pytest.raises(StoreUnavailable):
         put(store)
     put(store)
-    assert count(store) == 4
+    assert count_undelivered(store) == 4
     store.close()
 
 
@@ -92,17 +92,17 @@ def test_missing_store_is_not_created_while_it_is_in_use(store_path: Path, call:
     store.close()
 
 
-def test_empty_file_in_place_of_the_store_does_not_cost_the_log(store: SQLiteStore, store_path: Path) -> None:
+def test_empty_file_in_place_of_the_store_does_not_destroy_the_log(store: SQLiteStore, store_path: Path) -> None:
     put(store)
     store_path.rename(store_path.with_suffix(".away"))
     store_path.touch()
-    newcomer = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
-    for call in (put, count):
+    second_store = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
+    for call in (put, count_undelivered):
         with pytest.raises(StoreUnavailable):
-            call(newcomer)
+            call(second_store)
     store_path.with_suffix(".away").rename(store_path)
-    assert count(newcomer) == 1
-    newcomer.close()
+    assert count_undelivered(second_store) == 1
+    second_store.close()
     store.close()
 
 
@@ -115,7 +115,7 @@ def test_store_is_not_created_beside_the_companions_of_another(store_path: Path,
         # Opened again without a write, so the log is empty.
         first.close()
         first = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
-        assert count(first) == 1
+        assert count_undelivered(first) == 1
         assert Path(f"{store_path}-wal").stat().st_size == 0
     store_path.rename(store_path.with_suffix(".away"))
     if is_empty:
@@ -124,7 +124,7 @@ def test_store_is_not_created_beside_the_companions_of_another(store_path: Path,
         SQLiteStore(store_path, MAX_DELIVERIES)
     assert store_path.exists() == is_empty
     store_path.with_suffix(".away").rename(store_path)
-    assert count(first) == 1
+    assert count_undelivered(first) == 1
     first.close()
 
 
@@ -135,15 +135,15 @@ def test_damaged_file_is_unavailable(store: SQLiteStore, store_path: Path) -> No
     healthy = store_path.read_bytes()
     # Damages all pages except the first, which identifies the file as a database.
     store_path.write_bytes(healthy[:4096] + b"\xa5" * (len(healthy) - 4096))
-    damaged = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
-    for call in (put, count):
+    damaged_store = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
+    for call in (put, count_undelivered):
         with pytest.raises(StoreUnavailable, match=r"inbox\.db is damaged\. Restore a backup with `inbox restore`\.$"):
-            call(damaged)
-    damaged.close()
+            call(damaged_store)
+    damaged_store.close()
     store_path.write_bytes(healthy)
-    sound = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
-    assert count(sound) == 50
-    sound.close()
+    healthy_store = SQLiteStore(store_path, MAX_DELIVERIES, create=False)
+    assert count_undelivered(healthy_store) == 50
+    healthy_store.close()
 
 
 @pytest.mark.parametrize("table", ["a", "events"])
@@ -158,7 +158,7 @@ def test_database_of_another_program_is_not_changed(store_path: Path, table: str
 def test_empty_file_becomes_a_store(store_path: Path) -> None:
     store_path.touch()
     SQLiteStore(store_path, MAX_DELIVERIES).close()
-    assert query(store_path, EVENTS) == 0
+    assert query(store_path, COUNT_EVENTS) == 0
 
 
 @pytest.mark.parametrize(
@@ -186,30 +186,28 @@ def test_name_that_is_too_long_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_store_is_not_created_behind_a_link_beside_the_companions_of_another(store_path: Path, tmp_path: Path) -> None:
-    crashed(store_path, tmp_path / "aside")
+    create_crashed(store_path)
     link = tmp_path / "link.db"
     link.symlink_to(store_path)
-    aside = store_path.rename(store_path.with_suffix(".away"))
+    moved = store_path.rename(store_path.with_suffix(".away"))
     with pytest.raises(StoreUnavailable, match=r"inbox.db-wal beside it may hold events"):
         SQLiteStore(link, MAX_DELIVERIES)
-    aside.rename(store_path)
+    moved.rename(store_path)
     SQLiteStore(link, MAX_DELIVERIES).close()
-    assert query(store_path, EVENTS) == 3
+    assert query(store_path, COUNT_EVENTS) == 3
 
 
-def test_store_is_not_created_while_a_restore_replaces_it(
-    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crashed(store_path, tmp_path / "aside")
+def test_store_is_not_created_while_a_restore_replaces_it(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_crashed(store_path)
     touch = Path.touch
 
-    def put_aside_first(file: Path, mode: int) -> None:
+    def move_store_first(file: Path, mode: int) -> None:
         touch(Path(f"{store_path}-shm"))
         store_path.rename(store_path.with_suffix(".away"))
         touch(file, mode)
 
     log = Path(f"{store_path}-wal").read_bytes()
-    monkeypatch.setattr(Path, "touch", put_aside_first)
+    monkeypatch.setattr(Path, "touch", move_store_first)
     with pytest.raises(StoreUnavailable, match="is missing or empty"):
         SQLiteStore(store_path, MAX_DELIVERIES)
     assert Path(f"{store_path}-wal").read_bytes() == log
@@ -219,4 +217,4 @@ def test_store_that_another_process_is_creating_is_opened(store_path: Path) -> N
     store_path.touch()
     Path(f"{store_path}-journal").touch()
     SQLiteStore(store_path, MAX_DELIVERIES).close()
-    assert query(store_path, EVENTS) == 0
+    assert query(store_path, COUNT_EVENTS) == 0

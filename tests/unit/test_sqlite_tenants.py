@@ -10,12 +10,12 @@ from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantSelectio
 from inbox.errors import EmailTaken
 from inbox.store.sqlite import SQLiteStore, tenants
 from tests.contract.samples import NOW, next_version, tenant, update_entries, update_tenant
-from tests.unit.databases import make_older, plan_of
+from tests.unit.databases import create_older, explain
 
 
 @pytest.fixture
 def earlier_release(store_path: Path) -> None:
-    make_older(store_path, 3)
+    create_older(store_path, 3)
     old = apsw.Connection(str(store_path))
     old.pragma("foreign_keys", 1)
     old.executemany(
@@ -42,23 +42,23 @@ def earlier_release(store_path: Path) -> None:
     old.close()
 
 
-def migrated(tenant_id: str, at_ms: int = NOW, **members: object) -> Tenant:
+def make_migrated(tenant_id: str, at_ms: int = NOW, **members: object) -> Tenant:
     return tenant(tenant_id, at_ms, updated_by="migration", **members)
 
 
-ACME = migrated("acme", NOW + 1, organization_name="Acme Corp.", email="Ops@ACME.example")
-FIRST = migrated("first", organization_name="First", email="ops@acme.example", status=TenantStatus.SUSPENDED)
+ACME = make_migrated("acme", NOW + 1, organization_name="Acme Corp.", email="Ops@ACME.example")
+FIRST = make_migrated("first", organization_name="First", email="ops@acme.example", status=TenantStatus.SUSPENDED)
 
 
 @pytest.mark.usefixtures("earlier_release")
 def test_tenants_of_an_earlier_release_are_migrated(store: SQLiteStore) -> None:
     assert store.tenants.all() == [
         ACME,
-        migrated("emile", organization_name="Émile", email="ÉMILE@acme.example"),
+        make_migrated("emile", organization_name="Émile", email="ÉMILE@acme.example"),
         FIRST,
-        migrated("nameless"),
-        migrated("other"),
-        migrated("second", organization_name="Second", email="ops@acme.example"),
+        make_migrated("nameless"),
+        make_migrated("other"),
+        make_migrated("second", organization_name="Second", email="ops@acme.example"),
     ]
     for each in store.tenants.all():
         entry = AuditEntry(1, each.created_at_ms, "migration", AuditAction.CREATED, {})
@@ -89,9 +89,9 @@ def test_tenant_keeps_a_shared_email_and_owns_it_once_it_is_free(store: SQLiteSt
     renamed = update_tenant(store, ACME, organization_name="Globex")
     assert store.tenants.get("acme") == renamed
     assert store.tenants.get_by_email("ops@acme.example") == FIRST
-    louder = next_version(renamed, email="OPS@acme.example")
+    with_uppercase_email = next_version(renamed, email="OPS@acme.example")
     with pytest.raises(EmailTaken):
-        store.tenants.update(louder, renamed.version, update_entries(louder))
+        store.tenants.update(with_uppercase_email, renamed.version, update_entries(with_uppercase_email))
 
     update_tenant(store, FIRST, email=None)
     owner = update_tenant(store, renamed, rate_limit=1)
@@ -111,20 +111,20 @@ def test_keys_still_refer_to_tenants_after_the_migration(store: SQLiteStore) -> 
 
 @pytest.mark.parametrize("include_inactive", [False, True])
 def test_pages_of_tenants_read_an_index_in_order(store: SQLiteStore, include_inactive: bool) -> None:
-    within = "created_at_ms>? AND (created_at_ms,tenant_id)<(?,?)"
-    of_status = f"tenants_by_status (status=? AND {within})"
-    for status, index in ((None, f"tenants_by_age ({within})"), (TenantStatus.SUSPENDED, of_status)):
+    range_condition = "created_at_ms>? AND (created_at_ms,tenant_id)<(?,?)"
+    status_index = f"tenants_by_status (status=? AND {range_condition})"
+    for status, index in ((None, f"tenants_by_age ({range_condition})"), (TenantStatus.SUSPENDED, status_index)):
         selection = TenantSelection(status, include_inactive=include_inactive)
-        plan = plan_of(store, tenants.page_statement(selection), tenants.page_parameters(selection, 9, None))
+        plan = explain(store, tenants.page_statement(selection), tenants.page_parameters(selection, 9, None))
         assert plan == [f"SEARCH tenants USING INDEX {index}"]
 
 
 def test_tenant_is_found_by_email_in_an_index(store: SQLiteStore) -> None:
-    (step,) = plan_of(store, tenants._BY_EMAIL, ("ops@acme.example",))
+    (step,) = explain(store, tenants._BY_EMAIL, ("ops@acme.example",))
     assert step.startswith("SEARCH tenants USING INDEX")
     assert step.endswith("(email_key=?)")
 
 
 def test_audit_log_is_read_from_its_end(store: SQLiteStore) -> None:
-    plan = plan_of(store, tenants.AUDIT_LOG, {"tenant_id": "acme", "before": 9, "limit": 9})
+    plan = explain(store, tenants.AUDIT_LOG, {"tenant_id": "acme", "before": 9, "limit": 9})
     assert plan == ["SEARCH tenant_audit USING PRIMARY KEY (tenant_id=? AND number<?)"]
