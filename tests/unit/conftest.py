@@ -1,4 +1,4 @@
-"""Fixtures for the embedded store and for metrics."""
+"""Fixtures for SQLite stores, metrics and stop signals."""
 
 import signal
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def store(store_path: Path) -> Iterator[SQLiteStore]:
 
 @pytest.fixture
 def metrics_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder for metrics. After the test, metrics count in memory again."""
+    """A path for a metrics folder. After the test, prometheus_client counts in memory again."""
     folder = tmp_path / "metrics"
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(folder))
     monkeypatch.setattr(values, "ValueClass", MutexValue)
@@ -36,9 +36,9 @@ def metrics_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def unblock_stop_signals() -> Iterator[None]:
-    """Unblocks stop signals after a test: a command blocks them until its process ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    """Unblocks stop signals after a test, because a command leaves them blocked until its process ends."""
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
-    while pending := signal.sigpending() - before:
+    while pending := signal.sigpending() - blocked_before:
         signal.sigwait(pending)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)

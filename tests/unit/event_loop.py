@@ -12,16 +12,16 @@ P = ParamSpec("P")
 
 
 def in_event_loop(test: Callable[P, Awaitable[None]]) -> Callable[P, None]:
-    """Runs the test in a new event loop, on uvloop like the service."""
+    """Returns a test that runs the coroutine in a new event loop of uvloop, which the service uses too."""
 
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        async def limited() -> None:
+        async def run_with_timeout() -> None:
             await asyncio.wait_for(test(*args, **kwargs), 20)
 
-        # In another thread, because the browser of other tests has an event loop in this one.
+        # In another thread, because Playwright may have an event loop in this one.
         with ThreadPoolExecutor(1) as thread:
-            thread.submit(lambda: uvloop.run(limited())).result()
+            thread.submit(lambda: uvloop.run(run_with_timeout())).result()
 
     return run
 

@@ -7,8 +7,8 @@ import pytest
 from inbox.domain.events import Event, Page, Status
 from inbox.services.blocking_polls import BlockingPolls
 
-NOTHING = Page([], more=False)
-SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
+NO_EVENTS = Page([], more=False)
+ONE_EVENT = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
 
 
 @pytest.fixture(autouse=True)
@@ -18,10 +18,10 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_is_claimed_after_the_client_has_gone() -> None:
     is_gone = iter([False, True])
-    pages: Iterator[Page] = iter([NOTHING, NOTHING])
-    assert BlockingPolls().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NOTHING
+    pages: Iterator[Page] = iter([NO_EVENTS, NO_EVENTS])
+    assert BlockingPolls().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NO_EVENTS
     assert next(pages, None) is None
 
 
 def test_available_events_are_returned_without_checking_the_client() -> None:
-    assert BlockingPolls().claim_or_wait(20, lambda: SOMETHING, lambda: True) == SOMETHING
+    assert BlockingPolls().claim_or_wait(20, lambda: ONE_EVENT, lambda: True) == ONE_EVENT

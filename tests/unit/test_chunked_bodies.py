@@ -4,7 +4,7 @@ import pytest
 
 from inbox.server.body_framing import ChunkedBody
 
-NEXT = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+NEXT_REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -20,16 +20,16 @@ def test_body_in_any_pieces_ends_at_its_last_line(chunks: bytes, content: bytes)
         body = ChunkedBody()
         assert body.feed(chunks[:cut]) == b""
         assert not body.is_complete
-        assert body.feed(chunks[cut:] + NEXT) == NEXT
+        assert body.feed(chunks[cut:] + NEXT_REQUEST) == NEXT_REQUEST
         assert (body.is_complete, body.is_malformed, body.file.getvalue()) == (True, False, content)
 
 
 def test_lines_in_a_chunk_are_parsed_in_one_step() -> None:
     pieces = list[bytes]()
 
-    class Recorded(ChunkedBody):
+    class RecordingBody(ChunkedBody):
         def on_body(self, data: bytes) -> None:
             pieces.append(data)
 
-    Recorded().feed(b"3e8\r\n" + b"\n" * 1000)
+    RecordingBody().feed(b"3e8\r\n" + b"\n" * 1000)
     assert pieces == [b"\n" * 1000]

@@ -22,7 +22,7 @@ ITEM: dict[str, Any] = {
     "fingerprint": {"B": b"\x00\xff"},
     "payload": {"M": {"B": {"S": "AA=="}, "many": {"L": [{"BOOL": True}, {"N": "0.1"}]}}},
 }
-AS_SENT = ITEM | {"fingerprint": {"B": "AP8="}}
+ENCODED_ITEM = ITEM | {"fingerprint": {"B": "AP8="}}
 KEY = {"sk": {"S": "Zoë"}}
 
 CALLS: dict[str, dict[str, Any]] = {
@@ -32,21 +32,21 @@ CALLS: dict[str, dict[str, Any]] = {
     "query": {"TableName": "Events", "ExpressionAttributeValues": {":all": ITEM["fingerprint"]}, "Limit": 3},
 }
 RESPONSES: dict[str, dict[str, Any]] = {
-    "batch_write_item": {"UnprocessedItems": {"Events": [{"PutRequest": {"Item": AS_SENT}}]}},
+    "batch_write_item": {"UnprocessedItems": {"Events": [{"PutRequest": {"Item": ENCODED_ITEM}}]}},
     "batch_execute_statement": {
         "Responses": [
-            {"TableName": "Events", "Item": AS_SENT},
-            {"Error": {"Code": "ConditionalCheckFailed", "Message": "no", "Item": AS_SENT}},
+            {"TableName": "Events", "Item": ENCODED_ITEM},
+            {"Error": {"Code": "ConditionalCheckFailed", "Message": "no", "Item": ENCODED_ITEM}},
             {"Error": {"Code": "ThrottlingError", "Message": "later"}},
         ]
     },
-    "batch_get_item": {"Responses": {"Events": [AS_SENT, {}]}, "UnprocessedKeys": {"Events": {"Keys": [KEY]}}},
-    "query": {"Items": [AS_SENT, KEY], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": KEY},
+    "batch_get_item": {"Responses": {"Events": [ENCODED_ITEM, {}]}, "UnprocessedKeys": {"Events": {"Keys": [KEY]}}},
+    "query": {"Items": [ENCODED_ITEM, KEY], "Count": 2, "ScannedCount": 2, "LastEvaluatedKey": KEY},
 }
 
 
 class _Client:
-    """A client of boto3 with prepared responses."""
+    """A client of boto3 that records requests and returns prepared responses."""
 
     def __init__(self) -> None:
         # With an account ID, botocore uses an endpoint for the account.
@@ -63,16 +63,16 @@ class _Client:
         assert parameters == CALLS[operation]
         return response
 
-    def will_respond(self, status: int, body: bytes, **headers: str) -> None:
+    def add_response(self, status: int, body: bytes, **headers: str) -> None:
         self.responses.append((status, headers, body))
 
     def _send(self, request: Any, **_: Any) -> AWSResponse:
         self.sent.append(request)
         status, headers, body = self.responses.pop(0)
-        return AWSResponse(request.url, status, headers, _Raw(body))
+        return AWSResponse(request.url, status, headers, _RawResponse(body))
 
 
-class _Raw:
+class _RawResponse:
     def __init__(self, body: bytes) -> None:
         self._body = body
 
@@ -81,14 +81,14 @@ class _Raw:
 
 
 @pytest.fixture
-def plain() -> Iterator[_Client]:
+def plain_client() -> Iterator[_Client]:
     client = _Client()
     yield client
     client.boto3.close()
 
 
 @pytest.fixture
-def with_codec() -> Iterator[_Client]:
+def codec_client() -> Iterator[_Client]:
     client = _Client()
     codec.install(client.boto3)
     yield client
@@ -97,44 +97,44 @@ def with_codec() -> Iterator[_Client]:
 
 @pytest.mark.parametrize("operation", CALLS)
 def test_request_and_response_are_the_same_as_with_botocore(
-    plain: _Client, with_codec: _Client, operation: str
+    plain_client: _Client, codec_client: _Client, operation: str
 ) -> None:
     responses = []
-    for client in (plain, with_codec):
-        client.will_respond(200, json.dumps(RESPONSES[operation]).encode())
+    for client in (plain_client, codec_client):
+        client.add_response(200, json.dumps(RESPONSES[operation]).encode())
         responses.append(client.call(operation))
 
-    assert json.loads(with_codec.sent[0].body) == json.loads(plain.sent[0].body)
-    assert with_codec.sent[0].url == plain.sent[0].url
+    assert json.loads(codec_client.sent[0].body) == json.loads(plain_client.sent[0].body)
+    assert codec_client.sent[0].url == plain_client.sent[0].url
     assert responses[0] == responses[1]
 
 
 @pytest.mark.parametrize("operation", [each for each in CALLS if each != "batch_write_item"])
-def test_botocore_encodes_and_decodes_nothing(
-    with_codec: _Client, operation: str, monkeypatch: pytest.MonkeyPatch
+def test_botocore_encodes_and_decodes_no_attribute(
+    codec_client: _Client, operation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> Any:
         raise AssertionError("botocore encoded or decoded an attribute.")
 
     for name in ("serialize.JSONSerializer._serialize_type_blob", "parsers.BaseJSONParser._handle_blob"):
         monkeypatch.setattr(f"botocore.{name}", refuse)
-    with_codec.will_respond(200, json.dumps(RESPONSES[operation]).encode())
-    assert with_codec.call(operation)
+    codec_client.add_response(200, json.dumps(RESPONSES[operation]).encode())
+    assert codec_client.call(operation)
 
 
-def test_botocore_reads_errors(with_codec: _Client) -> None:
-    with_codec.will_respond(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
+def test_botocore_reads_errors(codec_client: _Client) -> None:
+    codec_client.add_response(400, b'{"__type": "com.amazonaws#ResourceNotFoundException", "message": "no table"}')
     with pytest.raises(ClientError, match="no table") as caught:
-        with_codec.call("query")
+        codec_client.call("query")
     assert caught.value.response["Error"]["Code"] == "ResourceNotFoundException"
 
 
 @pytest.mark.parametrize("damaged", [b'{"Items": [', b'{"Items": []}'])
 def test_damaged_response_is_requested_again(
-    with_codec: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch
+    codec_client: _Client, damaged: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    with_codec.will_respond(200, damaged, **{"x-amz-crc32": "1"})
-    with_codec.will_respond(200, json.dumps(RESPONSES["query"]).encode())
-    assert with_codec.call("query")["Items"] == [ITEM, KEY]
-    assert len(with_codec.sent) == 2
+    codec_client.add_response(200, damaged, **{"x-amz-crc32": "1"})
+    codec_client.add_response(200, json.dumps(RESPONSES["query"]).encode())
+    assert codec_client.call("query")["Items"] == [ITEM, KEY]
+    assert len(codec_client.sent) == 2

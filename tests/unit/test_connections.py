@@ -1,4 +1,4 @@
-"""The shared limits of a process, and which connections they close first."""
+"""The limits that all connections of a process share, and which connections are closed first."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from inbox.server.connection import Connection
 from inbox.server.connections import Connections, State
 
 
-class Member(Connection):
-    """Records the last call."""
+class FakeConnection(Connection):
+    """A connection without a socket that records the last call."""
 
     def __init__(self, connections: Connections, state: State = State.RUNNING, held_bytes: int = 0) -> None:
         self.deadline = float("inf")
@@ -29,26 +29,26 @@ class Member(Connection):
         self.last_call = "aborted"
 
 
-def last_calls(*members: Member) -> list[str]:
+def last_calls(*members: FakeConnection) -> list[str]:
     return [member.last_call for member in members]
 
 
 def test_longest_idle_connection_is_closed_first() -> None:
     connections = Connections(3, 100)
-    _busy, longest, recent = members = [Member(connections) for _ in range(3)]
+    _busy, longest, recent = members = [FakeConnection(connections) for _ in range(3)]
     connections.update(longest, State.IDLE)
     connections.update(recent, State.IDLE)
     connections.update(longest, State.IDLE)
-    assert Member(connections).is_added
+    assert FakeConnection(connections).is_added
     assert last_calls(*members) == ["", "aborted", ""]
 
 
 def test_connections_are_closed_in_the_order_of_their_states() -> None:
     connections = Connections(5, 100)
     states = [State.SENDING, State.WAITING, State.RUNNING, State.RECEIVING, State.IDLE]
-    sending, waiting, running, receiving, idle = members = [Member(connections, state) for state in states]
+    sending, waiting, running, receiving, idle = members = [FakeConnection(connections, state) for state in states]
     closed = []
-    while Member(connections).is_added:
+    while FakeConnection(connections).is_added:
         closed.append(next(each for each in members if each.last_call and each not in closed))
     assert closed == [idle, receiving, waiting, sending]
     assert running.last_call == ""
@@ -56,8 +56,8 @@ def test_connections_are_closed_in_the_order_of_their_states() -> None:
 
 def test_connection_closed_at_the_limit_is_not_counted_again() -> None:
     connections = Connections(1, 100)
-    closed = Member(connections, State.WAITING)
-    Member(connections)
+    closed = FakeConnection(connections, State.WAITING)
+    FakeConnection(connections)
     connections.update(closed, State.RUNNING)
     connections.remove(closed)
     assert len(connections) == 1
@@ -65,18 +65,18 @@ def test_connection_closed_at_the_limit_is_not_counted_again() -> None:
 
 def test_connections_that_run_the_app_are_not_closed_at_the_limit() -> None:
     connections = Connections(1, 100)
-    running = Member(connections)
-    assert not Member(connections).is_added
+    running = FakeConnection(connections)
+    assert not FakeConnection(connections).is_added
     connections.remove(running)
-    assert Member(connections).is_added
+    assert FakeConnection(connections).is_added
 
 
 def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
     connections = Connections(9, 100)
-    complete = Member(connections, State.RUNNING, 30)
-    oldest = Member(connections, State.RECEIVING, 20)
-    older = Member(connections, State.RECEIVING, 40)
-    newest = Member(connections, State.RECEIVING)
+    complete = FakeConnection(connections, State.RUNNING, 30)
+    oldest = FakeConnection(connections, State.RECEIVING, 20)
+    older = FakeConnection(connections, State.RECEIVING, 40)
+    newest = FakeConnection(connections, State.RECEIVING)
     members = complete, oldest, older, newest
     connections.update(oldest, State.RECEIVING, 25)
     assert last_calls(*members) == ["", "", "", ""]
@@ -91,29 +91,30 @@ def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
 
 def test_requests_are_cancelled_before_responses() -> None:
     connections = Connections(9, 100)
-    sending, receiving = Member(connections, State.SENDING, 60), Member(connections, State.RECEIVING, 30)
-    Member(connections, State.RUNNING, 20)
+    sending = FakeConnection(connections, State.SENDING, 60)
+    receiving = FakeConnection(connections, State.RECEIVING, 30)
+    FakeConnection(connections, State.RUNNING, 20)
     assert last_calls(sending, receiving) == ["", "cancelled"]
 
 
 def test_complete_body_is_refused_if_no_transfer_can_be_cancelled() -> None:
     connections = Connections(9, 100)
-    Member(connections, State.RUNNING, 80)
+    FakeConnection(connections, State.RUNNING, 80)
     with pytest.raises(Overloaded):
-        Member(connections, State.RUNNING, 21)
-    assert Member(connections, State.RUNNING, 20).last_call == ""
+        FakeConnection(connections, State.RUNNING, 21)
+    assert FakeConnection(connections, State.RUNNING, 20).last_call == ""
 
 
 def test_thousands_of_transfers_are_cancelled_at_once() -> None:
     connections = Connections(5_000, 5_000)
-    members = [Member(connections, State.RECEIVING, 1) for _ in range(4_000)]
-    Member(connections, State.RUNNING, 5_000)
+    members = [FakeConnection(connections, State.RECEIVING, 1) for _ in range(4_000)]
+    FakeConnection(connections, State.RUNNING, 5_000)
     assert last_calls(*members) == ["cancelled"] * 4_000
 
 
 def test_connections_time_out_after_their_deadline() -> None:
     connections = Connections(9, 100)
-    late, other = Member(connections), Member(connections)
+    late, other = FakeConnection(connections), FakeConnection(connections)
     late.deadline = 0
     connections.check_deadlines()
     assert last_calls(late, other) == ["timed out", ""]
@@ -122,6 +123,6 @@ def test_connections_time_out_after_their_deadline() -> None:
 @pytest.mark.parametrize("state", State)
 def test_stop_wakes_idle_connections_only(state: State) -> None:
     connections = Connections(9, 100)
-    member = Member(connections, state)
+    member = FakeConnection(connections, state)
     connections.stop()
     assert member.last_call == ("woken" if state is State.IDLE else "")

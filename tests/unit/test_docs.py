@@ -43,6 +43,7 @@ def test_every_setting_is_described_with_its_default() -> None:
 
 
 def commands_of(command: click.Command, words: str) -> dict[str, click.Command]:
+    """Returns the command, or all commands of the group, by the words that run it."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         found: dict[str, click.Command] = {}
@@ -165,7 +166,7 @@ def link_exists(page: Path, target: str) -> bool:
 
 
 def anchors_of(text: str) -> set[str]:
-    """Returns the anchors that GitHub makes of headings."""
+    """Returns the anchors that GitHub makes from the headings."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -26,6 +26,7 @@ DOCUMENTS = st.one_of(
 
 
 def outcome(load: Any) -> Any:
+    """Returns the loaded value, or the error's messages."""
     try:
         return load()
     except ValidationError as error:

@@ -24,7 +24,7 @@ from tests.json_documents import VALUES, exact
 
 
 @given(VALUES, st.booleans())
-def test_dump_of_a_parsed_document_equals_it(document: Any, ascii_only: bool) -> None:
+def test_dump_of_a_parsed_document_equals_the_document(document: Any, ascii_only: bool) -> None:
     text = json.dumps(document, ensure_ascii=ascii_only, indent=1).encode()
     assert exact(dump(parse(text))) == exact(text)
 
@@ -110,7 +110,7 @@ def test_brackets_in_strings_and_siblings_add_no_depth() -> None:
         assert dump(parse(text)) == text
 
 
-def test_error_quotes_nothing_of_the_text() -> None:
+def test_error_does_not_quote_the_text() -> None:
     for text in (b'{"secret": nope}', b'{"secret": 1, "secret": 2}', b'"secret\\ud800"', b'"secret'):
         with pytest.raises(NotJSON) as refused:
             parse(text)
@@ -136,8 +136,8 @@ def test_other_values_are_not_whole_numbers(text: bytes) -> None:
     assert whole_number(parse(text)) is None
 
 
-def elements(text: bytes, max_element_bytes: int) -> Any:
-    """Returns the elements as text, or the error."""
+def parse_elements(text: bytes, max_element_bytes: int) -> Any:
+    """Returns the elements as text, or the error. Parses one element at a time."""
     try:
         return list(map(dump, parse_array(text, max_element_bytes)))
     except NotJSON as error:
@@ -148,7 +148,8 @@ def elements(text: bytes, max_element_bytes: int) -> Any:
         return ElementTooLarge
 
 
-def elements_of_whole(text: bytes) -> Any:
+def elements_of_parsed(text: bytes) -> Any:
+    """Returns the elements as text, or the error. Parses the whole text first."""
     try:
         document = parse(text)
     except NotJSON as error:
@@ -163,56 +164,56 @@ class TestArray:
     ) -> None:
         text = json.dumps(document, ensure_ascii=ascii_only, indent=indent).encode()
 
-        found = elements(text, max_element_bytes)
+        found = parse_elements(text, max_element_bytes)
         if found is ElementTooLarge:
-            assert max(map(len, elements_of_whole(text))) > max_element_bytes
+            assert max(map(len, elements_of_parsed(text))) > max_element_bytes
         else:
-            assert found == elements_of_whole(text)
+            assert found == elements_of_parsed(text)
 
     @given(st.lists(VALUES, min_size=1, max_size=5), st.data(), st.integers(4, 300))
-    def test_damaged_array_has_the_same_error(
+    def test_damaged_array_has_the_error_of_the_parsed_text(
         self, document: list[Any], data: st.DataObject, max_element_bytes: int
     ) -> None:
         text = json.dumps(document, ensure_ascii=False).encode()
         index = data.draw(st.integers(1, len(text)))
         text = text[:index] + data.draw(st.binary(max_size=2)) + text[data.draw(st.integers(index, len(text))) :]
 
-        found = elements(text, max_element_bytes)
+        found = parse_elements(text, max_element_bytes)
         if found is not ElementTooLarge:
-            assert found == elements_of_whole(text)
+            assert found == elements_of_parsed(text)
 
-    @pytest.mark.parametrize("unit", [b"1", b"{}", b"[]", b'"a"', b'{"a":1}', b'"\\n"'])
+    @pytest.mark.parametrize("value", [b"1", b"{}", b"[]", b'"a"', b'{"a":1}', b'"\\n"'])
     @pytest.mark.parametrize("end", [b"]}]", b"]}", b"", b"]}, nonsense]"])
     def test_large_element_is_refused_before_it_is_parsed(
-        self, unit: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
+        self, value: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        parsed: list[int] = []
+        parsed_lengths: list[int] = []
         decode = exact_json._DECODER.raw_decode
 
-        def decode_and_count(text: str) -> tuple[Any, int]:
-            parsed.append(len(text))
+        def decode_and_record(text: str) -> tuple[Any, int]:
+            parsed_lengths.append(len(text))
             return decode(text)
 
-        monkeypatch.setattr(exact_json._DECODER, "raw_decode", decode_and_count)
-        text = b'[{"n":1}, {"a":[' + b",".join([unit] * 5_000) + end
+        monkeypatch.setattr(exact_json._DECODER, "raw_decode", decode_and_record)
+        text = b'[{"n":1}, {"a":[' + b",".join([value] * 5_000) + end
 
         with pytest.raises(ElementTooLarge) as refused:
             list(parse_array(text, 2_000))
         assert refused.value.position == 1
-        assert max(parsed) <= 2_000 + exact_json._LOOKAHEAD
+        assert max(parsed_lengths) <= 2_000 + exact_json._LOOKAHEAD
 
     @pytest.mark.parametrize("filler", [b" ", b"\n\t", b"\r\n"])
     def test_white_space_and_escapes_do_not_count(self, filler: bytes) -> None:
         spaced = b'{"a":[' + (b"1," + filler * 20) * 100 + b"1]}"
         escaped = b'{"a":"' + b"\\u0041" * 400 + b'"}'
         text = b"[" + filler.join([spaced, b",", escaped, b",", spaced]) + b"]"
-        assert elements(text, 420) == elements_of_whole(text)
-        assert elements(text, 200) is ElementTooLarge
+        assert parse_elements(text, 420) == elements_of_parsed(text)
+        assert parse_elements(text, 200) is ElementTooLarge
 
     def test_array_counts_as_a_level(self) -> None:
         for levels in (MAX_DEPTH - 1, MAX_DEPTH):
             text = b"[1, " + b"[" * levels + b"]" * levels + b", " + b"1" * 50 + b"]"
-            assert elements(text, 100) == elements_of_whole(text)
+            assert parse_elements(text, 100) == elements_of_parsed(text)
 
     def test_large_object_is_not_an_array(self) -> None:
-        assert elements(b'{"a":[' + b"1," * 500 + b"1]}", 200) is NotAnArray
+        assert parse_elements(b'{"a":[' + b"1," * 500 + b"1]}", 200) is NotAnArray

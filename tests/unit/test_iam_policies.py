@@ -1,4 +1,4 @@
-"""The IAM policy that limits a role to one tenant, against every key that the store builds."""
+"""The IAM policy that limits a role to one tenant, evaluated for every key that the store builds."""
 
 import json
 import uuid
@@ -15,15 +15,16 @@ from inbox.store.dynamodb import layout
 
 POLICY = json.loads((Path(__file__).parents[2] / "deploy" / "iam" / "tenant.json").read_text())
 
-READING = {"GetItem", "BatchGetItem", "Query", "ConditionCheckItem"}
-WRITING = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
+READ_ACTIONS = {"GetItem", "BatchGetItem", "Query", "ConditionCheckItem"}
+WRITE_ACTIONS = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLUpdate"}
 EVENT_INDEXES = (layout.STATUS_INDEX, layout.EVENT_TYPE_INDEX)
-REGISTRY_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
+TENANTS_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
 SHARDS = [
     layout.UNSHARDED,
-    *(spelled(number) for spelled in (layout.shard_suffix, layout.old_shard_suffix) for number in (0, 99)),
+    *(make_suffix(number) for make_suffix in (layout.shard_suffix, layout.old_shard_suffix) for number in (0, 99)),
 ]
-OTHERS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]
+INBOXES = [DEFAULT_INBOX, "crm", "3"]
+OTHER_TENANTS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]
 
 
 def as_list(value: Any) -> list[str]:
@@ -31,7 +32,7 @@ def as_list(value: Any) -> list[str]:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Matches like IAM, which has only the wildcards `*` and `?`."""
+    """Returns True if the text matches. IAM has only the wildcards `*` and `?`."""
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
@@ -39,13 +40,13 @@ def meets(conditions: dict[str, Any], leading_keys: Iterable[str], tenant_id: st
     assert set(conditions) == {"ForAllValues:StringLike", "Null"}, "other conditions are not supported here"
     assert all(set(each) == {"dynamodb:LeadingKeys"} for each in conditions.values())
     keys = list(leading_keys)
-    wants_none = conditions["Null"]["dynamodb:LeadingKeys"] == "true"
+    requires_no_key = conditions["Null"]["dynamodb:LeadingKeys"] == "true"
     patterns = [
         each.replace("${aws:PrincipalTag/tenant_id}", tenant_id)
         for each in as_list(conditions["ForAllValues:StringLike"]["dynamodb:LeadingKeys"])
     ]
     # ForAllValues is true without values, so the policy also needs the condition Null.
-    return (not keys) == wants_none and all(any(is_like(key, pattern) for pattern in patterns) for key in keys)
+    return (not keys) == requires_no_key and all(any(is_like(key, pattern) for pattern in patterns) for key in keys)
 
 
 def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str = "acme") -> bool:
@@ -63,20 +64,16 @@ def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str 
 def event_partitions(tenant_id: str) -> set[str]:
     event_id = str(uuid.uuid4())
     partitions = [layout.make_partition(tenant_id, shard) for shard in SHARDS]
-    return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in inboxes()}
+    return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in INBOXES}
 
 
 def index_partitions(tenant_id: str) -> set[str]:
-    return {layout.make_index_partition(tenant_id, inbox, shard) for inbox in inboxes() for shard in SHARDS} | {
+    return {layout.make_index_partition(tenant_id, inbox, shard) for inbox in INBOXES for shard in SHARDS} | {
         layout.index_partition_of_copy(tenant_id, "crm", layout.make_partition(tenant_id, shard)) for shard in SHARDS
     }
 
 
-def inboxes() -> list[str]:
-    return [DEFAULT_INBOX, "crm", "3"]
-
-
-def registry_partitions(tenant_id: str) -> set[str]:
+def tenants_partitions(tenant_id: str) -> set[str]:
     keys = [
         items.tenant_key(tenant_id),
         layout.inbox_key(tenant_id, "crm"),
@@ -88,62 +85,62 @@ def registry_partitions(tenant_id: str) -> set[str]:
 
 @pytest.mark.parametrize("prefix", ["", "dev-"])
 def test_tenant_role_reads_all_of_its_items(prefix: str) -> None:
-    for action in READING:
+    for action in READ_ACTIONS:
         for key in event_partitions("acme"):
             assert allows(action, f"{prefix}Events", [key]), (action, key)
     for key in index_partitions("acme"):
         for index in EVENT_INDEXES:
             assert allows("Query", f"{prefix}Events/index/{index}", [key]), (index, key)
-    for action in READING:
-        for key in registry_partitions("acme"):
+    for action in READ_ACTIONS:
+        for key in tenants_partitions("acme"):
             assert allows(action, f"{prefix}Tenants", [key]), (action, key)
     assert allows("BatchGetItem", f"{prefix}Events", event_partitions("acme"))
 
 
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("other", OTHER_TENANTS)
 def test_tenant_role_reaches_no_other_tenant(other: str) -> None:
-    foreign = event_partitions(other) | index_partitions(other) | registry_partitions(other)
+    other_partitions = event_partitions(other) | index_partitions(other) | tenants_partitions(other)
     tables = ["Events", *(f"Events/index/{index}" for index in EVENT_INDEXES), "Tenants"]
-    for action in READING | WRITING:
+    for action in READ_ACTIONS | WRITE_ACTIONS:
         for table in tables:
-            for key in foreign:
+            for key in other_partitions:
                 assert not allows(action, table, [key]), (action, table, key)
-    # The same in one call with the tenant's own partitions, and with the tenants exchanged.
+    # Also refused: a call for both tenants, and the other tenant's role for keys of acme.
     assert not allows("BatchGetItem", "Events", event_partitions("acme") | event_partitions(other))
     for key in event_partitions("acme") | index_partitions("acme"):
         assert not allows("Query", "Events", [key], other)
 
 
 def test_requests_without_a_key_are_refused() -> None:
-    for action in READING | WRITING:
+    for action in READ_ACTIONS | WRITE_ACTIONS:
         for table in ("Events", "Events/index/status-index", "Tenants"):
             assert not allows(action, table, []), (action, table)
 
 
 def test_scan_is_not_allowed() -> None:
     allowed = {action for statement in POLICY["Statement"] for action in as_list(statement["Action"])}
-    assert allowed == {f"dynamodb:{action}" for action in READING}
+    assert allowed == {f"dynamodb:{action}" for action in READ_ACTIONS}
 
 
 def test_tenant_role_cannot_write() -> None:
     """`LeadingKeys` does not check index keys: an item that a role writes could show up in another tenant's inbox."""
-    for action in WRITING:
+    for action in WRITE_ACTIONS:
         for key in event_partitions("acme"):
             assert not allows(action, "Events", [key])
-        for key in registry_partitions("acme"):
+        for key in tenants_partitions("acme"):
             assert not allows(action, "Tenants", [key])
 
 
-def test_indexes_of_the_registry_are_refused() -> None:
+def test_indexes_of_the_table_of_tenants_are_refused() -> None:
     keys = ["acme", "acme@example.com", "REGISTERED", "true", "TENANT#acme"]
-    for index in REGISTRY_INDEXES:
+    for index in TENANTS_INDEXES:
         for prefix in ("", "dev-"):
             for key in keys:
                 assert not allows("Query", f"{prefix}Tenants/index/{index}", [key]), (index, key)
 
 
 def test_table_of_keys_is_refused() -> None:
-    for action in READING | WRITING:
+    for action in READ_ACTIONS | WRITE_ACTIONS:
         for key in ("acme", items.api_key_key("0" * 64)["pk"]["S"], "TENANT#acme"):
             for prefix in ("", "dev-"):
                 assert not allows(action, f"{prefix}TenantApiKeys", [key])

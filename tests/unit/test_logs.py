@@ -19,13 +19,13 @@ os.dup2(write_end, 2)
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a process, because logs can be configured only once per process."""
+    """Returns the output of a program. It runs in its own process, because a process can configure logs only once."""
     command = [sys.executable, "-c", SETUP + program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
 
 
-@pytest.mark.parametrize("how", ["hung up", "does not read"])
-def test_log_without_a_reader_neither_fails_nor_waits(how: str) -> None:
+@pytest.mark.parametrize("reader", ["hung up", "does not read"])
+def test_log_without_a_reader_neither_fails_nor_waits(reader: str) -> None:
     # If logging failed or blocked here, the response and its events would be lost.
     done = run(
         f"""{STDERR_IS_A_PIPE}
@@ -37,7 +37,7 @@ for _ in range(2000):
     logging.getLogger("gunicorn.error").error("error")
 print("end", os.get_blocking(2))
 """,
-        how,
+        reader,
     )
     assert done.stdout == "end True\n"
 

@@ -18,25 +18,25 @@ from inbox.server.long_polls import LongPoll, LongPolls
 from inbox.services.arrivals import Arrivals
 from tests.unit.event_loop import in_event_loop, until
 
-NOTHING = Page([], more=False)
-SOMETHING = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
-INBOX, NAMED, OTHER = ("acme", "default"), ("acme", "crm"), ("globex", "default")
+NO_EVENTS = Page([], more=False)
+ONE_EVENT = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
+DEFAULT, NAMED, OTHER_TENANT = ("acme", "default"), ("acme", "crm"), ("globex", "default")
 ACCESS = Access("hash", (Scope.INBOX_READ,))
 
 
-class Watch:
-    """Reports each inbox in `ready` once."""
+class FakeWatch:
+    """An arrival watch that reports each inbox in `ready` once."""
 
     interval_seconds = 0.001
 
     def __init__(self) -> None:
         self.ready: set[InboxKey] = set()
-        self.expected: set[str] = set()
+        self.tenants_with_events: set[str] = set()
         self.failures: list[Exception] = []
         self.is_closed = False
         self.waiting: AbstractSet[InboxKey] | None = None
 
-    def check(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002 - as it is called
+    def check(self, waiting: AbstractSet[InboxKey], now_ms: int) -> set[InboxKey]:  # noqa: ARG002
         self.waiting = waiting
         if self.failures:
             raise self.failures.pop()
@@ -45,7 +45,7 @@ class Watch:
         return found
 
     def check_soon(self, tenant_ids: Collection[str]) -> None:
-        self.expected.update(tenant_ids)
+        self.tenants_with_events.update(tenant_ids)
 
     def close(self) -> None:
         self.is_closed = True
@@ -55,20 +55,20 @@ class Watch:
 class Service:
     polls: LongPolls
     arrivals: Arrivals
-    watch: Watch
-    counts: list[int]
-    refused: set[Access]
+    watch: FakeWatch
+    waiting_changes: list[int]
+    revoked: set[Access]
     tasks: list[asyncio.Task[None]]
 
 
 @asynccontextmanager
 async def start_service() -> AsyncIterator[Service]:
-    watch, counts, refused = Watch(), list[int](), set[Access]()
-    arrivals = Arrivals(lambda: watch, lambda: 0, counts.append)
-    polls = LongPolls(arrivals, lambda access: access not in refused)
+    watch, waiting_changes, revoked = FakeWatch(), list[int](), set[Access]()
+    arrivals = Arrivals(lambda: watch, lambda: 0, waiting_changes.append)
+    polls = LongPolls(arrivals, lambda access: access not in revoked)
     tasks = list[asyncio.Task[None]]()
     try:
-        yield Service(polls, arrivals, watch, counts, refused, tasks)
+        yield Service(polls, arrivals, watch, waiting_changes, revoked, tasks)
     finally:
         polls.stop()
         await asyncio.gather(*tasks)
@@ -77,38 +77,38 @@ async def start_service() -> AsyncIterator[Service]:
 
 @dataclass
 class Request:
-    """Runs a request like a connection. The test sets the app's result in `finds`."""
+    """A request that runs the app and waits like a connection. The app returns `found_page`."""
 
     service: Service
-    inbox: InboxKey = INBOX
-    finds: Page = NOTHING
+    inbox: InboxKey = DEFAULT
+    found_page: Page = NO_EVENTS
     environ: dict[str, Any] = field(default_factory=dict)
-    runs: int = 0
-    logged: int = 0
+    run_count: int = 0
+    log_count: int = 0
 
-    async def start(self, seconds: float = 20) -> "Request":
-        """Runs the app once, and lets the poll wait if it found nothing."""
-        self.task = asyncio.create_task(self._serve(seconds))
+    async def start(self, wait_seconds: float = 20) -> "Request":
+        """Runs the app once, and lets the poll wait if the app found no events. Returns the request."""
+        self.task = asyncio.create_task(self._serve(wait_seconds))
         self.service.tasks.append(self.task)
         await settle()
         return self
 
-    async def _serve(self, seconds: float) -> None:
-        self.run(seconds)
+    async def _serve(self, wait_seconds: float) -> None:
+        self.run(wait_seconds)
         await asyncio.sleep(0)
         try:
             while self.poll.found_nothing and await self.service.polls.wait(self.poll):
-                self.run(seconds)
+                self.run(wait_seconds)
         finally:
             self.service.polls.end(self.poll)
 
-    def run(self, seconds: float) -> None:
-        self.runs += 1
-        self.service.polls.claim_for_long_poll(self.environ, self.inbox, seconds, lambda: self.finds, ACCESS)
+    def run(self, wait_seconds: float) -> None:
+        self.run_count += 1
+        self.service.polls.claim_for_long_poll(self.environ, self.inbox, wait_seconds, lambda: self.found_page, ACCESS)
         self.poll.log_response = self.log
 
     def log(self) -> None:
-        self.logged += 1
+        self.log_count += 1
 
     def disconnect(self) -> None:
         self.poll.client_is_gone = True
@@ -133,36 +133,36 @@ async def settle() -> None:
 @in_event_loop
 async def test_event_of_this_process_wakes_poll_of_its_inbox() -> None:
     async with start_service() as service:
-        mine, named, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED, OTHER)]
-        service.arrivals.notify(*INBOX)
+        default, named, other = [await Request(service, inbox).start() for inbox in (DEFAULT, NAMED, OTHER_TENANT)]
+        service.arrivals.notify(*DEFAULT)
         await settle()
-        assert [each.runs for each in (mine, named, other)] == [2, 1, 1]
-        await until(lambda: service.watch.expected == {"acme"})
+        assert [each.run_count for each in (default, named, other)] == [2, 1, 1]
+        await until(lambda: service.watch.tenants_with_events == {"acme"})
 
 
 @in_event_loop
 async def test_event_of_another_process_wakes_poll_of_its_inbox() -> None:
     async with start_service() as service:
-        mine, other = [await Request(service, inbox).start() for inbox in (INBOX, NAMED)]
-        service.watch.ready.add(INBOX)
-        await until(lambda: mine.runs == 2)
-        assert other.runs == 1
+        default, other = [await Request(service, inbox).start() for inbox in (DEFAULT, NAMED)]
+        service.watch.ready.add(DEFAULT)
+        await until(lambda: default.run_count == 2)
+        assert other.run_count == 1
 
 
 @in_event_loop
 async def test_polls_of_one_inbox_are_woken_one_by_one_while_they_find_events() -> None:
     async with start_service() as service:
         first, second, third = requests = [await Request(service).start() for _ in range(3)]
-        first.finds = SOMETHING
-        service.arrivals.notify(*INBOX)
+        first.found_page = ONE_EVENT
+        service.arrivals.notify(*DEFAULT)
         await settle()
-        assert [request.runs for request in requests] == [2, 2, 1]
+        assert [request.run_count for request in requests] == [2, 2, 1]
         assert first.is_done
-        # A poll that finds nothing keeps its place: the second is now the first in line.
-        second.finds = SOMETHING
-        service.arrivals.notify(*INBOX)
+        # A poll that finds no event keeps its place: the second is now the first in line.
+        second.found_page = ONE_EVENT
+        service.arrivals.notify(*DEFAULT)
         await settle()
-        assert (second.is_done, third.runs) == (True, 2)
+        assert (second.is_done, third.run_count) == (True, 2)
 
 
 @in_event_loop
@@ -171,7 +171,7 @@ async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
         request = Request(service)
         request.run(20)
         # Another thread stores the event after the poll has looked, but before it waits.
-        service.arrivals.notify(*INBOX)
+        service.arrivals.notify(*DEFAULT)
         await settle()
         assert await service.polls.wait(request.poll)
         request.run(20)
@@ -181,11 +181,11 @@ async def test_event_that_arrives_while_poll_is_running_is_not_missed() -> None:
 
 
 @in_event_loop
-async def test_poll_ends_and_is_logged_when_its_time_is_up() -> None:
+async def test_poll_ends_and_is_logged_at_its_deadline() -> None:
     async with start_service() as service:
         request = await Request(service).start(0.5)
         await request.task
-        assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
+        assert (request.run_count, request.log_count, service.waiting_changes) == (1, 1, [1, -1])
 
 
 @in_event_loop
@@ -193,60 +193,60 @@ async def test_poll_whose_client_disconnects_is_ended_and_not_woken() -> None:
     async with start_service() as service:
         request = await Request(service).start()
         request.disconnect()
-        service.arrivals.notify(*INBOX)
+        service.arrivals.notify(*DEFAULT)
         await request.task
-        assert (request.runs, request.logged, service.counts) == (1, 1, [1, -1])
+        assert (request.run_count, request.log_count, service.waiting_changes) == (1, 1, [1, -1])
 
 
 @in_event_loop
-async def test_wake_up_of_a_client_that_disconnected_goes_to_the_next_poll() -> None:
+async def test_wake_up_of_a_client_that_disconnected_wakes_the_next_poll() -> None:
     async with start_service() as service:
-        gone, next_one = await Request(service).start(), await Request(service).start()
-        gone.finds = SOMETHING
+        gone, next_poll = await Request(service).start(), await Request(service).start()
+        gone.found_page = ONE_EVENT
         gone.poll.resume(runs_again=True)
         gone.poll.client_is_gone = True
         await settle()
-        assert (gone.runs, gone.poll.found_nothing, gone.is_done, next_one.runs) == (2, True, True, 2)
+        assert (gone.run_count, gone.poll.found_nothing, gone.is_done, next_poll.run_count) == (2, True, True, 2)
 
 
 @in_event_loop
-async def test_poll_that_the_app_refuses_passes_the_wake_up_on() -> None:
+async def test_poll_that_the_app_refuses_wakes_the_next_poll() -> None:
     async with start_service() as service:
-        refused, next_one = await Request(service).start(), await Request(service).start()
+        refused, next_poll = await Request(service).start(), await Request(service).start()
 
-        def refuse(_seconds: float) -> None:
+        def refuse(_wait_seconds: float) -> None:
             refused.poll.found_nothing = False
 
         refused.run = refuse  # type: ignore[assignment, method-assign]
-        service.arrivals.notify(*INBOX)
+        service.arrivals.notify(*DEFAULT)
         await settle()
-        assert (refused.is_done, next_one.runs) == (True, 2)
+        assert (refused.is_done, next_poll.run_count) == (True, 2)
 
 
 @in_event_loop
 async def test_poll_that_fails_wakes_no_other_poll() -> None:
     async with start_service() as service:
-        failing, next_one = await Request(service).start(), await Request(service).start()
+        failing, next_poll = await Request(service).start(), await Request(service).start()
 
         def fail() -> Page:
             raise StoreUnavailable
 
-        def run(seconds: float) -> None:
+        def run(wait_seconds: float) -> None:
             failing.poll.found_nothing = False
             with suppress(StoreUnavailable):
-                service.polls.claim_for_long_poll(failing.environ, INBOX, seconds, fail, ACCESS)
+                service.polls.claim_for_long_poll(failing.environ, DEFAULT, wait_seconds, fail, ACCESS)
 
         failing.run = run  # type: ignore[method-assign]
-        service.arrivals.notify(*INBOX)
+        service.arrivals.notify(*DEFAULT)
         await settle()
-        assert (failing.is_done, next_one.runs) == (True, 1)
+        assert (failing.is_done, next_poll.run_count) == (True, 1)
 
 
 @in_event_loop
 async def test_watch_is_notified_when_the_last_poll_ends() -> None:
     async with start_service() as service:
         request = await Request(service).start()
-        await until(lambda: service.watch.waiting == {INBOX})
+        await until(lambda: service.watch.waiting == {DEFAULT})
         request.disconnect()
         await until(lambda: service.watch.waiting == set())
 
@@ -256,8 +256,8 @@ async def test_poll_whose_key_is_revoked_is_run_again(monkeypatch: pytest.Monkey
     monkeypatch.setattr(long_polls, "_CHECK_KEYS_SECONDS", 0.001)
     async with start_service() as service:
         request = await Request(service).start()
-        service.refused.add(ACCESS)
-        await until(lambda: request.runs >= 2)
+        service.revoked.add(ACCESS)
+        await until(lambda: request.run_count >= 2)
 
 
 @in_event_loop
@@ -267,7 +267,7 @@ async def test_stop_ends_waiting_polls_and_prevents_new_waits() -> None:
         service.polls.stop()
         await waiting.task
         await (await running.start()).task
-        assert (waiting.runs, running.runs) == (1, 1)
+        assert (waiting.run_count, running.run_count) == (1, 1)
 
 
 @in_event_loop
@@ -275,7 +275,7 @@ async def test_ended_polls_leave_no_state() -> None:
     async with start_service() as service:
         for request in [await Request(service).start() for _ in range(3)]:
             request.disconnect()
-        await Request(service, finds=SOMETHING).start()
+        await Request(service, found_page=ONE_EVENT).start()
         await settle()
         assert service.polls._polls == {}
 
@@ -286,5 +286,5 @@ async def test_failing_watch_is_retried(monkeypatch: pytest.MonkeyPatch) -> None
     async with start_service() as service:
         service.watch.failures = [RuntimeError(), RuntimeError()]
         request = await Request(service).start()
-        service.watch.ready.add(INBOX)
-        await until(lambda: request.runs == 2)
+        service.watch.ready.add(DEFAULT)
+        await until(lambda: request.run_count == 2)

@@ -16,7 +16,7 @@ from tests.exposition import Exposition
 
 
 def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, responses: int, waiting: int = 0) -> None:
-    """Counts like a process with that PID."""
+    """Counts responses and waiting polls as the process with this PID does."""
     with monkeypatch.context() as patch:
         patch.setattr("inbox.metrics.service_metrics.MultiProcessValue", lambda: MultiProcessValue(lambda: pid))
         metrics = Metrics("sqlite", folder)
@@ -30,7 +30,8 @@ def exposition_of(folder: Path) -> Exposition:
     return Exposition(Metrics("sqlite", folder).exposition().decode())
 
 
-def responses(folder: Path) -> tuple[float, float, float]:
+def sum_responses(folder: Path) -> tuple[float, float, float]:
+    """Returns the number of responses by the counter and by the histogram, and their total seconds."""
     found = exposition_of(folder)
     return (
         found.total("inbox_requests_total"),
@@ -42,7 +43,7 @@ def responses(folder: Path) -> tuple[float, float, float]:
 def test_counts_of_all_processes_are_added_up(metrics_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count_as(1, metrics_folder, monkeypatch, responses=3, waiting=2)
     count_as(2, metrics_folder, monkeypatch, responses=4, waiting=1)
-    assert responses(metrics_folder) == (7, 7, 0.09)
+    assert sum_responses(metrics_folder) == (7, 7, 0.09)
     assert exposition_of(metrics_folder).value("inbox_waiting_polls") == 3
     bucket = {"route": "/events", "method": "POST", "le": "0.01"}
     assert exposition_of(metrics_folder).value("inbox_request_duration_seconds_bucket", **bucket) == 4
@@ -53,7 +54,7 @@ def test_file_that_a_starting_process_has_not_written_yet_is_skipped(
 ) -> None:
     count_as(1, metrics_folder, monkeypatch, responses=3)
     (metrics_folder / "counter_2.db").touch()
-    assert responses(metrics_folder)[0] == 3
+    assert sum_responses(metrics_folder)[0] == 3
 
 
 def test_ended_process_keeps_its_counters_but_not_its_gauges(
@@ -62,7 +63,7 @@ def test_ended_process_keeps_its_counters_but_not_its_gauges(
     count_as(1, metrics_folder, monkeypatch, responses=3, waiting=2)
     count_as(2, metrics_folder, monkeypatch, responses=4, waiting=1)
     remove_gauges(metrics_folder, 1)
-    assert responses(metrics_folder) == (7, 7, 0.09)
+    assert sum_responses(metrics_folder) == (7, 7, 0.09)
     assert exposition_of(metrics_folder).value("inbox_waiting_polls") == 1
 
 
@@ -71,7 +72,7 @@ def test_process_with_a_reused_pid_continues_its_counters(
 ) -> None:
     count_as(1, metrics_folder, monkeypatch, responses=3)
     count_as(1, metrics_folder, monkeypatch, responses=4)
-    assert responses(metrics_folder)[0] == 7
+    assert sum_responses(metrics_folder)[0] == 7
 
 
 def test_process_starts_after_its_folder_was_deleted(metrics_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +80,7 @@ def test_process_starts_after_its_folder_was_deleted(metrics_folder: Path, monke
     shutil.rmtree(metrics_folder)
     assert b"inbox_build_info" in before.exposition()
     count_as(1, metrics_folder, monkeypatch, responses=3)
-    assert responses(metrics_folder)[0] == 3
+    assert sum_responses(metrics_folder)[0] == 3
 
 
 def test_folder_is_private_and_removed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,4 +127,4 @@ def test_process_without_room_for_files_shows_the_counts_of_others(
         count_as(2, metrics_folder, monkeypatch, responses=4)
     assert [line["log_level"] for line in log] == ["warning"]
     assert {file.name.rpartition("_")[2] for file in metrics_folder.iterdir()} == {"1.db"}
-    assert responses(metrics_folder)[0] == 3
+    assert sum_responses(metrics_folder)[0] == 3

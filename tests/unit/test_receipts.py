@@ -15,7 +15,7 @@ RECEIPTS = st.builds(
     st.uuids().map(str),
     st.uuids().map(lambda each: each.hex),
 )
-ONE = receipt_text(Receipt("default", "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", "0123456789abcdef0123456789abcdef"))
+VALID = receipt_text(Receipt("default", "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55", "0123456789abcdef0123456789abcdef"))
 
 
 @given(RECEIPTS)
@@ -42,8 +42,8 @@ def test_parsed_receipt_has_exactly_that_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ONE + "=", ONE + "==", f"{ONE}\n", ONE[:-1], ONE[:43], ONE.replace("a", "+"), "é" * 52]
+    "text", ["", VALID + "=", VALID + "==", f"{VALID}\n", VALID[:-1], VALID[:43], VALID.replace("a", "+"), "é" * 52]
 )
 def test_text_that_only_a_lenient_decoder_accepts_is_refused(text: str) -> None:
-    assert parse_receipt(ONE) is not None
+    assert parse_receipt(VALID) is not None
     assert parse_receipt(text) is None

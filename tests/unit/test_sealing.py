@@ -16,14 +16,14 @@ from authorizer import apikey
 from authorizer.resolver import KeyRecord, Principal
 from authorizer.sealing import Sealed, open_seal, seal
 
-NOW = 1_732_140_249_123
-HASH = apikey.hash_of("a key")
+NOW_MS = 1_732_140_249_123
+KEY_HASH = apikey.hash_of("a key")
 RECORD = KeyRecord(
     Principal("acme", "Žižkov & Söhne", True, "key-1", frozenset({"events:write", "inbox:read"}), rate_limit=5),
-    expires_at_ms=NOW + 1,
-    last_used_at_ms=NOW - 1,
+    expires_at_ms=NOW_MS + 1,
+    last_used_at_ms=NOW_MS - 1,
 )
-SEAL = seal(HASH, RECORD, NOW, "secret")
+SEAL = seal(KEY_HASH, RECORD, NOW_MS, "secret")
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 any_number = st.none() | st.integers(0, 2**63)
@@ -35,7 +35,7 @@ records = st.builds(
 )
 
 
-def sealed_by_hand(content: Any, version: str = "v1") -> str:
+def seal_content(content: Any, version: str = "v1") -> str:
     """Returns a seal with a valid MAC."""
     encoded = base64.urlsafe_b64encode(json.dumps(content).encode()).rstrip(b"=").decode()
     mac = hmac.digest(b"secret", f"{version}.{encoded}".encode(), hashlib.sha256)
@@ -49,62 +49,63 @@ def content_of(text: str) -> Any:
 
 @given(record=records, now_ms=st.integers(0, 2**63), secret=any_text.filter(bool))
 def test_opened_seal_equals_the_sealed_record(record: KeyRecord, now_ms: int, secret: str) -> None:
-    text = seal(HASH, record, now_ms, secret)
+    text = seal(KEY_HASH, record, now_ms, secret)
     assert re.fullmatch(r"[A-Za-z0-9._-]+", text)
-    assert open_seal(text, HASH, secret) == Sealed(record, now_ms)
+    assert open_seal(text, KEY_HASH, secret) == Sealed(record, now_ms)
 
 
 def test_seal_is_deterministic() -> None:
     for scopes in (["inbox:read", "events:write"], ["events:write", "inbox:read"]):
         principal = Principal("acme", "Žižkov & Söhne", True, "key-1", frozenset(scopes), rate_limit=5)
-        assert seal(HASH, KeyRecord(principal, NOW + 1, NOW - 1), NOW, "secret") == SEAL
+        assert seal(KEY_HASH, KeyRecord(principal, NOW_MS + 1, NOW_MS - 1), NOW_MS, "secret") == SEAL
     # The order of a set differs between processes.
-    many = KeyRecord(Principal("acme", "Acme", True, "key-1", frozenset(string.ascii_letters)))
-    assert content_of(seal(HASH, many, NOW, "secret"))["record"]["principal"]["scopes"] == sorted(string.ascii_letters)
+    many_scopes = KeyRecord(Principal("acme", "Acme", True, "key-1", frozenset(string.ascii_letters)))
+    content = content_of(seal(KEY_HASH, many_scopes, NOW_MS, "secret"))
+    assert content["record"]["principal"]["scopes"] == sorted(string.ascii_letters)
 
 
 def test_seal_with_a_changed_character_is_refused() -> None:
     for index, letter in enumerate(SEAL):
         for other in {*string.ascii_letters, *string.digits, *"-_.=+/ ", "\0", "é", "\x80"} - {letter}:
-            assert open_seal(SEAL[:index] + other + SEAL[index + 1 :], HASH, "secret") is None, (index, other)
+            assert open_seal(SEAL[:index] + other + SEAL[index + 1 :], KEY_HASH, "secret") is None, (index, other)
 
 
 def test_shortened_or_extended_seal_is_refused() -> None:
     for index in range(len(SEAL)):
-        assert open_seal(SEAL[:index], HASH, "secret") is None
-        assert open_seal(SEAL[index + 1 :], HASH, "secret") is None
-        assert open_seal(SEAL[:index] + SEAL[index + 1 :], HASH, "secret") is None
-    for more in (f"{SEAL}=", f" {SEAL}", f"{SEAL}.", f"{SEAL},{SEAL}", f"{SEAL}\n"):
-        assert open_seal(more, HASH, "secret") is None
+        assert open_seal(SEAL[:index], KEY_HASH, "secret") is None
+        assert open_seal(SEAL[index + 1 :], KEY_HASH, "secret") is None
+        assert open_seal(SEAL[:index] + SEAL[index + 1 :], KEY_HASH, "secret") is None
+    for changed in (f"{SEAL}=", f" {SEAL}", f"{SEAL}.", f"{SEAL},{SEAL}", f"{SEAL}\n"):
+        assert open_seal(changed, KEY_HASH, "secret") is None
 
 
 @given(text=st.text(st.characters(categories=None)))
 def test_arbitrary_text_is_refused(text: str) -> None:
-    assert open_seal(text, HASH, "secret") is None
+    assert open_seal(text, KEY_HASH, "secret") is None
 
 
 def test_seal_needs_its_key_and_secret() -> None:
     assert open_seal(SEAL, apikey.hash_of("another key"), "secret") is None
-    assert open_seal(SEAL, HASH, "Secret") is None
-    assert open_seal(seal(HASH, RECORD, NOW, ""), HASH, "") is None
+    assert open_seal(SEAL, KEY_HASH, "Secret") is None
+    assert open_seal(seal(KEY_HASH, RECORD, NOW_MS, ""), KEY_HASH, "") is None
 
 
 def test_other_version_is_refused() -> None:
-    assert open_seal(sealed_by_hand(content_of(SEAL)), HASH, "secret") == Sealed(RECORD, NOW)
+    assert open_seal(seal_content(content_of(SEAL)), KEY_HASH, "secret") == Sealed(RECORD, NOW_MS)
     for version in ("v2", "v0", "", "v1.v1"):
-        assert open_seal(sealed_by_hand(content_of(SEAL), version), HASH, "secret") is None
+        assert open_seal(seal_content(content_of(SEAL), version), KEY_HASH, "secret") is None
 
 
 @pytest.mark.parametrize("missing", ["key_hash", "sealed_at_ms", "record"])
 def test_authentic_seal_with_a_missing_member_is_refused(missing: str) -> None:
     content = content_of(SEAL)
     del content[missing]
-    assert open_seal(sealed_by_hand(content), HASH, "secret") is None
+    assert open_seal(seal_content(content), KEY_HASH, "secret") is None
 
 
 def test_authentic_seal_of_another_release_is_refused() -> None:
-    def with_record(record: Any) -> Any:
-        return sealed_by_hand(content_of(SEAL) | {"record": record})
+    def seal_record(record: Any) -> Any:
+        return seal_content(content_of(SEAL) | {"record": record})
 
     record = content_of(SEAL)["record"]
     principal = record["principal"]
@@ -119,6 +120,6 @@ def test_authentic_seal_of_another_release_is_refused() -> None:
         record | {"principal": without_tenant},
     ]
     for other in others:
-        assert open_seal(with_record(other), HASH, "secret") is None, other
+        assert open_seal(seal_record(other), KEY_HASH, "secret") is None, other
     for no_object in (None, 1, "text", [], [1]):
-        assert open_seal(sealed_by_hand(no_object), HASH, "secret") is None
+        assert open_seal(seal_content(no_object), KEY_HASH, "secret") is None

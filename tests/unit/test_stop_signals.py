@@ -41,7 +41,7 @@ signal.last = RaisesSignal()
 
 
 @pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
+def restore_handlers() -> Iterator[None]:
     before = {each: signal.getsignal(each) for each in STOP_SIGNALS}
     yield
     for each, handler in before.items():

@@ -8,7 +8,7 @@ LAST_MS = 9_999_999_999_999
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected_ms"),
     [
         ("0", 0),
         ("1732140249123", 1732140249123),
@@ -23,8 +23,8 @@ LAST_MS = 9_999_999_999_999
         ("999999999999999", LAST_MS),
     ],
 )
-def test_parse_accepts_epoch_milliseconds_and_iso_8601(text: str, expected: int) -> None:
-    assert parse_timestamp(text) == expected
+def test_parse_accepts_epoch_milliseconds_and_iso_8601(text: str, expected_ms: int) -> None:
+    assert parse_timestamp(text) == expected_ms
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def test_single_item_is_written_at_once_and_alone() -> None:
     assert written == [[{"n": 0}], [{"n": 1}], [{"n": 2}]]
 
 
-@pytest.mark.parametrize("waiting", [10, MAX_BATCH_WRITE])
-def test_waiting_requests_are_written_together(waiting: int) -> None:
+@pytest.mark.parametrize("waiting_requests", [10, MAX_BATCH_WRITE])
+def test_waiting_requests_are_written_together(waiting_requests: int) -> None:
     written: list[int] = []
     first_is_running, resume = threading.Event(), threading.Event()
 
@@ -39,18 +39,18 @@ def test_waiting_requests_are_written_together(waiting: int) -> None:
         return [None] * len(items)
 
     batcher = WriteBatcher(write)
-    with ThreadPoolExecutor(1 + waiting) as pool:
+    with ThreadPoolExecutor(1 + waiting_requests) as pool:
         first = pool.submit(batcher.put, [{}])
         assert first_is_running.wait(10)
-        others = [pool.submit(batcher.put, [{}]) for _ in range(waiting)]
-        while len(batcher._queue) < waiting and written == [1]:
+        others = [pool.submit(batcher.put, [{}]) for _ in range(waiting_requests)]
+        while len(batcher._queue) < waiting_requests and written == [1]:
             time.sleep(0.001)
         before = list(written)
         resume.set()
         for each in (first, *others):
             each.result(10)
     assert before == [1]
-    assert written == [1, waiting]
+    assert written == [1, waiting_requests]
 
 
 def test_full_batch_is_written_in_parallel_if_many_requests_wait() -> None:

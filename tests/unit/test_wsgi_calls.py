@@ -21,7 +21,7 @@ def test_failure_is_a_500_with_a_body_unless_the_method_is_head(method: str, has
     assert bool(response.body) == has_body
 
 
-def test_date_of_a_file_is_left_to_the_server() -> None:
+def test_date_header_of_the_app_is_removed() -> None:
     def app_with_file(_environ: "WSGIEnvironment", start_response: "StartResponse") -> list[bytes]:
         start_response("200 OK", [("Date", "Sat, 15 Nov 1997 00:00:00 GMT"), ("ETag", '"1"')])
         return [b"file"]
