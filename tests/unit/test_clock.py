@@ -35,6 +35,7 @@ class Machine:
         self._offset_ns += round(seconds * 10**9)
 
     def start_process(self) -> Clock:
+        """Returns the clock of a new process."""
         return Clock(self.wall_ns, self.steady_ns)
 
 

@@ -76,7 +76,7 @@ def app() -> Iterator[App]:
     app.release.set()
 
 
-def get_request(path: str) -> bytes:
+def make_get_request(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
 
 
@@ -92,10 +92,10 @@ async def test_request_is_not_run_if_its_client_disconnects_in_the_queue(
 ) -> None:
     monkeypatch.setattr(connection, "_HALF_CLOSE_SECONDS", 0)
     async with start_server(app) as server, server.connect() as (reader, writer):
-        writer.write(get_request("/blocked"))
+        writer.write(make_get_request("/blocked"))
         await until(lambda: app.paths == ["/blocked"])
         async with server.connect() as (_, queued):
-            queued.write(get_request("/queued"))
+            queued.write(make_get_request("/queued"))
             await until(lambda: server.threads._calls.qsize() == 1)
             if resets:
                 reset_on_close = struct.pack("ii", 1, 0)
@@ -103,7 +103,7 @@ async def test_request_is_not_run_if_its_client_disconnects_in_the_queue(
         await until(lambda: any(each._is_gone for each in server.connections._all()))
         app.release.set()
         assert await read_body(reader) == b"ok"
-        writer.write(get_request("/next"))
+        writer.write(make_get_request("/next"))
         assert await read_body(reader) == b"ok"
     assert app.paths == ["/blocked", "/next"]
 
@@ -115,7 +115,9 @@ async def test_disconnect_is_noticed_while_a_request_behind_a_large_one_runs(app
         (served,) = server.connections._all()
         # Passed in one piece, because the connection pauses reading.
         served.data_received(
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + bytes(100_000) + get_request("/blocked")
+            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
+            + bytes(100_000)
+            + make_get_request("/blocked")
         )
         await until(lambda: app.paths == ["/", "/blocked"])
         writer.close()
@@ -144,13 +146,13 @@ async def test_incomplete_head_counts_as_held_memory(app: App) -> None:
 async def test_connection_stays_usable_after_a_large_response_is_read_late(app: App) -> None:
     async with start_server(app) as server, server.connect() as (reader, writer):
         reader._transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(get_request("/large"))
+        writer.write(make_get_request("/large"))
         await until(lambda: app.paths == ["/large"] and server.connections._held_bytes > 0)
         server.connections.check_deadlines()
         reader._transport.resume_reading()  # type: ignore[attr-defined]
         assert len(await read_body(reader)) == LARGE_BYTES
         await until(lambda: server.connections._held_bytes == 0)
-        writer.write(get_request("/next"))
+        writer.write(make_get_request("/next"))
         server.connections.check_deadlines()
         assert await read_body(reader) == b"ok"
 

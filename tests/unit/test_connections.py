@@ -29,7 +29,7 @@ class FakeConnection(Connection):
         self.last_call = "aborted"
 
 
-def last_calls(*members: FakeConnection) -> list[str]:
+def list_last_calls(*members: FakeConnection) -> list[str]:
     return [member.last_call for member in members]
 
 
@@ -40,7 +40,7 @@ def test_longest_idle_connection_is_closed_first() -> None:
     connections.update(recent, State.IDLE)
     connections.update(longest, State.IDLE)
     assert FakeConnection(connections).is_added
-    assert last_calls(*members) == ["", "aborted", ""]
+    assert list_last_calls(*members) == ["", "aborted", ""]
 
 
 def test_connections_are_closed_in_the_order_of_their_states() -> None:
@@ -79,11 +79,11 @@ def test_oldest_transfers_are_cancelled_above_the_limit() -> None:
     newest = FakeConnection(connections, State.RECEIVING)
     members = complete, oldest, older, newest
     connections.update(oldest, State.RECEIVING, 25)
-    assert last_calls(*members) == ["", "", "", ""]
+    assert list_last_calls(*members) == ["", "", "", ""]
     connections.update(newest, State.RECEIVING, 45)
-    assert last_calls(*members) == ["", "cancelled", "cancelled", ""]
+    assert list_last_calls(*members) == ["", "cancelled", "cancelled", ""]
     connections.update(newest, State.RECEIVING, 70)
-    assert last_calls(*members) == ["", "cancelled", "cancelled", ""]
+    assert list_last_calls(*members) == ["", "cancelled", "cancelled", ""]
     with pytest.raises(Overloaded):
         connections.update(newest, State.RECEIVING, 71)
     assert newest.held_bytes == 0
@@ -94,7 +94,7 @@ def test_requests_are_cancelled_before_responses() -> None:
     sending = FakeConnection(connections, State.SENDING, 60)
     receiving = FakeConnection(connections, State.RECEIVING, 30)
     FakeConnection(connections, State.RUNNING, 20)
-    assert last_calls(sending, receiving) == ["", "cancelled"]
+    assert list_last_calls(sending, receiving) == ["", "cancelled"]
 
 
 def test_complete_body_is_refused_if_no_transfer_can_be_cancelled() -> None:
@@ -109,7 +109,7 @@ def test_thousands_of_transfers_are_cancelled_at_once() -> None:
     connections = Connections(5_000, 5_000)
     members = [FakeConnection(connections, State.RECEIVING, 1) for _ in range(4_000)]
     FakeConnection(connections, State.RUNNING, 5_000)
-    assert last_calls(*members) == ["cancelled"] * 4_000
+    assert list_last_calls(*members) == ["cancelled"] * 4_000
 
 
 def test_connections_time_out_after_their_deadline() -> None:
@@ -117,7 +117,7 @@ def test_connections_time_out_after_their_deadline() -> None:
     late, other = FakeConnection(connections), FakeConnection(connections)
     late.deadline = 0
     connections.check_deadlines()
-    assert last_calls(late, other) == ["timed out", ""]
+    assert list_last_calls(late, other) == ["timed out", ""]
 
 
 @pytest.mark.parametrize("state", State)

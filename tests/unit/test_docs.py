@@ -29,7 +29,7 @@ def read_page(name: str) -> str:
     return (ROOT / "docs" / name).read_text()
 
 
-def first_cells(text: str) -> list[str]:
+def find_first_cells(text: str) -> list[str]:
     """Returns the code in the first column of the tables."""
     return re.findall(r"^\| `([^`]+)`", text, re.MULTILINE)
 
@@ -58,7 +58,7 @@ def commands_of(command: click.Command, words: str) -> dict[str, click.Command]:
 def test_every_command_is_described_with_its_options() -> None:
     described = {
         " ".join(re.findall(r"^inbox(?: [a-z]+)+", usage)): usage
-        for usage in first_cells(read_page("reference/commands.md"))
+        for usage in find_first_cells(read_page("reference/commands.md"))
         if usage.startswith("inbox ")
     }
     commands = commands_of(inbox, "inbox")
@@ -72,7 +72,7 @@ def test_every_make_target_is_described() -> None:
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)) - {"help"}
     described = {
         usage.removeprefix("make ")
-        for usage in first_cells(read_page("reference/commands.md"))
+        for usage in find_first_cells(read_page("reference/commands.md"))
         if usage.startswith("make ")
     }
     assert targets == described

@@ -1,5 +1,6 @@
 """The fast path for plain events, which must give the same results as marshmallow."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ DOCUMENTS = st.one_of(
 )
 
 
-def outcome(load: Any) -> Any:
+def try_load(load: Callable[[], Any]) -> Any:
     """Returns the loaded value, or the error's messages."""
     try:
         return load()
@@ -37,14 +38,14 @@ def outcome(load: Any) -> Any:
 def test_event_loads_as_with_marshmallow(document: Any) -> None:
     envelope = Envelope()
 
-    assert outcome(lambda: envelope.load(document)) == outcome(lambda: Schema.load(envelope, document))
+    assert try_load(lambda: envelope.load(document)) == try_load(lambda: Schema.load(envelope, document))
 
 
 @given(DOCUMENTS)
 def test_event_of_a_batch_loads_as_with_marshmallow(document: Any) -> None:
     envelope = Envelope(many=True)
 
-    assert outcome(lambda: envelope.load(document, many=False)) == outcome(
+    assert try_load(lambda: envelope.load(document, many=False)) == try_load(
         lambda: Schema.load(envelope, document, many=False)
     )
 
@@ -54,7 +55,7 @@ def test_raw_body_is_the_payload_of_any_object(document: Any) -> None:
     raw = Envelope().schema_for({"raw": "true"})
 
     expected = Submission(document) if isinstance(document, dict) else {"_schema": ["must be an object"]}
-    assert outcome(lambda: raw.load(document)) == outcome(lambda: raw.load(document, many=False)) == expected
+    assert try_load(lambda: raw.load(document)) == try_load(lambda: raw.load(document, many=False)) == expected
 
 
 def test_plain_events_do_not_reach_marshmallow(monkeypatch: pytest.MonkeyPatch) -> None:

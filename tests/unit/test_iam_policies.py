@@ -61,19 +61,19 @@ def allows(action: str, table: str, leading_keys: Iterable[str], tenant_id: str 
     )
 
 
-def event_partitions(tenant_id: str) -> set[str]:
+def list_event_partitions(tenant_id: str) -> set[str]:
     event_id = str(uuid.uuid4())
     partitions = [layout.make_partition(tenant_id, shard) for shard in SHARDS]
     return {layout.event_key(each, event_id, inbox)["pk"]["S"] for each in partitions for inbox in INBOXES}
 
 
-def index_partitions(tenant_id: str) -> set[str]:
+def list_index_partitions(tenant_id: str) -> set[str]:
     return {layout.make_index_partition(tenant_id, inbox, shard) for inbox in INBOXES for shard in SHARDS} | {
         layout.index_partition_of_copy(tenant_id, "crm", layout.make_partition(tenant_id, shard)) for shard in SHARDS
     }
 
 
-def tenants_partitions(tenant_id: str) -> set[str]:
+def list_tenants_partitions(tenant_id: str) -> set[str]:
     keys = [
         items.tenant_key(tenant_id),
         layout.inbox_key(tenant_id, "crm"),
@@ -86,28 +86,28 @@ def tenants_partitions(tenant_id: str) -> set[str]:
 @pytest.mark.parametrize("prefix", ["", "dev-"])
 def test_tenant_role_reads_all_of_its_items(prefix: str) -> None:
     for action in READ_ACTIONS:
-        for key in event_partitions("acme"):
+        for key in list_event_partitions("acme"):
             assert allows(action, f"{prefix}Events", [key]), (action, key)
-    for key in index_partitions("acme"):
+    for key in list_index_partitions("acme"):
         for index in EVENT_INDEXES:
             assert allows("Query", f"{prefix}Events/index/{index}", [key]), (index, key)
     for action in READ_ACTIONS:
-        for key in tenants_partitions("acme"):
+        for key in list_tenants_partitions("acme"):
             assert allows(action, f"{prefix}Tenants", [key]), (action, key)
-    assert allows("BatchGetItem", f"{prefix}Events", event_partitions("acme"))
+    assert allows("BatchGetItem", f"{prefix}Events", list_event_partitions("acme"))
 
 
 @pytest.mark.parametrize("other", OTHER_TENANTS)
 def test_tenant_role_reaches_no_other_tenant(other: str) -> None:
-    other_partitions = event_partitions(other) | index_partitions(other) | tenants_partitions(other)
+    other_partitions = list_event_partitions(other) | list_index_partitions(other) | list_tenants_partitions(other)
     tables = ["Events", *(f"Events/index/{index}" for index in EVENT_INDEXES), "Tenants"]
     for action in READ_ACTIONS | WRITE_ACTIONS:
         for table in tables:
             for key in other_partitions:
                 assert not allows(action, table, [key]), (action, table, key)
     # Also refused: a call for both tenants, and the other tenant's role for keys of acme.
-    assert not allows("BatchGetItem", "Events", event_partitions("acme") | event_partitions(other))
-    for key in event_partitions("acme") | index_partitions("acme"):
+    assert not allows("BatchGetItem", "Events", list_event_partitions("acme") | list_event_partitions(other))
+    for key in list_event_partitions("acme") | list_index_partitions("acme"):
         assert not allows("Query", "Events", [key], other)
 
 
@@ -125,9 +125,9 @@ def test_scan_is_not_allowed() -> None:
 def test_tenant_role_cannot_write() -> None:
     """`LeadingKeys` does not check index keys: an item that a role writes could show up in another tenant's inbox."""
     for action in WRITE_ACTIONS:
-        for key in event_partitions("acme"):
+        for key in list_event_partitions("acme"):
             assert not allows(action, "Events", [key])
-        for key in tenants_partitions("acme"):
+        for key in list_tenants_partitions("acme"):
             assert not allows(action, "Tenants", [key])
 
 

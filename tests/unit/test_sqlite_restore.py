@@ -91,7 +91,7 @@ def replace_by_text(file: Path) -> None:
     file.write_bytes(b"This is not a database. " * 100)
 
 
-def replace_by_another_program(file: Path) -> None:
+def replace_by_other_database(file: Path) -> None:
     file.unlink()
     query(file, "PRAGMA user_version = 3; CREATE TABLE tenants (a); SELECT 1")
 
@@ -107,7 +107,7 @@ def make_newer(file: Path) -> None:
         (truncate, "is damaged or incomplete. Nothing was changed."),
         (lambda file: file.write_bytes(b""), "is not a backup of Polling Inbox."),
         (replace_by_text, "is not a backup of Polling Inbox."),
-        (replace_by_another_program, "is not a backup of Polling Inbox."),
+        (replace_by_other_database, "is not a backup of Polling Inbox."),
         (
             make_newer,
             "cannot be restored. A newer release of Polling Inbox created the database. Install that release.",

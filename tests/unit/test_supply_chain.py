@@ -24,7 +24,7 @@ VULNERABLE: dict[str, Any] = {
 }
 
 
-def audit_output(*packages: dict[str, Any]) -> str:
+def make_audit_output(*packages: dict[str, Any]) -> str:
     return f"Some words\n{json.dumps({'dependencies': packages, 'fixes': []})}\n"
 
 
@@ -43,7 +43,7 @@ def audit_output(*packages: dict[str, Any]) -> str:
     ],
 )
 def test_audit_names_vulnerable_and_unknown_packages(packages: list[dict[str, Any]], verdict: tuple[bool, str]) -> None:
-    assert judge(audit_output(*packages)) == verdict
+    assert judge(make_audit_output(*packages)) == verdict
 
 
 @pytest.mark.parametrize(
