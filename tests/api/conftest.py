@@ -1,4 +1,4 @@
-"""The app on a real store, called in this process."""
+"""The app on a real store, called in the process of the tests."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class ApiClient:
         event: dict[str, Any] = response.get_json()
         return event
 
-    def fill(self, count: int) -> list[str]:
+    def send_numbered(self, count: int) -> list[str]:
         """Sends events with the payloads {"n": 0}, {"n": 1}, … and returns their IDs."""
         return ids(self.post("/events/batch", json=[{"n": number} for number in range(count)]).get_json())
 
@@ -77,7 +77,7 @@ class ApiClient:
         document: dict[str, Any] = response.get_json()
         return document
 
-    def undelivered(self) -> list[dict[str, Any]]:
+    def peek(self) -> list[dict[str, Any]]:
         """Returns up to 500 undelivered events without changing them."""
         return self.poll("/inbox?mode=peek&limit=500")
 
@@ -98,13 +98,16 @@ def store(settings: Settings) -> Iterator[Store]:
 
 
 @pytest.fixture
-def registry(store: Store) -> TenantService:
+def tenant_service(store: Store) -> TenantService:
     return TenantService(store.tenants, now_ms)
 
 
 @pytest.fixture
-def key_ring(store: Store) -> KeyService:
-    """Creates each key in its own millisecond, before those that the app creates, so that lists are in this order."""
+def key_service(store: Store) -> KeyService:
+    """Gives each key a distinct, past creation time.
+
+    Lists show these keys in the order of their creation, before keys that the app creates.
+    """
     milliseconds = count(now_ms() - 1000)
     return KeyService(store.keys, store.tenants, lambda: next(milliseconds))
 
@@ -151,50 +154,50 @@ def spec(client: FlaskClient) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Tenancy:
+class TenantFactory:
     """Creates tenants, and clients with their keys."""
 
     client: FlaskClient
-    registry: TenantService
-    key_ring: KeyService
+    tenant_service: TenantService
+    key_service: KeyService
 
     def register(self, tenant_id: str, name: str | None = None) -> None:
-        self.registry.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
+        self.tenant_service.create("test", tenant_id, status=TenantStatus.REGISTERED, organization_name=name)
 
-    def client_for(self, tenant_id: str, *scopes: Scope) -> ApiClient:
-        return ApiClient(self.client, self.key_ring.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
-
-
-@pytest.fixture
-def tenancy(client: FlaskClient, registry: TenantService, key_ring: KeyService) -> Tenancy:
-    return Tenancy(client, registry, key_ring)
+    def create_client(self, tenant_id: str, *scopes: Scope) -> ApiClient:
+        return ApiClient(self.client, self.key_service.create(tenant_id, scopes=scopes or DEFAULT_SCOPES).key)
 
 
 @pytest.fixture
-def acme(tenancy: Tenancy) -> ApiClient:
-    tenancy.register("acme", "Acme Corp.")
-    return tenancy.client_for("acme")
+def tenant_factory(client: FlaskClient, tenant_service: TenantService, key_service: KeyService) -> TenantFactory:
+    return TenantFactory(client, tenant_service, key_service)
 
 
 @pytest.fixture
-def acme_manager(tenancy: Tenancy, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - creates the tenant
-    return tenancy.client_for("acme", Scope.TENANT_MANAGE)
+def acme(tenant_factory: TenantFactory) -> ApiClient:
+    tenant_factory.register("acme", "Acme Corp.")
+    return tenant_factory.create_client("acme")
 
 
 @pytest.fixture
-def globex(tenancy: Tenancy) -> ApiClient:
-    tenancy.register("globex")
-    return tenancy.client_for("globex")
+def acme_manager(tenant_factory: TenantFactory, acme: ApiClient) -> ApiClient:  # noqa: ARG001 - creates the tenant
+    return tenant_factory.create_client("acme", Scope.TENANT_MANAGE)
 
 
 @pytest.fixture
-def admin(tenancy: Tenancy) -> ApiClient:
-    tenancy.register("system")
-    return tenancy.client_for("system", Scope.ADMIN)
+def globex(tenant_factory: TenantFactory) -> ApiClient:
+    tenant_factory.register("globex")
+    return tenant_factory.create_client("globex")
 
 
-class Time:
-    """Fake time for blocking polls. It passes only during sleeps, and each sleep calls `meanwhile`."""
+@pytest.fixture
+def admin(tenant_factory: TenantFactory) -> ApiClient:
+    tenant_factory.register("system")
+    return tenant_factory.create_client("system", Scope.ADMIN)
+
+
+class FakeTime:
+    """Fake time for long polls. It passes only during sleeps, and each sleep calls `meanwhile`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -209,10 +212,10 @@ class Time:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    time = Time()
-    monkeypatch.setattr("inbox.services.blocking_polls.time", time)
-    return time
+def fake_time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    fake_time = FakeTime()
+    monkeypatch.setattr("inbox.services.blocking_polls.time", fake_time)
+    return fake_time
 
 
 def problem(response: TestResponse) -> tuple[int, str]:

@@ -7,11 +7,11 @@ from typing import Any
 from werkzeug.test import TestResponse
 
 from inbox.domain.keys import Scope
-from tests.api.conftest import ApiClient, Tenancy
+from tests.api.conftest import ApiClient, TenantFactory
 
 PUBLIC: frozenset[Scope] = frozenset()
 ANY_KEY = frozenset(Scope)
-SEND, LOOK, READ, MANAGE, ADMIN = (frozenset({scope}) for scope in Scope)
+EVENTS_WRITE, EVENTS_READ, INBOX_READ, TENANT_MANAGE, ADMIN = (frozenset({scope}) for scope in Scope)
 OWN_SCOPES = (Scope.EVENTS_WRITE, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 
 
@@ -19,7 +19,7 @@ OWN_SCOPES = (Scope.EVENTS_WRITE, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 class Route:
     """A key needs one of `scopes`, or with `mode=peek` one of `peek_scopes`.
 
-    `foreign_status` is the response to another tenant's key with all scopes.
+    `foreign_status` is the status for another tenant's key with `OWN_SCOPES`; for public routes, without a key.
     """
 
     scopes: frozenset[Scope]
@@ -30,27 +30,27 @@ class Route:
 
 _RECEIPTS = {"receipts": ["{receipt}"]}
 ROUTES: dict[tuple[str, str], Route] = {
-    ("POST", "/events"): Route(SEND, 201, {}),
-    ("POST", "/events/batch"): Route(SEND, 201, [{}]),
-    ("GET", "/events"): Route(LOOK | READ),
-    ("GET", "/events/<uuid:event_id>"): Route(LOOK | READ, 404),
-    ("DELETE", "/events/<uuid:event_id>"): Route(MANAGE, 404),
-    ("POST", "/events/<uuid:event_id>/replay"): Route(READ, 404),
-    ("POST", "/events/replay"): Route(READ, 200, {}),
-    ("GET", "/inbox"): Route(READ, peek_scopes=LOOK),
-    ("GET", "/inbox/<name>"): Route(READ, 404, peek_scopes=LOOK),
-    ("POST", "/inbox/ack"): Route(READ, 200, _RECEIPTS),
-    ("POST", "/inbox/release"): Route(READ, 200, _RECEIPTS),
-    ("POST", "/inbox/extend"): Route(READ, 200, _RECEIPTS),
-    ("GET", "/inboxes"): Route(LOOK | READ | MANAGE),
-    ("GET", "/inboxes/<name>"): Route(LOOK | READ | MANAGE, 404),
-    ("PUT", "/inboxes/<name>"): Route(MANAGE, 201, {}),
-    ("DELETE", "/inboxes/<name>"): Route(MANAGE, 404),
-    ("GET", "/stats"): Route(LOOK | READ),
-    ("GET", "/keys"): Route(MANAGE),
-    ("POST", "/keys"): Route(MANAGE, 201, {}),
-    ("DELETE", "/keys/<key_id>"): Route(MANAGE, 404),
-    ("POST", "/keys/<key_id>/rotate"): Route(MANAGE, 404, {}),
+    ("POST", "/events"): Route(EVENTS_WRITE, 201, {}),
+    ("POST", "/events/batch"): Route(EVENTS_WRITE, 201, [{}]),
+    ("GET", "/events"): Route(EVENTS_READ | INBOX_READ),
+    ("GET", "/events/<uuid:event_id>"): Route(EVENTS_READ | INBOX_READ, 404),
+    ("DELETE", "/events/<uuid:event_id>"): Route(TENANT_MANAGE, 404),
+    ("POST", "/events/<uuid:event_id>/replay"): Route(INBOX_READ, 404),
+    ("POST", "/events/replay"): Route(INBOX_READ, 200, {}),
+    ("GET", "/inbox"): Route(INBOX_READ, peek_scopes=EVENTS_READ),
+    ("GET", "/inbox/<name>"): Route(INBOX_READ, 404, peek_scopes=EVENTS_READ),
+    ("POST", "/inbox/ack"): Route(INBOX_READ, 200, _RECEIPTS),
+    ("POST", "/inbox/release"): Route(INBOX_READ, 200, _RECEIPTS),
+    ("POST", "/inbox/extend"): Route(INBOX_READ, 200, _RECEIPTS),
+    ("GET", "/inboxes"): Route(EVENTS_READ | INBOX_READ | TENANT_MANAGE),
+    ("GET", "/inboxes/<name>"): Route(EVENTS_READ | INBOX_READ | TENANT_MANAGE, 404),
+    ("PUT", "/inboxes/<name>"): Route(TENANT_MANAGE, 201, {}),
+    ("DELETE", "/inboxes/<name>"): Route(TENANT_MANAGE, 404),
+    ("GET", "/stats"): Route(EVENTS_READ | INBOX_READ),
+    ("GET", "/keys"): Route(TENANT_MANAGE),
+    ("POST", "/keys"): Route(TENANT_MANAGE, 201, {}),
+    ("DELETE", "/keys/<key_id>"): Route(TENANT_MANAGE, 404),
+    ("POST", "/keys/<key_id>/rotate"): Route(TENANT_MANAGE, 404, {}),
     ("GET", "/me"): Route(ANY_KEY),
     ("GET", "/admin/tenants"): Route(ADMIN, 403),
     ("POST", "/admin/tenants"): Route(ADMIN, 403, {"email": "new@acme.example"}),
@@ -77,15 +77,15 @@ GUARDED = [route for route, row in ROUTES.items() if row.scopes]
 
 @dataclass(frozen=True)
 class Sample:
-    """The tenant acme with two events, one of them leased, the inbox crm and two keys."""
+    """The tenant acme with the inbox crm and two events, one of them leased; clients with keys of acme and system."""
 
-    tenancy: Tenancy
+    tenant_factory: TenantFactory
     owner: ApiClient
     admin: ApiClient
     values: dict[str, str]
 
     def call(self, route: tuple[str, str], key: str | None, query: str = "", **overrides: Any) -> TestResponse:
-        """Calls the route for resources of the tenant."""
+        """Returns the response of the route, called for resources of acme."""
         method, path = route
         for name, value in self.values.items():
             path = path.replace(f"<{name}>", value).replace(f"<uuid:{name}>", value).replace(f"<path:{name}>", value)
@@ -94,10 +94,10 @@ class Sample:
         if ROUTES[route].body is not None:
             options |= {"data": body, "content_type": "application/json"}
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        return self.tenancy.client.open(path + query, method=method, headers=headers, **options | overrides)
+        return self.tenant_factory.client.open(path + query, method=method, headers=headers, **options | overrides)
 
     def call_with_allowed_key(self, route: tuple[str, str], query: str = "", **overrides: Any) -> TestResponse:
-        """Calls the route with a key that has one of its scopes."""
+        """Returns the response of the route, called with a key that has one of its scopes."""
         client = self.admin if ROUTES[route].scopes == ADMIN else self.owner
         return self.call(route, client.key, query, **overrides)
 
@@ -109,11 +109,11 @@ class Sample:
         return [keys, tenants, *(self.owner.get(path).get_json() for path in paths)]
 
 
-def create_sample(tenancy: Tenancy) -> Sample:
-    tenancy.register("acme", "Acme Corp.")
-    tenancy.register("globex")
-    tenancy.register("system")
-    owner = tenancy.client_for("acme", *OWN_SCOPES)
+def create_sample(tenant_factory: TenantFactory) -> Sample:
+    tenant_factory.register("acme", "Acme Corp.")
+    tenant_factory.register("globex")
+    tenant_factory.register("system")
+    owner = tenant_factory.create_client("acme", *OWN_SCOPES)
     owner.put("/inboxes/crm")
     event = owner.send({"secret": "of acme"}, event_type="order.created")
     [leased] = owner.lease()
@@ -122,9 +122,9 @@ def create_sample(tenancy: Tenancy) -> Sample:
         "event_id": event["id"],
         "receipt": leased["receipt"],
         "name": "crm",
-        "key_id": tenancy.key_ring.list("acme")[0].key_id,
+        "key_id": tenant_factory.key_service.list("acme")[0].key_id,
         "tenant_id": "acme",
         "slug": "not-json",
         "filename": "none.js",
     }
-    return Sample(tenancy, owner, tenancy.client_for("system", Scope.ADMIN), values)
+    return Sample(tenant_factory, owner, tenant_factory.create_client("system", Scope.ADMIN), values)

@@ -1,4 +1,4 @@
-"""/admin/tenants: the registry."""
+"""/admin/tenants: tenants, their status, their audit log and their first keys."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -9,13 +9,13 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from inbox.domain.tenants import TenantStatus
-from tests.api.conftest import ApiClient, Clock, Tenancy, problem
+from tests.api.conftest import ApiClient, Clock, TenantFactory, problem
 from tests.api.routes import ROUTES, create_sample
 
-OPS = "Ops@Acme.example"
+OPS_EMAIL = "Ops@Acme.example"
 
 
-def create(admin: ApiClient, email: str = OPS, **members: Any) -> dict[str, Any]:
+def create(admin: ApiClient, email: str = OPS_EMAIL, **members: Any) -> dict[str, Any]:
     response = admin.post("/admin/tenants", json={"email": email} | members)
     assert response.status_code == 201, response.text
     tenant: dict[str, Any] = response.get_json()
@@ -35,12 +35,14 @@ def tenant_ids(document: dict[str, Any]) -> list[str]:
     return [tenant["tenant_id"] for tenant in document["tenants"]]
 
 
-def admin_key_id(tenancy: Tenancy) -> str:
-    return tenancy.key_ring.list("system")[0].key_id
+def admin_key_id(tenant_factory: TenantFactory) -> str:
+    return tenant_factory.key_service.list("system")[0].key_id
 
 
-def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenancy: Tenancy) -> None:
-    response = admin.post("/admin/tenants", json={"email": OPS, "organization_name": "Acme Corp.", "rate_limit": 5})
+def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenant_factory: TenantFactory) -> None:
+    response = admin.post(
+        "/admin/tenants", json={"email": OPS_EMAIL, "organization_name": "Acme Corp.", "rate_limit": 5}
+    )
     tenant = response.get_json()
 
     assert response.status_code == 201
@@ -49,25 +51,25 @@ def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenancy: Ten
     assert {name: value for name, value in tenant.items() if not name.startswith("date_")} == {
         "tenant_id": tenant["tenant_id"],
         "organization_name": "Acme Corp.",
-        "email": OPS,
+        "email": OPS_EMAIL,
         "destination_email": None,
         "rate_limit": 5,
         "status": "UNVALIDATED",
         "active": True,
-        "last_updated_by": admin_key_id(tenancy),
+        "last_updated_by": admin_key_id(tenant_factory),
     }
     assert admin.get(response.headers["Location"]).get_json() == tenant
 
 
-def test_known_email_returns_its_tenant_ignoring_case(admin: ApiClient) -> None:
+def test_known_email_address_returns_its_tenant_ignoring_case(admin: ApiClient) -> None:
     first = create(admin, tenant_id="acme")
-    response = admin.post("/admin/tenants", json={"email": OPS.lower(), "organization_name": "Another name"})
+    response = admin.post("/admin/tenants", json={"email": OPS_EMAIL.lower(), "organization_name": "Another name"})
 
     assert (response.status_code, response.get_json()) == (200, first)
     assert "Location" not in response.headers
     # A deleted tenant keeps its email address.
     admin.delete("/admin/tenants/acme")
-    again = admin.post("/admin/tenants", json={"email": OPS})
+    again = admin.post("/admin/tenants", json={"email": OPS_EMAIL})
     assert (again.status_code, again.get_json()["active"]) == (200, False)
 
 
@@ -97,14 +99,16 @@ def test_patch_changes_only_the_given_members(admin: ApiClient, clock: Clock) ->
     }
 
 
-def test_email_can_change_but_must_be_unique(admin: ApiClient) -> None:
+def test_email_address_can_change_but_must_be_unique(admin: ApiClient) -> None:
     create(admin, tenant_id="acme")
     create(admin, "ops@globex.example", tenant_id="globex")
 
-    response = admin.patch("/admin/tenants/globex", json={"email": OPS.upper()})
+    response = admin.patch("/admin/tenants/globex", json={"email": OPS_EMAIL.upper()})
     assert problem(response) == (409, "email-taken")
     assert admin.patch("/admin/tenants/acme", json={"email": "new@acme.example"}).status_code == 200
-    assert admin.patch("/admin/tenants/globex", json={"email": OPS.upper()}).get_json()["email"] == OPS.upper()
+    assert (
+        admin.patch("/admin/tenants/globex", json={"email": OPS_EMAIL.upper()}).get_json()["email"] == OPS_EMAIL.upper()
+    )
 
 
 def test_only_allowed_status_transitions_are_made(admin: ApiClient) -> None:
@@ -115,18 +119,18 @@ def test_only_allowed_status_transitions_are_made(admin: ApiClient) -> None:
         TenantStatus.REGISTERED: [TenantStatus.SUSPENDED],
         TenantStatus.SUSPENDED: [TenantStatus.REGISTERED],
     }
-    for status, wanted in permutations(TenantStatus, 2):
+    for status, requested in permutations(TenantStatus, 2):
         for forced in (TenantStatus.REGISTERED, status):
             set_status(admin, forced, force=True)
-        response = set_status(admin, wanted)
-        if wanted in allowed[status]:
-            assert (response.status_code, response.get_json()["status"]) == (200, wanted)
+        response = set_status(admin, requested)
+        if requested in allowed[status]:
+            assert (response.status_code, response.get_json()["status"]) == (200, requested)
             assert audit_log(admin, "acme")[0]["forced"] is False
         else:
             assert problem(response) == (409, "wrong-step")
             assert response.get_json()["title"] == "Invalid status transition"
             assert response.get_json()["detail"] == (
-                f"Cannot change status from {status} to {wanted}. Allowed: {', '.join(allowed[status])}."
+                f"Cannot change status from {status} to {requested}. Allowed: {', '.join(allowed[status])}."
             )
             assert admin.get("/admin/tenants/acme").get_json()["status"] == status
 
@@ -152,13 +156,13 @@ def test_suspended_tenant_can_only_return_to_its_previous_status(admin: ApiClien
     ]
 
 
-def test_any_status_can_be_forced_and_the_audit_log_records_it(admin: ApiClient, tenancy: Tenancy) -> None:
+def test_any_status_can_be_forced_and_the_audit_log_records_it(admin: ApiClient, tenant_factory: TenantFactory) -> None:
     create(admin, tenant_id="acme")
     response = set_status(admin, "REGISTERED", force=True)
 
     assert (response.status_code, response.get_json()["status"]) == (200, "REGISTERED")
     entry = audit_log(admin, "acme")[0]
-    assert (entry["forced"], entry["by"]) == (True, admin_key_id(tenancy))
+    assert (entry["forced"], entry["by"]) == (True, admin_key_id(tenant_factory))
     assert entry["changes"] == {"status": {"from": "UNVALIDATED", "to": "REGISTERED"}}
     # A transition that is allowed anyway does not count as forced.
     set_status(admin, "SUSPENDED", force=True)
@@ -168,7 +172,7 @@ def test_any_status_can_be_forced_and_the_audit_log_records_it(admin: ApiClient,
 def test_setting_the_current_status_changes_nothing(admin: ApiClient) -> None:
     before = create(admin, tenant_id="acme")
     assert set_status(admin, "UNVALIDATED").get_json() == before
-    assert admin.patch("/admin/tenants/acme", json={"email": OPS}).get_json() == before
+    assert admin.patch("/admin/tenants/acme", json={"email": OPS_EMAIL}).get_json() == before
     assert len(audit_log(admin, "acme")) == 1
 
 
@@ -196,8 +200,8 @@ def test_tenant_system_cannot_be_deleted_or_suspended(admin: ApiClient) -> None:
     assert admin.get("/me").status_code == 200
 
 
-def test_call_for_unknown_tenant_returns_404(tenancy: Tenancy) -> None:
-    sample = create_sample(tenancy)
+def test_call_for_unknown_tenant_returns_404(tenant_factory: TenantFactory) -> None:
+    sample = create_sample(tenant_factory)
     for route in ROUTES:
         for tenant_id in ("nobody", "n" * 3000, "no%23body"):
             if "<tenant_id>" in route[1]:
@@ -281,9 +285,9 @@ def test_admin_creates_the_first_key_of_a_tenant(admin: ApiClient, client: Flask
     assert (entry["action"], entry["changes"]) == ("key_created", changes)
 
 
-def test_only_system_can_have_an_admin_key(admin: ApiClient, tenancy: Tenancy) -> None:
+def test_only_system_can_have_an_admin_key(admin: ApiClient, tenant_factory: TenantFactory) -> None:
     create(admin, tenant_id="acme")
     response = admin.post("/admin/tenants/acme/keys", json={"scopes": ["admin"]})
     assert problem(response) == (409, "not-allowed")
     assert admin.post("/admin/tenants/system/keys", json={"scopes": ["admin"]}).status_code == 201
-    assert tenancy.key_ring.list("acme") == []
+    assert tenant_factory.key_service.list("acme") == []

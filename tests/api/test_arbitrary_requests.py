@@ -1,4 +1,4 @@
-"""Generated bodies and parameters: accepted ones come back exactly, others get a 4xx of the contract."""
+"""Generated bodies and parameters are accepted and returned exactly, or get a documented 4xx."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from inbox.settings import Settings
 from tests.api.conftest import ApiClient, payloads
 from tests.json_documents import OBJECTS, VALUES, exact
 
-# All examples of a test share a store: each either empties the inbox again or does not depend on it.
+# All examples of a test share a store: each either empties the inbox again or does not depend on its content.
 ONE_STORE = [HealthCheck.function_scoped_fixture]
 CLIENT_ERRORS = {400, 409, 413, 415, 422}
 EVENTS = st.fixed_dictionaries(
@@ -26,8 +26,8 @@ def small_events(settings: Settings) -> Settings:
     return Settings(store=settings.store, max_event_bytes=20_000)
 
 
-def post_and_check(user: ApiClient, path: str, body: bytes, content_type: str = "application/json") -> Any:
-    response = user.post(path, data=body, content_type=content_type)
+def post_and_check(client: ApiClient, path: str, body: bytes, content_type: str = "application/json") -> Any:
+    response = client.post(path, data=body, content_type=content_type)
     assert response.status_code in {200, 201} | CLIENT_ERRORS, response.text
     return response
 
@@ -86,25 +86,25 @@ def test_other_encodings_and_media_types_are_stored_or_rejected(
     post_and_check(acme, "/events", json.dumps(event).encode(), header)
 
 
-COMMANDS = ["/inbox/ack", "/inbox/release", "/inbox/extend", "/events/replay"]
+PATHS = ["/inbox/ack", "/inbox/release", "/inbox/extend", "/events/replay"]
 MEMBERS = st.sampled_from(
     ["receipts", "delay_seconds", "lease_seconds", "since", "until", "status", "event_type", "inbox", "event_types"]
 )
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
-@given(st.sampled_from(COMMANDS), VALUES | st.dictionaries(MEMBERS, VALUES | st.lists(VALUES, max_size=3), max_size=3))
-def test_arbitrary_command_is_executed_or_rejected(acme: ApiClient, path: str, document: Any) -> None:
+@given(st.sampled_from(PATHS), VALUES | st.dictionaries(MEMBERS, VALUES | st.lists(VALUES, max_size=3), max_size=3))
+def test_arbitrary_settling_or_replay_is_executed_or_rejected(acme: ApiClient, path: str, document: Any) -> None:
     response = acme.post(path, json=document)
-    # There may be no inbox of that name.
+    # A generated inbox name rarely exists.
     assert response.status_code in {200, 404} | CLIENT_ERRORS, response.text
 
 
 @examples(max_examples=300, deadline=None, suppress_health_check=ONE_STORE)
 @given(st.dictionaries(st.just("event_types"), VALUES | st.lists(st.text(max_size=5), max_size=3)) | VALUES, st.text())
 def test_arbitrary_inbox_is_created_or_rejected(acme_manager: ApiClient, document: Any, name: str) -> None:
-    made = acme_manager.put("/inboxes/crm", json=document)
-    assert made.status_code in {200, 201, 422}, made.text
+    saved = acme_manager.put("/inboxes/crm", json=document)
+    assert saved.status_code in {200, 201, 422}, saved.text
     path = f"/inboxes/{quote(name, safe='')}"
     assert acme_manager.put(path).status_code in {200, 201, 404, 405, 409, 422}
 

@@ -1,4 +1,4 @@
-"""Where a request may contain its key, GET /me, and sealed principals."""
+"""Headers that may contain the key, GET /me, and sealed principals."""
 
 import base64
 
@@ -58,11 +58,11 @@ def test_misplaced_or_contradictory_keys_get_the_same_401(client: FlaskClient, a
     assert len(responses) == 1
 
 
-def test_me_shows_the_key(key_ring: KeyService, acme: ApiClient) -> None:
+def test_me_shows_the_key(key_service: KeyService, acme: ApiClient) -> None:
     assert acme.get("/me").get_json() == {
         "tenant_id": "acme",
         "tenant_name": "Acme Corp.",
-        "key_id": key_ring.list("acme")[0].key_id,
+        "key_id": key_service.list("acme")[0].key_id,
         "scopes": ["events:write", "inbox:read"],
     }
 

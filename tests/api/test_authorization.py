@@ -1,4 +1,4 @@
-"""Calls every route with keys that must not be accepted, and with malformed requests."""
+"""Every route rejects invalid keys, keys without the scope or of another tenant, and malformed requests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,13 @@ from flask import Flask
 from authorizer import apikey
 from inbox.domain.keys import Scope
 from inbox.domain.tenants import TenantStatus
-from tests.api.conftest import ApiClient, Tenancy, pointers, problem
+from tests.api.conftest import ApiClient, TenantFactory, pointers, problem
 from tests.api.routes import GUARDED, OWN_SCOPES, ROUTES, Sample, create_sample
 
 
 @pytest.fixture
-def sample(tenancy: Tenancy) -> Sample:
-    return create_sample(tenancy)
+def sample(tenant_factory: TenantFactory) -> Sample:
+    return create_sample(tenant_factory)
 
 
 def test_table_has_every_route_of_the_app(app: Flask) -> None:
@@ -27,19 +27,19 @@ def test_table_has_every_route_of_the_app(app: Flask) -> None:
     assert routes == set(ROUTES)
 
 
-def revoked(sample: Sample) -> str:
-    new = sample.tenancy.key_ring.create("acme", scopes=OWN_SCOPES)
-    sample.tenancy.key_ring.revoke(new.metadata.key_id)
+def create_revoked_key(sample: Sample) -> str:
+    new = sample.tenant_factory.key_service.create("acme", scopes=OWN_SCOPES)
+    sample.tenant_factory.key_service.revoke(new.metadata.key_id)
     return new.key
 
 
-def expired(sample: Sample) -> str:
-    new = sample.tenancy.key_ring.create("acme", scopes=OWN_SCOPES, expires_at_ms=2**45)
-    assert sample.tenancy.key_ring.keys.expire(new.metadata.key_id, 1)
+def create_expired_key(sample: Sample) -> str:
+    new = sample.tenant_factory.key_service.create("acme", scopes=OWN_SCOPES, expires_at_ms=2**45)
+    assert sample.tenant_factory.key_service.keys.expire(new.metadata.key_id, 1)
     return new.key
 
 
-def wrong_checksum(sample: Sample) -> str:
+def change_checksum(sample: Sample) -> str:
     key = sample.owner.key
     return key[:-1] + ("a" if key[-1] != "a" else "b")
 
@@ -47,10 +47,10 @@ def wrong_checksum(sample: Sample) -> str:
 INVALID_KEYS: dict[str, Callable[[Sample], str | None]] = {
     "no key": lambda _: None,
     "nonsense": lambda _: "nonsense",
-    "wrong checksum": wrong_checksum,
+    "wrong checksum": change_checksum,
     "unknown": lambda _: apikey.mint(),
-    "revoked": revoked,
-    "expired": expired,
+    "revoked": create_revoked_key,
+    "expired": create_expired_key,
 }
 
 
@@ -69,7 +69,7 @@ def test_every_invalid_key_gets_the_same_401_on_every_route(sample: Sample) -> N
 
 @pytest.mark.parametrize("scope", Scope)
 def test_scope_opens_its_routes_only(sample: Sample, scope: Scope) -> None:
-    key = sample.tenancy.client_for("system", scope).key
+    key = sample.tenant_factory.create_client("system", scope).key
     for route in GUARDED:
         response = sample.call(route, key)
         if scope in ROUTES[route].scopes:
@@ -88,7 +88,7 @@ def test_scope_opens_its_routes_only(sample: Sample, scope: Scope) -> None:
     ],
 )
 def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -> None:
-    reader = sample.tenancy.client_for("acme", Scope.EVENTS_READ)
+    reader = sample.tenant_factory.create_client("acme", Scope.EVENTS_READ)
     before = sample.state()
     for path in ("/inbox", "/inbox/crm", "/inbox/unknown"):
         refused = reader.get(path + query, headers={"Inbox-Attempt": "1"})
@@ -98,7 +98,7 @@ def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -
 
 
 def test_repeated_mode_does_not_consume(sample: Sample) -> None:
-    reader = sample.tenancy.client_for("acme", Scope.EVENTS_READ)
+    reader = sample.tenant_factory.create_client("acme", Scope.EVENTS_READ)
     before = sample.state()
     assert problem(reader.get("/inbox?mode=peek&mode=consume")) == (422, "invalid-request")
     assert sample.state() == before
@@ -109,13 +109,13 @@ def test_repeated_mode_does_not_consume(sample: Sample) -> None:
     [("", "inbox:read"), ("?mode=lease", "inbox:read"), ("?mode=peek", "events:read or inbox:read")],
 )
 def test_403_of_a_poll_names_the_scopes_that_suffice_for_its_mode(sample: Sample, query: str, scopes: str) -> None:
-    sender = sample.tenancy.client_for("acme", Scope.EVENTS_WRITE)
+    sender = sample.tenant_factory.create_client("acme", Scope.EVENTS_WRITE)
     assert sender.get(f"/inbox{query}").get_json()["detail"] == f"This request needs a key with the scope {scopes}."
 
 
 def test_key_of_another_tenant_sees_and_changes_nothing(sample: Sample) -> None:
     before = sample.state()
-    other = sample.tenancy.client_for("globex", *OWN_SCOPES)
+    other = sample.tenant_factory.create_client("globex", *OWN_SCOPES)
     # PUT /inboxes/<name> comes last, because it creates the inbox for the other tenant too.
     for route in sorted(GUARDED, key=("PUT", "/inboxes/<name>").__eq__):
         response = sample.call(route, other.key)
@@ -153,7 +153,7 @@ def test_broken_body_is_rejected_on_every_route_that_reads_it(sample: Sample) ->
     before = sample.state()
     for route in GUARDED:
         for (status, slug), options in BROKEN_BODIES.items():
-            # An incomplete body is an error even if the route takes none.
+            # An incomplete body is an error even if the route reads no body.
             if ROUTES[route].body is not None or (slug == "bad-request" and route[0] != "GET"):
                 response = sample.call_with_allowed_key(route, **{"content_type": "application/json"} | options)
                 assert (response.status_code, response.get_json()["type"]) == (status, f"/problems/{slug}"), route
@@ -161,9 +161,9 @@ def test_broken_body_is_rejected_on_every_route_that_reads_it(sample: Sample) ->
 
 
 def test_keys_of_a_suspended_or_deleted_tenant_open_nothing(sample: Sample) -> None:
-    suspended, deleted = (sample.tenancy.client_for(tenant, *OWN_SCOPES).key for tenant in ("acme", "globex"))
-    sample.tenancy.registry.set_status("acme", "test", TenantStatus.SUSPENDED)
-    sample.tenancy.registry.delete("globex", "test")
+    suspended, deleted = (sample.tenant_factory.create_client(tenant, *OWN_SCOPES).key for tenant in ("acme", "globex"))
+    sample.tenant_factory.tenant_service.set_status("acme", "test", TenantStatus.SUSPENDED)
+    sample.tenant_factory.tenant_service.delete("globex", "test")
     for route in GUARDED:
         for key in (suspended, deleted):
             response = sample.call(route, key)

@@ -13,9 +13,9 @@ STATIC = ROOT / "inbox" / "console" / "static"
 FILES = sorted(str(file.relative_to(STATIC)) for file in STATIC.rglob("*") if file.is_file())
 SCRIPTS = [file for file in FILES if file.startswith("scripts/")]
 NOT_SERVED_TO_BROWSERS = {"vendor/README.md", "vendor/uplot/LICENSE"}
-MAX_BYTES = 150_000
+MAX_COMPRESSED_BYTES = 150_000
 
-KINDS = {
+MEDIA_TYPES = {
     ".html": {"text/html"},
     ".js": {"text/javascript", "application/javascript"},
     ".css": {"text/css"},
@@ -60,12 +60,12 @@ def test_files_have_their_media_types(client: FlaskClient) -> None:
     """With `nosniff`, browsers refuse scripts and styles of any other media type."""
     for file in FILES:
         if file not in NOT_SERVED_TO_BROWSERS:
-            assert client.get(f"/console/{file}", buffered=True).mimetype in KINDS[Path(file).suffix], file
+            assert client.get(f"/console/{file}", buffered=True).mimetype in MEDIA_TYPES[Path(file).suffix], file
 
 
 def test_console_is_small() -> None:
     compressed = sum(len(gzip.compress((STATIC / file).read_bytes())) for file in FILES)
-    assert compressed < MAX_BYTES
+    assert compressed < MAX_COMPRESSED_BYTES
 
 
 def test_page_has_no_inline_script_or_style() -> None:
@@ -103,6 +103,6 @@ def test_every_icon_exists() -> None:
     assert views | set(re.findall(r'icon\("([a-z]+)"\)', scripts)) <= drawn
 
 
-def test_workflow_for_n8n_is_the_tested_one() -> None:
+def test_n8n_workflow_equals_the_tested_one_of_the_recipe() -> None:
     """docs/how-to/recipes is not installed with the package, so the console has a copy."""
     assert (STATIC / "n8n.json").read_text() == (ROOT / "docs" / "how-to" / "recipes" / "n8n.json").read_text()

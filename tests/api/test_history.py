@@ -27,7 +27,7 @@ def pages(client: ApiClient, path: str | None) -> list[list[int]]:
 
 
 def test_events_of_every_status_are_listed_newest_first(acme: ApiClient) -> None:
-    acme.fill(4)
+    acme.send_numbered(4)
     acme.poll("/inbox?limit=1")
     acme.lease("&limit=1")
     response = acme.get("/events")
@@ -41,13 +41,13 @@ def test_events_of_every_status_are_listed_newest_first(acme: ApiClient) -> None
 
 
 def test_listing_changes_nothing(acme: ApiClient) -> None:
-    acme.fill(2)
+    acme.send_numbered(2)
     assert acme.poll("/events") == acme.poll("/events")
     assert {event["deliveries"] for event in acme.poll("/events")} == {0}
     head = acme.client.head("/events", headers=acme.headers)
     assert (head.status_code, head.data) == (200, b"")
     assert head.headers["Content-Length"] == acme.get("/events").headers["Content-Length"]
-    assert len(acme.undelivered()) == 2
+    assert len(acme.peek()) == 2
 
 
 def test_events_are_listed_by_type(acme: ApiClient) -> None:
@@ -58,7 +58,7 @@ def test_events_are_listed_by_type(acme: ApiClient) -> None:
     assert numbers(acme.poll("/events?event_type=a&status=delivered")) == []
 
 
-def test_events_are_listed_from_since_until_before_until(acme: ApiClient, clock: Clock) -> None:
+def test_since_is_inclusive_and_until_exclusive(acme: ApiClient, clock: Clock) -> None:
     timestamps = []
     for number in range(3):
         timestamps.append(acme.send({"n": number})["timestamp"])
@@ -81,7 +81,7 @@ def test_events_are_listed_from_since_until_before_until(acme: ApiClient, clock:
 
 @pytest.mark.parametrize("order", ["oldest", "newest"])
 def test_pages_return_every_event_once(acme: ApiClient, order: str) -> None:
-    acme.fill(7)
+    acme.send_numbered(7)
     found = pages(acme, f"/events?limit=3&order={order}")
     expected = [[0, 1, 2], [3, 4, 5], [6]] if order == "oldest" else [[6, 5, 4], [3, 2, 1], [0]]
     assert found == expected
@@ -98,19 +98,19 @@ def test_link_keeps_every_parameter(acme: ApiClient) -> None:
 
 
 def test_page_has_100_events_by_default(acme: ApiClient) -> None:
-    acme.fill(101)
+    acme.send_numbered(101)
     assert len(acme.poll("/events")) == 100
     assert len(acme.poll("/events?limit=500")) == 101
 
 
-def other_than(character: str) -> str:
+def different_letter(character: str) -> str:
     return "B" if character == "A" else "A"
 
 
 def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     for client in (acme, globex):
-        client.fill(3)
+        client.send_numbered(3)
     cursor = str(next_path(acme.get("/events?limit=1"))).rpartition("cursor=")[2]
     assert numbers(acme.poll(f"/events?limit=2&cursor={cursor}")) == [1, 0]
     for client, query in (
@@ -120,8 +120,8 @@ def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClien
         (acme, f"event_type=a&cursor={cursor}"),
         (acme, f"since=5&cursor={cursor}"),
         (acme, f"inbox=crm&cursor={cursor}"),
-        (acme, f"cursor={cursor[:-1]}{other_than(cursor[-1])}"),
-        (acme, f"cursor={other_than(cursor[0])}{cursor[1:]}"),
+        (acme, f"cursor={cursor[:-1]}{different_letter(cursor[-1])}"),
+        (acme, f"cursor={different_letter(cursor[0])}{cursor[1:]}"),
         (acme, f"cursor={cursor[:-1]}"),
         (acme, f"cursor={cursor}="),
         (acme, f"cursor={cursor}A"),
@@ -135,7 +135,7 @@ def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClien
 
 def test_read_of_unknown_inbox_returns_404(acme: ApiClient, globex: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
-    [event_id] = acme.fill(1)
+    [event_id] = acme.send_numbered(1)
     for path in ("/events", f"/events/{event_id}"):
         assert acme.get(f"{path}?inbox=crm").status_code == 200
         assert acme.get(f"{path}?inbox=none").status_code == 404
@@ -158,4 +158,4 @@ def test_erased_event_is_gone_from_every_inbox(acme: ApiClient, acme_manager: Ap
     assert acme.post(f"/events/{event_id}/replay").status_code == 404
     # Its idempotency key can be used again.
     acme.send({"n": 3}, idempotency_key="k")
-    assert numbers(acme.undelivered()) == [2, 3]
+    assert numbers(acme.peek()) == [2, 3]

@@ -38,7 +38,7 @@ def test_second_put_changes_the_patterns(acme: ApiClient, acme_manager: ApiClien
     assert numbers(acme.poll("/inbox/crm")) == [1]
 
 
-def test_if_none_match_only_creates(acme: ApiClient, acme_manager: ApiClient) -> None:
+def test_put_with_if_none_match_only_creates(acme: ApiClient, acme_manager: ApiClient) -> None:
     only_create = {"If-None-Match": "*"}
     created = acme_manager.put("/inboxes/crm", json={"event_types": ["a"]}, headers=only_create)
     assert created.status_code == 201
@@ -51,15 +51,15 @@ def test_if_none_match_only_creates(acme: ApiClient, acme_manager: ApiClient) ->
     assert acme_manager.put("/inboxes/crm", headers=only_create).status_code == 201
 
 
-def test_default_always_exists_for_if_none_match(acme_manager: ApiClient) -> None:
+def test_put_with_if_none_match_never_changes_default(acme_manager: ApiClient) -> None:
     refused = acme_manager.put("/inboxes/default", json={"enabled": False}, headers={"If-None-Match": "*"})
     assert (refused.status_code, acme_manager.get("/inboxes/default").get_json()["enabled"]) == (412, True)
 
 
 def test_inbox_without_patterns_receives_every_event(acme_manager: ApiClient) -> None:
-    missing = {"content_type": "application/json"}
-    bodies: list[dict[str, Any]] = [{}, missing, {"json": {}}, {"json": {"event_types": None}}]
-    for number, options in enumerate(bodies):
+    empty_body = {"content_type": "application/json"}
+    requests: list[dict[str, Any]] = [{}, empty_body, {"json": {}}, {"json": {"event_types": None}}]
+    for number, options in enumerate(requests):
         created = acme_manager.put(f"/inboxes/i{number}", **options)
         assert (created.status_code, created.get_json()["event_types"]) == (201, None)
 
@@ -77,7 +77,7 @@ def test_inbox_receives_copies_of_matching_events_since_its_creation(acme: ApiCl
     assert numbers(acme.poll("/inbox")) == [0, 1, 2, 3, 4]
 
 
-def test_receipts_of_several_inboxes_can_be_sent_together(acme: ApiClient, acme_manager: ApiClient) -> None:
+def test_receipts_of_several_inboxes_can_be_settled_together(acme: ApiClient, acme_manager: ApiClient) -> None:
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     receipts = [acme.poll(f"{path}?mode=lease")[0]["receipt"] for path in ("/inbox", "/inbox/crm")]
@@ -94,15 +94,20 @@ def test_default_is_a_name_of_the_default_inbox(acme: ApiClient) -> None:
 def test_default_is_shown_but_not_listed(acme: ApiClient, acme_manager: ApiClient, store: Store) -> None:
     tenant = store.tenants.get("acme")
     assert tenant is not None
-    on = {"name": "default", "event_types": None, "created_at": format_timestamp(tenant.created_at_ms), "enabled": True}
-    assert acme.get("/inboxes/default").get_json() == on
-    off = acme_manager.put("/inboxes/default", json={"enabled": False})
-    assert (off.status_code, off.get_json()) == (200, on | {"enabled": False})
+    enabled = {
+        "name": "default",
+        "event_types": None,
+        "created_at": format_timestamp(tenant.created_at_ms),
+        "enabled": True,
+    }
+    assert acme.get("/inboxes/default").get_json() == enabled
+    disabled = acme_manager.put("/inboxes/default", json={"enabled": False})
+    assert (disabled.status_code, disabled.get_json()) == (200, enabled | {"enabled": False})
     for client in (acme, acme_manager):
-        assert client.get("/inboxes/default").get_json() == on | {"enabled": False}
+        assert client.get("/inboxes/default").get_json() == enabled | {"enabled": False}
         assert client.get("/inboxes").get_json() == []
     again = acme_manager.put("/inboxes/default", json={"event_types": None, "enabled": True})
-    assert (again.status_code, again.get_json()) == (200, on)
+    assert (again.status_code, again.get_json()) == (200, enabled)
 
 
 def test_events_go_to_named_inboxes_only_while_default_is_disabled(acme: ApiClient, acme_manager: ApiClient) -> None:
@@ -149,8 +154,8 @@ def test_deleted_inbox_is_gone_with_its_copies(acme: ApiClient, acme_manager: Ap
     acme_manager.put("/inboxes/crm")
     event_id = acme.send({"n": 1})["id"]
     (leased,) = acme.poll("/inbox/crm?mode=lease")
-    removed = acme_manager.delete("/inboxes/crm")
-    assert (removed.status_code, removed.data) == (204, b"")
+    deleted = acme_manager.delete("/inboxes/crm")
+    assert (deleted.status_code, deleted.data) == (204, b"")
     assert acme.get("/inboxes").get_json() == []
     for path in ("/inbox/crm", "/inboxes/crm", "/events?inbox=crm", f"/events/{event_id}?inbox=crm"):
         assert acme.get(path).status_code == 404
@@ -166,7 +171,7 @@ def test_inbox_can_be_created_again_after_an_interrupted_deletion(
     acme: ApiClient, acme_manager: ApiClient, store: Store
 ) -> None:
     acme_manager.put("/inboxes/crm")
-    acme.fill(500)
+    acme.send_numbered(500)
     acme.send({"n": 500})
     store.inboxes.close("acme", "crm")
     assert store.inboxes.delete_copies("acme", "crm", 1) == 1
@@ -186,10 +191,10 @@ def test_interrupted_deletion_can_be_repeated(acme: ApiClient, acme_manager: Api
 def test_creating_an_inbox_that_is_still_being_deleted_returns_503(
     acme_manager: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def closing(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise InboxClosing("crm")
 
-    monkeypatch.setattr(type(store.inboxes), "save", closing)
+    monkeypatch.setattr(type(store.inboxes), "save", fail)
     response = acme_manager.put("/inboxes/crm")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
 

@@ -11,13 +11,13 @@ from werkzeug.test import TestResponse
 from inbox.domain.keys import MAX_KEYS, Scope
 from inbox.services.keys import KeyService
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, Tenancy, now_ms, problem
+from tests.api.conftest import ApiClient, Clock, TenantFactory, now_ms, problem
 
 
 @pytest.fixture
-def manager(tenancy: Tenancy) -> ApiClient:
-    tenancy.register("acme")
-    return tenancy.client_for("acme", Scope.TENANT_MANAGE)
+def manager(tenant_factory: TenantFactory) -> ApiClient:
+    tenant_factory.register("acme")
+    return tenant_factory.create_client("acme", Scope.TENANT_MANAGE)
 
 
 def create(manager: ApiClient, **members: Any) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def rotate(manager: ApiClient, key: dict[str, Any], **members: Any) -> TestRespo
     return manager.post(f"/keys/{key['key_id']}/rotate", json=members)
 
 
-def seconds_until(text: str, clock: Clock) -> float:
-    return datetime.fromisoformat(text).timestamp() - clock() / 1000
+def seconds_until(iso_time: str, clock: Clock) -> float:
+    return datetime.fromisoformat(iso_time).timestamp() - clock() / 1000
 
 
 def expiry(manager: ApiClient, key: dict[str, Any]) -> str:
@@ -120,11 +120,11 @@ def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Cloc
 
 
 def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient, clock: Clock) -> None:
-    lasting, ending = create(manager), create(manager, expires_at=iso_time_in(clock, 1000))
-    # Like a client that lost the first response with the key.
+    permanent, temporary = create(manager), create(manager, expires_at=iso_time_in(clock, 1000))
+    # A client that lost the response with the new key rotates again.
     for _ in range(2):
-        assert rotate(manager, lasting, overlap_seconds=60).get_json()["expires_at"] is None
-        expires_at = rotate(manager, ending, overlap_seconds=60).get_json()["expires_at"]
+        assert rotate(manager, permanent, overlap_seconds=60).get_json()["expires_at"] is None
+        expires_at = rotate(manager, temporary, overlap_seconds=60).get_json()["expires_at"]
         assert abs(seconds_until(expires_at, clock) - 1000) < 30
 
 
@@ -144,9 +144,9 @@ def test_call_for_unknown_key_returns_404(manager: ApiClient) -> None:
     assert manager.post("/keys/key_none/rotate").status_code == 404
 
 
-def test_manager_of_system_cannot_create_or_change_admin_keys(tenancy: Tenancy, admin: ApiClient) -> None:
-    manager = tenancy.client_for("system", Scope.TENANT_MANAGE)
-    admin_key = tenancy.key_ring.list("system")[0].key_id
+def test_manager_of_system_cannot_create_or_change_admin_keys(tenant_factory: TenantFactory, admin: ApiClient) -> None:
+    manager = tenant_factory.create_client("system", Scope.TENANT_MANAGE)
+    admin_key = tenant_factory.key_service.list("system")[0].key_id
 
     for response in (
         manager.post("/keys", json={"scopes": ["admin"]}),
@@ -155,7 +155,7 @@ def test_manager_of_system_cannot_create_or_change_admin_keys(tenancy: Tenancy, 
     ):
         assert problem(response) == (403, "missing-scope")
     assert admin.get("/admin/tenants").status_code == 200
-    both = tenancy.client_for("system", Scope.TENANT_MANAGE, Scope.ADMIN)
+    both = tenant_factory.create_client("system", Scope.TENANT_MANAGE, Scope.ADMIN)
     assert both.post("/keys", json={"scopes": ["admin"]}).status_code == 201
 
 
@@ -171,11 +171,11 @@ def test_last_use_of_a_key_is_accurate_to_the_hour(manager: ApiClient, client: F
         clock.advance(1200)
 
 
-def test_number_of_active_keys_is_limited(manager: ApiClient, tenancy: Tenancy) -> None:
-    keys = [tenancy.key_ring.create("acme") for _ in range(MAX_KEYS - 1)]
+def test_number_of_active_keys_is_limited(manager: ApiClient, tenant_factory: TenantFactory) -> None:
+    keys = [tenant_factory.key_service.create("acme") for _ in range(MAX_KEYS - 1)]
     for path in ("/keys", f"/keys/{keys[0].metadata.key_id}/rotate"):
         assert problem(manager.post(path)) == (409, "too-many-keys")
-    tenancy.key_ring.revoke(keys[0].metadata.key_id)
+    tenant_factory.key_service.revoke(keys[0].metadata.key_id)
     assert manager.post("/keys").status_code == 201
 
 
@@ -192,13 +192,13 @@ def test_only_the_latest_revoked_keys_are_listed(manager: ApiClient, store: Stor
 
 @pytest.mark.parametrize("call", ["create", "rotate"])
 def test_revoked_key_cannot_create_or_rotate_keys_while_it_is_cached(
-    manager: ApiClient, tenancy: Tenancy, call: str
+    manager: ApiClient, tenant_factory: TenantFactory, call: str
 ) -> None:
-    [own] = tenancy.key_ring.list("acme")
-    other = tenancy.key_ring.create("acme").metadata.key_id
+    [own] = tenant_factory.key_service.list("acme")
+    other = tenant_factory.key_service.create("acme").metadata.key_id
     assert manager.get("/inboxes").status_code == 200
-    tenancy.key_ring.revoke(own.key_id)
+    tenant_factory.key_service.revoke(own.key_id)
 
     assert manager.get("/inboxes").status_code == 200
     assert manager.post("/keys" if call == "create" else f"/keys/{other}/rotate").status_code == 401
-    assert len(tenancy.key_ring.list("acme")) == 2
+    assert len(tenant_factory.key_service.list("acme")) == 2

@@ -26,27 +26,27 @@ def test_leased_event_has_a_receipt_in_every_response(acme: ApiClient) -> None:
     assert event == sent | {"status": "leased", "deliveries": 1, "payload": {"n": 1}}
 
 
-def test_leased_event_is_not_returned_to_others(acme: ApiClient) -> None:
-    acme.fill(2)
+def test_leased_event_is_not_returned_by_other_polls(acme: ApiClient) -> None:
+    acme.send_numbered(2)
     assert len(acme.lease("&limit=1")) == 1
     response = acme.get("/inbox?mode=lease")
     assert (len(response.get_json()), response.headers["Inbox-More"]) == (1, "false")
-    assert acme.lease() == acme.poll() == acme.undelivered() == []
+    assert acme.lease() == acme.poll() == acme.peek() == []
 
 
 @pytest.mark.parametrize(("query", "seconds"), [("", 7), ("&lease_seconds=1", 1), ("&lease_seconds=43200", 43200)])
 def test_expired_lease_returns_event_to_inbox(acme: ApiClient, clock: Clock, query: str, seconds: int) -> None:
-    sent = acme.fill(1)
+    sent = acme.send_numbered(1)
     [event] = acme.lease(query)
     expires_at = datetime.fromisoformat(event["lease_expires_at"])
     assert expires_at - datetime.fromisoformat(event["created_at"]) >= timedelta(seconds=seconds)
 
     clock.advance(seconds + 1)
-    assert [ids(acme.undelivered()), acme.status(sent[0])] == [sent, "undelivered"]
+    assert [ids(acme.peek()), acme.status(sent[0])] == [sent, "undelivered"]
 
 
-def test_acknowledged_event_is_delivered_also_when_repeated(acme: ApiClient, clock: Clock) -> None:
-    sent = acme.fill(2)
+def test_acknowledged_event_is_delivered_and_can_be_acknowledged_again(acme: ApiClient, clock: Clock) -> None:
+    sent = acme.send_numbered(2)
     leased = receipts(acme.lease())
     assert acme.settle("ack", leased) == {"acknowledged": sent, "lost": []}
     event = acme.get(f"/events/{sent[0]}").get_json()
@@ -56,11 +56,11 @@ def test_acknowledged_event_is_delivered_also_when_repeated(acme: ApiClient, clo
     clock.advance(3600)
     assert acme.settle("ack", leased) == {"acknowledged": sent, "lost": []}
     assert acme.get(f"/events/{sent[0]}").get_json() == event
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_receipt_of_an_expired_lease_is_lost(acme: ApiClient, clock: Clock) -> None:
-    sent = acme.fill(2)
+    sent = acme.send_numbered(2)
     late = receipts(acme.lease("&limit=1"))
     clock.advance(8)
     again = acme.lease()
@@ -74,12 +74,12 @@ def test_receipt_of_an_expired_lease_is_lost(acme: ApiClient, clock: Clock) -> N
 
 
 def test_released_event_is_undelivered_after_its_delay(acme: ApiClient, clock: Clock) -> None:
-    sent = acme.fill(2)
-    now, later = receipts(acme.lease())
-    assert acme.settle("release", [now]) == {"released": sent[:1], "lost": []}
-    acme.settle("release", [later], delay_seconds=30)
-    assert ids(acme.undelivered()) == sent[:1]
-    assert acme.settle("ack", [now]) == {"acknowledged": [], "lost": [now]}
+    sent = acme.send_numbered(2)
+    immediate, delayed = receipts(acme.lease())
+    assert acme.settle("release", [immediate]) == {"released": sent[:1], "lost": []}
+    acme.settle("release", [delayed], delay_seconds=30)
+    assert ids(acme.peek()) == sent[:1]
+    assert acme.settle("ack", [immediate]) == {"acknowledged": [], "lost": [immediate]}
     assert acme.status(sent[1]) == "undelivered"
     clock.advance(31)
     assert ids(acme.lease()) == sent
@@ -87,20 +87,20 @@ def test_released_event_is_undelivered_after_its_delay(acme: ApiClient, clock: C
 
 @pytest.mark.parametrize(("members", "seconds"), [({}, 7), ({"lease_seconds": 60}, 60)])
 def test_extended_lease_expires_later(acme: ApiClient, clock: Clock, members: dict[str, int], seconds: int) -> None:
-    sent = acme.fill(1)
+    sent = acme.send_numbered(1)
     leased = acme.lease()
     clock.advance(4)
     assert acme.settle("extend", receipts(leased), **members) == {"extended": sent, "lost": []}
     shown = acme.get(f"/events/{sent[0]}").get_json()
     assert (shown["receipt"], shown["lease_expires_at"] > leased[0]["lease_expires_at"]) == (leased[0]["receipt"], True)
-    # After the first end, and seconds before the new one, because the clock runs on meanwhile.
+    # This is after the lease's first end, and seconds before its new one, because the clock also runs by itself.
     clock.advance(seconds // 2 + 1)
-    assert acme.undelivered() == []
+    assert acme.peek() == []
     assert acme.settle("ack", receipts(leased)) == {"acknowledged": sent, "lost": []}
 
 
 def test_event_with_too_many_expired_leases_is_dead(acme: ApiClient, clock: Clock) -> None:
-    sent = acme.fill(1)
+    sent = acme.send_numbered(1)
     for _ in range(2):
         assert ids(acme.lease()) == sent
         clock.advance(8)
@@ -108,8 +108,8 @@ def test_event_with_too_many_expired_leases_is_dead(acme: ApiClient, clock: Cloc
     assert ids(acme.poll("/events?status=dead")) == sent
 
 
-def test_only_a_failed_release_counts_as_a_lost_lease(acme: ApiClient, clock: Clock) -> None:
-    sent = acme.fill(2)
+def test_only_a_failed_release_counts_like_an_expired_lease(acme: ApiClient, clock: Clock) -> None:
+    sent = acme.send_numbered(2)
     for _ in range(3):
         acme.settle("release", receipts(acme.lease()))
     for status in ("undelivered", "dead"):
@@ -117,11 +117,11 @@ def test_only_a_failed_release_counts_as_a_lost_lease(acme: ApiClient, clock: Cl
         for _ in range(2):
             assert acme.settle("release", failing, failed=True) == {"released": sent[:1], "lost": []}
         assert acme.status(sent[0]) == status
-    assert ids(acme.undelivered()) == sent[1:]
+    assert ids(acme.peek()) == sent[1:]
     assert acme.get("/stats").get_json()["totals"]["dead"] == 1
 
     acme.settle("release", receipts(acme.lease()), failed=True, delay_seconds=30)
-    assert (acme.undelivered(), acme.status(sent[1])) == ([], "undelivered")
+    assert (acme.peek(), acme.status(sent[1])) == ([], "undelivered")
     clock.advance(31)
     acme.lease()
     clock.advance(8)
@@ -130,7 +130,7 @@ def test_only_a_failed_release_counts_as_a_lost_lease(acme: ApiClient, clock: Cl
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_response_lists_receipts_once_and_in_order(acme: ApiClient, verb: str) -> None:
-    sent = acme.fill(3)
+    sent = acme.send_numbered(3)
     one, two, three = receipts(acme.lease())
     response = acme.settle(verb, [three, "zzz", one, three, "aaa", two, one, "zzz"])
     assert response == {VERBS[verb]: [sent[2], sent[0], sent[1]], "lost": ["zzz", "aaa"]}
@@ -138,7 +138,7 @@ def test_response_lists_receipts_once_and_in_order(acme: ApiClient, verb: str) -
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_unknown_receipt_is_lost_and_not_an_error(acme: ApiClient, globex: ApiClient, verb: str) -> None:
-    acme.fill(1)
+    acme.send_numbered(1)
     [own] = receipts(acme.lease())
     unknown = ["", "x", "é", "=" * 300, own + "=", own[:-1], own.lower(), f" {own}", own + "A"]
     assert acme.settle(verb, unknown) == {VERBS[verb]: [], "lost": unknown}
@@ -146,8 +146,8 @@ def test_unknown_receipt_is_lost_and_not_an_error(acme: ApiClient, globex: ApiCl
     assert acme.settle(verb, [own])["lost"] == []
 
 
-def test_500_receipts_fit_with_any_limit_for_events(acme: ApiClient) -> None:
-    acme.fill(500)
+def test_500_receipts_fit_whatever_the_limit_for_events(acme: ApiClient) -> None:
+    acme.send_numbered(500)
     leased = receipts(acme.lease("&limit=500"))
     assert len(acme.settle("ack", leased)["acknowledged"]) == 500
     longest = [f"{number:0300}" for number in range(500)]

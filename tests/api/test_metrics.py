@@ -1,5 +1,6 @@
 """GET /metrics."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Thread
 from typing import Any
@@ -15,12 +16,14 @@ from inbox.app import Shared, create_app
 from inbox.errors import StoreUnavailable
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Time
+from tests.api.conftest import ApiClient, FakeTime
 from tests.exposition import Exposition
+
+Scrape = Callable[[], Exposition]
 
 
 @pytest.fixture
-def metrics(client: FlaskClient) -> Any:
+def scrape(client: FlaskClient) -> Scrape:
     return lambda: Exposition(client.get("/metrics").text)
 
 
@@ -39,11 +42,11 @@ def test_metrics_have_no_rate_limit(settings: Settings, store: Store) -> None:
         assert "RateLimit" not in response.headers
 
 
-def test_requests_are_counted_by_route_method_and_status(acme: ApiClient, metrics: Any) -> None:
+def test_requests_are_counted_by_route_method_and_status(acme: ApiClient, scrape: Scrape) -> None:
     event = acme.send({"n": 1})
     for path in (f"/events/{event['id']}", "/events/00000000-0000-4000-8000-000000000000", "/inbox?limit=0"):
         acme.get(path)
-    shown = metrics()
+    shown = scrape()
     rule = "/events/<uuid:event_id>"
     assert shown.value("inbox_requests_total", route="/events", method="POST", status="201") == 1
     assert shown.value("inbox_requests_total", route=rule, method="GET", status="200") == 1
@@ -53,20 +56,21 @@ def test_requests_are_counted_by_route_method_and_status(acme: ApiClient, metric
     assert 0 < shown.value("inbox_request_duration_seconds_sum", route=rule, method="GET") < 60
 
 
-def test_no_client_can_create_a_series(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
-    def choose(text: str) -> None:
+def test_no_client_can_create_a_series(acme: ApiClient, client: FlaskClient, scrape: Scrape) -> None:
+    def send_requests_with(text: str) -> None:
         client.get(f"/nowhere-{text}", headers={"X-Request-Id": text})
         client.open("/inbox", method=f"BREW{text}")
         acme.get(f"/inbox/name-{text}?mode=peek")
         acme.send({"n": text}, event_type=f"type-{text}")
 
-    choose("first")
-    choose("second")
-    metrics()
-    before = metrics()
+    send_requests_with("first")
+    send_requests_with("second")
+    # The first scrape creates the series of /metrics itself.
+    scrape()
+    before = scrape()
     for number in range(20):
-        choose(str(number))
-    shown = metrics()
+        send_requests_with(str(number))
+    shown = scrape()
     assert shown.value("inbox_requests_total", route="unmatched", method="GET", status="404") == 22
     assert shown.value("inbox_requests_total", route="unmatched", method="other", status="405") == 22
     assert shown.label_values == before.label_values
@@ -81,36 +85,36 @@ def test_metrics_contain_no_tenant_key_event_or_path(acme: ApiClient, client: Fl
         assert private not in text
 
 
-def test_long_polls_are_not_in_request_durations(acme: ApiClient, time: Time, metrics: Any) -> None:
+def test_long_polls_are_not_in_request_durations(acme: ApiClient, fake_time: FakeTime, scrape: Scrape) -> None:
     acme.get("/inbox?wait=20")
     acme.get("/inbox")
-    shown = metrics()
-    assert time.seconds == pytest.approx(20)
+    shown = scrape()
+    assert fake_time.seconds == pytest.approx(20)
     assert shown.value("inbox_request_duration_seconds_count", route="/inbox", method="GET") == 1
     assert shown.value("inbox_long_poll_duration_seconds_count", route="/inbox") == 1
     assert shown.value("inbox_requests_total", route="/inbox", method="GET", status="200") == 2
 
 
-def test_waiting_polls_are_counted(acme: ApiClient, time: Time, metrics: Any) -> None:
+def test_waiting_polls_are_counted(acme: ApiClient, fake_time: FakeTime, scrape: Scrape) -> None:
     seen = []
-    time.meanwhile = lambda: seen.append(metrics().value("inbox_waiting_polls"))
+    fake_time.meanwhile = lambda: seen.append(scrape().value("inbox_waiting_polls"))
     acme.get("/inbox?wait=1")
     assert set(seen) == {1}
-    assert metrics().value("inbox_waiting_polls") == 0
+    assert scrape().value("inbox_waiting_polls") == 0
 
 
 def test_failed_poll_is_not_waiting(
-    acme: ApiClient, store: Store, time: Time, metrics: Any, monkeypatch: pytest.MonkeyPatch
+    acme: ApiClient, store: Store, fake_time: FakeTime, scrape: Scrape, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise StoreUnavailable("It does not respond.")
 
-    time.meanwhile = lambda: monkeypatch.setattr(store.events, "claim", fail)
+    fake_time.meanwhile = lambda: monkeypatch.setattr(store.events, "claim", fail)
     assert acme.get("/inbox?wait=1").status_code == 503
-    assert metrics().value("inbox_waiting_polls") == 0
+    assert scrape().value("inbox_waiting_polls") == 0
 
 
-def test_events_are_counted(acme: ApiClient, metrics: Any) -> None:
+def test_events_are_counted(acme: ApiClient, scrape: Scrape) -> None:
     body = {"payload": {}, "idempotency_key": "k"}
     acme.post("/events", json=body)
     acme.post("/events", json=body)
@@ -126,7 +130,7 @@ def test_events_are_counted(acme: ApiClient, metrics: Any) -> None:
     acme.settle("extend", receipts)
     acme.post(f"/events/{leased[0]['id']}/replay")
     acme.post("/events/replay", json={})
-    shown = metrics()
+    shown = scrape()
     assert shown.value("inbox_events_received_total") == 3
     assert shown.value("inbox_events_repeated_total") == 2
     assert shown.value("inbox_events_handed_out_total", status="delivered") == 1
@@ -138,20 +142,20 @@ def test_events_are_counted(acme: ApiClient, metrics: Any) -> None:
     assert shown.value("inbox_events_replayed_total") == 2
 
 
-def test_key_lookups_are_counted_by_source(acme: ApiClient, client: FlaskClient, metrics: Any) -> None:
+def test_key_lookups_are_counted_by_source(acme: ApiClient, client: FlaskClient, scrape: Scrape) -> None:
     for key in (acme.key, acme.key, unknown := apikey.mint(), unknown, "no key"):
         client.get("/me", headers={"X-API-Key": key})
-    shown = metrics()
+    shown = scrape()
     assert shown.value("inbox_key_lookups_total", source="store") == 2
     assert shown.value("inbox_key_lookups_total", source="cache") == 2
     assert shown.total("inbox_key_lookups_total") == 4
 
 
-def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, metrics: Any) -> None:
+def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, scrape: Scrape) -> None:
     for payload in ({"n": 1}, {"n": 2}):
         acme.post("/events", json={"payload": payload, "idempotency_key": "k"})
     put = {"engine": "sqlite", "operation": "events.put"}
-    shown = metrics()
+    shown = scrape()
     assert shown.value("inbox_requests_total", route="/events", method="POST", status="409") == 1
     assert shown.value("inbox_store_call_duration_seconds_count", **put) == 2
     assert 0 < shown.value("inbox_store_call_duration_seconds_sum", **put) < 60
@@ -162,7 +166,7 @@ def test_store_calls_are_counted_and_a_conflict_is_no_error(acme: ApiClient, met
 
 @pytest.mark.parametrize(("error", "status"), [(StoreUnavailable("It does not respond."), 503), (KeyError("bug"), 500)])
 def test_store_errors_are_counted(
-    acme: ApiClient, store: Store, metrics: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
+    acme: ApiClient, store: Store, scrape: Scrape, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int
 ) -> None:
     def fail(*_: Any) -> None:
         raise error
@@ -170,21 +174,21 @@ def test_store_errors_are_counted(
     acme.send({})
     monkeypatch.setattr(type(store.events), "put", fail)
     assert acme.post("/events", json={}).status_code == status
-    shown = metrics()
+    shown = scrape()
     put = {"engine": "sqlite", "operation": "events.put"}
     assert shown.value("inbox_store_errors_total", **put) == shown.total("inbox_store_errors_total") == 1
     assert shown.value("inbox_store_call_duration_seconds_count", **put) == 2
     assert shown.value("inbox_events_received_total") == 1
 
 
-def test_batch_sizes_are_measured(acme: ApiClient, metrics: Any) -> None:
-    before = metrics()
+def test_batch_sizes_are_measured(acme: ApiClient, scrape: Scrape) -> None:
+    before = scrape()
     threads = [Thread(target=acme.send, args=({"n": number},)) for number in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    shown = metrics()
+    shown = scrape()
     name = "inbox_store_batch_size"
     # The sum includes writes that record the use of the key.
     written = shown.value(f"{name}_sum", engine="sqlite") - before.value(f"{name}_sum", engine="sqlite")

@@ -16,7 +16,7 @@ from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.interface import Store
 from tests.api.conftest import ApiClient, Clock, receipts
-from tests.api.test_openapi_examples import Spec, resolved
+from tests.api.test_openapi_examples import Spec, resolve
 from tests.unit.test_token_buckets import FakeClock
 
 PAGES = {"/", "/docs", "/problems", "/problems/{slug}", "/openapi.json", "/static/{filename}", "/console/{filename}"}
@@ -37,13 +37,13 @@ def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG00
 
 @pytest.fixture
 def check(spec: Spec) -> Check:
-    """Compares a response with the document, and returns its headers."""
+    """Returns a function that checks a response and returns the names of its headers without GENERAL_HEADERS."""
 
     def check(response: TestResponse, path: str, status: int) -> set[str]:
         assert response.status_code == status, (path, response.text)
         operation = spec["paths"][path][response.request.method.lower()]
-        described = resolved(spec, operation["responses"][str(status)])
-        required = {name for name, header in described["headers"].items() if resolved(spec, header)["required"]}
+        described = resolve(spec, operation["responses"][str(status)])
+        required = {name for name, header in described["headers"].items() if resolve(spec, header)["required"]}
         sent = {*response.headers.keys()} - GENERAL_HEADERS
         assert required <= sent <= described["headers"].keys(), (path, status)
         if status == 204:
@@ -142,7 +142,7 @@ def test_every_described_header_is_sent(check: Check, spec: Spec, acme: ApiClien
     body = {"payload": {}, "idempotency_key": "k"}
     seen = check(acme.post("/events", json=body), "/events", 201)
     seen |= check(acme.post("/events/batch", json=[body]), "/events/batch", 200)
-    acme.fill(2)
+    acme.send_numbered(2)
     seen |= check(acme.get("/events?limit=1"), "/events", 200)
     seen |= check(acme.get("/inbox"), "/inbox", 200)
     seen |= check(acme.get("/inbox?limit=0"), "/inbox", 422)
@@ -179,7 +179,7 @@ BODIES: dict[tuple[str, str], list[Any]] = {
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
-def test_body_is_accepted_if_it_matches_its_schema(
+def test_body_is_accepted_if_and_only_if_it_matches_its_schema(
     spec: Spec, acme: ApiClient, acme_manager: ApiClient, method: str, path: str
 ) -> None:
     content = spec["paths"][path][method]["requestBody"]["content"]["application/json"]

@@ -10,7 +10,7 @@ from openapi_schema_validator import OAS31Validator, oas31_format_checker
 
 from inbox.api.problem_types import PROBLEMS
 from inbox.domain.keys import Scope
-from tests.api.conftest import ApiClient, Tenancy
+from tests.api.conftest import ApiClient, TenantFactory
 from tests.api.routes import ANY_KEY, ROUTES
 
 Spec = dict[str, Any]
@@ -37,30 +37,31 @@ CONFLICTS = {
     "set_tenant_status": {"wrong-step", "not-allowed"},
     "delete_tenant": {"not-allowed"},
 }
-# A cursor must come from a response with the same parameters.
-NOT_INDEPENDENT = {"cursor"}
-NEEDED_TOGETHER = {"lease_seconds": {"mode": "lease"}}
+# The example of a cursor is not valid: the service accepts only cursors from its own responses.
+NOT_TRIED_ALONE = {"cursor"}
+SENT_TOGETHER_WITH = {"lease_seconds": {"mode": "lease"}}
 
 
 @pytest.fixture
-def all_powerful(tenancy: Tenancy) -> ApiClient:
-    """A client with every scope."""
-    tenancy.register("system")
-    client = tenancy.client_for("system", *Scope)
+def client_with_every_scope(tenant_factory: TenantFactory) -> ApiClient:
+    """The examples use the inbox crm."""
+    tenant_factory.register("system")
+    client = tenant_factory.create_client("system", *Scope)
     client.put("/inboxes/crm")
     return client
 
 
 def operations(spec: Spec) -> Iterator[tuple[str, str, Spec]]:
+    """Yields the method, the path and the description of every operation, with all its parameters."""
     for path, item in spec["paths"].items():
         shared = item.get("parameters", [])
         for method, operation in item.items():
             if method != "parameters":
-                parameters = [resolved(spec, each) for each in [*shared, *operation.get("parameters", [])]]
+                parameters = [resolve(spec, each) for each in [*shared, *operation.get("parameters", [])]]
                 yield method, path, operation | {"parameters": parameters}
 
 
-def resolved(spec: Spec, part: Spec) -> Spec:
+def resolve(spec: Spec, part: Spec) -> Spec:
     if "$ref" not in part:
         return part
     _, _, kind, name = part["$ref"].split("/")
@@ -68,7 +69,7 @@ def resolved(spec: Spec, part: Spec) -> Spec:
     return found
 
 
-def values(part: Spec) -> list[Any]:
+def examples_of(part: Spec) -> list[Any]:
     """Returns the examples of a body, a response, a parameter or a header."""
     if "example" in part:
         return [part["example"]]
@@ -98,7 +99,7 @@ def test_every_body_and_response_has_an_example(spec: Spec) -> None:
         f"{method} {path} {name}": media
         for method, path, operation in operations(spec)
         for name, part in {"body": operation.get("requestBody", {}), **operation["responses"]}.items()
-        for media in resolved(spec, part).get("content", {}).values()
+        for media in resolve(spec, part).get("content", {}).values()
     }
     assert contents.keys() >= {"post /events body", "post /events 201", "post /events 422", "get /readyz 503"}
     assert [name for name, media in contents.items() if not {"example", "examples"} & media.keys()] == []
@@ -113,28 +114,28 @@ def test_every_parameter_has_an_example_or_choices(spec: Spec) -> None:
     explained = {
         name
         for name, each in parameters.items()
-        if values(each) or "enum" in each["schema"] or each["schema"].get("type") == "boolean"
+        if examples_of(each) or "enum" in each["schema"] or each["schema"].get("type") == "boolean"
     }
     assert parameters.keys() - explained == set()
 
 
-def problems_of(spec: Spec, operation: Spec) -> dict[str, Any]:
-    """Returns the examples of all its problems, by slug."""
-    media = [resolved(spec, part).get("content", {}) for part in operation["responses"].values()]
+def problem_examples(spec: Spec, operation: Spec) -> dict[str, Any]:
+    """Returns the examples of all problems of an operation, by slug."""
+    media = [resolve(spec, part).get("content", {}) for part in operation["responses"].values()]
     problems = [each["application/problem+json"]["examples"] for each in media if "application/problem+json" in each]
     return {slug: example["value"] for examples in problems for slug, example in examples.items()}
 
 
-def test_every_problem_is_shown_at_its_status(spec: Spec) -> None:
+def test_every_problem_is_an_example_of_its_status(spec: Spec) -> None:
     described = [operation for _, _, operation in operations(spec)]
-    shown = {slug: value for each in described for slug, value in problems_of(spec, each).items()}
+    shown = {slug: value for each in described for slug, value in problem_examples(spec, each).items()}
     # Every path can have a 405, and a 500 is a bug: no operation lists them.
     assert {slug: value["status"] for slug, value in shown.items()} == {
         problem.slug: problem.status for problem in PROBLEMS.values() if problem.status not in (405, 500)
     }
     for operation in described:
         for status, part in operation["responses"].items():
-            alone = problems_of(spec, {"responses": {status: part}})
+            alone = problem_examples(spec, {"responses": {status: part}})
             assert all(str(value["status"]) == status for value in alone.values())
     assert shown["invalid-request"]["errors"]
     assert shown["precondition-failed"]["detail"] == "The inbox crm already exists. Nothing was changed."
@@ -150,7 +151,7 @@ def test_every_component_is_referenced(spec: Spec) -> None:
 def test_operation_shows_exactly_its_possible_problems(spec: Spec) -> None:
     conflicts = {problem.slug for problem in PROBLEMS.values() if problem.status == 409}
     for method, path, operation in operations(spec):
-        shown = problems_of(spec, operation).keys()
+        shown = problem_examples(spec, operation).keys()
         assert ("not-json" in shown) == ("requestBody" in operation), path
         assert ("prefetch-refused" in shown) == (operation["operationId"] in {"poll", "poll_named"}), path
         assert shown & conflicts == CONFLICTS.get(operation["operationId"], set()), (method, path)
@@ -160,7 +161,7 @@ def schemas_with_examples(part: Any) -> Iterator[tuple[Spec, list[Any]]]:
     """Yields every schema of the document with its examples."""
     if isinstance(part, dict):
         if isinstance(part.get("schema"), dict):
-            yield part["schema"], values(part)
+            yield part["schema"], examples_of(part)
         if isinstance(part.get("examples"), list):
             yield part, part["examples"]
     for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
@@ -188,25 +189,27 @@ def initial_parameters(operation: Spec) -> Spec:
     return {name: str(value).lower() for name, value in filled.items()}
 
 
-def requests_of(operation: Spec) -> Iterator[Spec]:
-    """Yields requests with each example of a body, with the initial parameters and with each parameter alone."""
+def requests_with_examples(operation: Spec) -> Iterator[Spec]:
+    """Yields, for each example of a body, a request with the initial parameters and one per example of a parameter."""
     media = operation.get("requestBody", {"content": {}})["content"].get("application/json")
-    for body in [{"json": each} for each in values(media)] if media else [{}]:
+    for body in [{"json": each} for each in examples_of(media)] if media else [{}]:
         yield body | {"query_string": initial_parameters(operation)}
         for each in operation["parameters"]:
-            for value in values(each) if each["in"] != "path" and each["name"] not in NOT_INDEPENDENT else []:
+            for value in examples_of(each) if each["in"] != "path" and each["name"] not in NOT_TRIED_ALONE else []:
                 if each["in"] == "header":
                     yield body | {"headers": {each["name"]: value}}
                 else:
-                    yield body | {"query_string": {each["name"]: value, **NEEDED_TOGETHER.get(each["name"], {})}}
+                    yield body | {"query_string": {each["name"]: value, **SENT_TOGETHER_WITH.get(each["name"], {})}}
 
 
-def test_every_example_of_a_request_is_accepted(spec: Spec, all_powerful: ApiClient) -> None:
+def test_every_example_of_a_request_is_accepted(spec: Spec, client_with_every_scope: ApiClient) -> None:
     for method, path, operation in operations(spec):
-        places = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
-        for request in requests_of(operation):
-            # With an event, a poll with `wait` returns at once.
-            all_powerful.send({})
-            headers = all_powerful.headers | request.pop("headers", {})
-            response = all_powerful.client.open(path.format(**places), method=method, headers=headers, **request)
+        path_values = {each["name"]: each["example"] for each in operation["parameters"] if each["in"] == "path"}
+        for request in requests_with_examples(operation):
+            # An undelivered event makes a poll with `wait` return at once.
+            client_with_every_scope.send({})
+            headers = client_with_every_scope.headers | request.pop("headers", {})
+            response = client_with_every_scope.client.open(
+                path.format(**path_values), method=method, headers=headers, **request
+            )
             assert response.status_code in {200, 201, 204, 404, 409}, (method, path, request, response.text)

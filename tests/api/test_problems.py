@@ -48,7 +48,7 @@ def test_405_lists_the_allowed_methods(client: FlaskClient) -> None:
     assert response.get_json()["detail"] == "The path does not support DELETE. Allowed: GET, HEAD, OPTIONS, POST."
 
 
-def test_slash_at_the_end_of_the_path_is_named(client: FlaskClient) -> None:
+def test_detail_of_a_404_names_a_slash_at_the_end_of_the_path(client: FlaskClient) -> None:
     for path in ("/events/", "/events/?since=1"):
         response = client.get(path)
         assert problem(response) == (404, "not-found")
@@ -75,17 +75,17 @@ def test_every_response_has_a_request_id(client: FlaskClient, acme: ApiClient) -
         acme.get("/me"),
         acme.post("/events"),
     ]
-    given = [response.headers["X-Request-Id"] for response in responses]
-    assert len(set(given)) == len(given)
-    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in given)
+    request_ids = [response.headers["X-Request-Id"] for response in responses]
+    assert len(set(request_ids)) == len(request_ids)
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in request_ids)
     assert {response.headers["X-Content-Type-Options"] for response in responses} == {"nosniff"}
     # Pages may be cached if they are revalidated. Other responses may not.
     assert [response.headers.getlist("Cache-Control") for response in responses] == [["no-cache"]] + [["no-store"]] * 4
 
 
-@pytest.mark.parametrize("bad", ["", "a b", "x" * 129, "é", '"><script>', "ibx_0", "my-ibx_key"])
-def test_invalid_request_id_is_replaced(client: FlaskClient, bad: str) -> None:
-    assert client.get("/healthz", headers={"X-Request-Id": bad}).headers["X-Request-Id"] != bad
+@pytest.mark.parametrize("invalid", ["", "a b", "x" * 129, "é", '"><script>', "ibx_0", "my-ibx_key"])
+def test_invalid_request_id_is_replaced(client: FlaskClient, invalid: str) -> None:
+    assert client.get("/healthz", headers={"X-Request-Id": invalid}).headers["X-Request-Id"] != invalid
 
 
 def test_unavailable_store_affects_readyz_only(client: FlaskClient, app: Flask) -> None:
@@ -98,9 +98,7 @@ def test_unavailable_store_affects_readyz_only(client: FlaskClient, app: Flask) 
     assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 503)
 
 
-def test_readiness_checks_the_store_once_per_second(
-    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_result_of_readiness_check_is_cached(settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inbox.services.readiness._CACHE_SECONDS", 3600)
     checks: list[None] = []
     monkeypatch.setattr(store, "check", lambda: checks.append(None))

@@ -1,4 +1,4 @@
-"""The rate limit of a tenant, and the limit of failed authentications of an address."""
+"""The rate limit of a tenant, and the limit of failed authentications per IP address."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from inbox.app import Shared, create_app
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, Tenancy
+from tests.api.conftest import ApiClient, Clock, TenantFactory
 from tests.unit.test_token_buckets import FakeClock
 
 
@@ -57,29 +57,29 @@ def test_request_above_the_limit_changes_nothing(acme: ApiClient, seconds: FakeC
     assert len(acme.poll()) == 3
 
 
-def test_rejected_requests_count(acme: ApiClient) -> None:
+def test_rejected_requests_count_against_the_limit(acme: ApiClient) -> None:
     for _ in range(3):
         assert acme.get("/keys").status_code == 403
     assert acme.get("/keys").status_code == 429
 
 
-def test_keys_of_a_tenant_share_its_limit(tenancy: Tenancy, acme: ApiClient, globex: ApiClient) -> None:
-    second = tenancy.client_for("acme")
+def test_keys_of_a_tenant_share_its_limit(tenant_factory: TenantFactory, acme: ApiClient, globex: ApiClient) -> None:
+    second = tenant_factory.create_client("acme")
     assert [caller.get("/me").status_code for caller in (acme, second, acme, second)] == [200, 200, 200, 429]
     assert globex.get("/me").status_code == 200
 
 
-def test_tenant_can_have_its_own_limit(tenancy: Tenancy, acme: ApiClient) -> None:
-    tenancy.registry.update("acme", "test", rate_limit=1)
+def test_tenant_can_have_its_own_limit(tenant_factory: TenantFactory, acme: ApiClient) -> None:
+    tenant_factory.tenant_service.update("acme", "test", rate_limit=1)
     assert [acme.get("/me").status_code for _ in range(2)] == [200, 429]
     assert "1 request per second" in acme.get("/me").get_json()["detail"]
-    tenancy.registry.update("acme", "test", rate_limit=0)
+    tenant_factory.tenant_service.update("acme", "test", rate_limit=0)
     responses = [acme.get("/me") for _ in range(10)]
     assert {response.status_code for response in responses} == {200}
     assert "RateLimit" not in responses[0].headers
 
 
-def test_response_has_no_header_without_a_limit(store: Store, acme: ApiClient) -> None:
+def test_response_has_no_rate_limit_header_without_a_limit(store: Store, acme: ApiClient) -> None:
     client = create_app(Settings(), store, Shared()).test_client()
     assert "RateLimit" not in client.get("/me", headers=acme.headers).headers
 
@@ -99,7 +99,7 @@ def test_address_without_a_valid_key_gets_429(client: FlaskClient, seconds: Fake
     assert client.get("/me").status_code == 401
 
 
-def test_known_key_works_from_a_limited_address(client: FlaskClient, acme: ApiClient) -> None:
+def test_cached_key_works_from_a_limited_address(client: FlaskClient, acme: ApiClient) -> None:
     assert acme.get("/me").status_code == 200
     for _ in range(10):
         client.get("/me")
@@ -107,17 +107,17 @@ def test_known_key_works_from_a_limited_address(client: FlaskClient, acme: ApiCl
     assert acme.get("/me").status_code == 200
 
 
-def fail_from(client: FlaskClient, forwarded_for: str) -> int:
+def call_without_key(client: FlaskClient, forwarded_for: str) -> int:
     return client.get("/me", headers={"X-Forwarded-For": forwarded_for}).status_code
 
 
 def test_forwarded_address_is_ignored_without_a_proxy(client: FlaskClient) -> None:
-    assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 5 + [429]
+    assert [call_without_key(client, f"192.0.2.{number}") for number in range(6)] == [401] * 5 + [429]
 
 
 def test_trusted_proxy_names_the_address(settings: Settings, store: Store, seconds: FakeClock) -> None:
     app = create_app(replace(settings, trusted_proxies=1), store, Shared(TokenBuckets(seconds)))
     client = app.test_client()
-    assert [fail_from(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6
+    assert [call_without_key(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6
     # Only the last entry is trusted; the client may have sent the others.
-    assert [fail_from(client, f"192.0.2.{number}, 192.0.2.99") for number in range(6)] == [401] * 5 + [429]
+    assert [call_without_key(client, f"192.0.2.{number}, 192.0.2.99") for number in range(6)] == [401] * 5 + [429]

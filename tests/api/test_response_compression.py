@@ -9,9 +9,9 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from inbox.domain.keys import Scope
-from tests.api.conftest import ApiClient, Tenancy, payloads
+from tests.api.conftest import ApiClient, TenantFactory, payloads
 
-GZIP = {"Accept-Encoding": "gzip"}
+ACCEPT_GZIP = {"Accept-Encoding": "gzip"}
 STYLE = "/console/css/base.css"
 PAGES = [
     *("/console/scripts/main.js", "/console/icons.svg", "/console/n8n.json", "/", STYLE, "/openapi.json", "/problems"),
@@ -35,21 +35,21 @@ def is_compressed(response: TestResponse) -> bool:
     return coding == "gzip"
 
 
-def without(headers: Any, *names: str) -> list[tuple[str, str]]:
+def headers_without(headers: Any, *names: str) -> list[tuple[str, str]]:
     return [(name, value) for name, value in headers if name not in ("X-Request-Id", *names)]
 
 
 @pytest.fixture
-def filled(acme: ApiClient) -> ApiClient:
+def acme_with_events(acme: ApiClient) -> ApiClient:
     for number in range(20):
         acme.send({"order": number, "text": "x" * 50})
     return acme
 
 
 @pytest.mark.parametrize("path", ["/inbox", "/inbox?mode=lease", "/inbox/default?mode=peek"])
-def test_poll_is_compressed(filled: ApiClient, path: str) -> None:
-    undelivered = filled.undelivered()
-    response = filled.get(path, GZIP)
+def test_poll_is_compressed(acme_with_events: ApiClient, path: str) -> None:
+    undelivered = acme_with_events.peek()
+    response = acme_with_events.get(path, ACCEPT_GZIP)
 
     assert is_compressed(response)
     assert response.headers["Vary"] == "Accept-Encoding"
@@ -58,26 +58,28 @@ def test_poll_is_compressed(filled: ApiClient, path: str) -> None:
     assert len(response.data) < len(orjson.dumps(events)) / 3
 
 
-def test_compressed_list_equals_the_uncompressed_one(tenancy: Tenancy, filled: ApiClient) -> None:
-    reader = tenancy.client_for("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
+def test_compressed_list_equals_the_uncompressed_one(
+    tenant_factory: TenantFactory, acme_with_events: ApiClient
+) -> None:
+    reader = tenant_factory.create_client("acme", Scope.TENANT_MANAGE, Scope.INBOX_READ)
     for number in range(15):
         reader.put(f"/inboxes/inbox-{number}", json={"event_types": ["order.*"]})
         reader.post("/keys", json={"name": f"key-{number}"})
-    event_id = filled.send({"text": "x" * 2000})["id"]
+    event_id = acme_with_events.send({"text": "x" * 2000})["id"]
 
     for path in ("/events", f"/events/{event_id}", "/inboxes", "/keys"):
-        plain, compressed = reader.get(path), reader.get(path, GZIP)
+        plain, compressed = reader.get(path), reader.get(path, ACCEPT_GZIP)
         assert (is_compressed(plain), is_compressed(compressed)) == (False, True), path
         assert gzip.decompress(compressed.data) == plain.data
         assert plain.headers["Vary"] == compressed.headers["Vary"] == "Accept-Encoding"
 
 
-def test_lists_of_tenants_and_their_audit_log_are_compressed(admin: ApiClient, tenancy: Tenancy) -> None:
+def test_lists_of_tenants_and_their_audit_log_are_compressed(admin: ApiClient, tenant_factory: TenantFactory) -> None:
     for number in range(10):
-        tenancy.register(f"tenant-{number}", "An organization")
+        tenant_factory.register(f"tenant-{number}", "An organization")
         admin.patch("/admin/tenants/tenant-0", json={"organization_name": f"Number {number}"})
     for path in ("/admin/tenants", "/admin/tenants/tenant-0/audit"):
-        plain, compressed = admin.get(path), admin.get(path, GZIP)
+        plain, compressed = admin.get(path), admin.get(path, ACCEPT_GZIP)
         assert gzip.decompress(compressed.data) == plain.data
         assert is_compressed(compressed)
 
@@ -86,13 +88,13 @@ def test_page_or_file_is_compressed(client: FlaskClient) -> None:
     changed = ("Content-Length", "Content-Encoding", "ETag", "Accept-Ranges", "Date")
     for path in PAGES:
         plain = client.get(path, buffered=True)
-        # The second file comes from the cache.
+        # The second compressed response comes from the cache.
         for _ in range(2):
-            compressed = client.get(path, headers=GZIP, buffered=True)
+            compressed = client.get(path, headers=ACCEPT_GZIP, buffered=True)
             assert is_compressed(compressed), path
             assert gzip.decompress(compressed.data) == plain.data
         assert plain.headers["Vary"] == compressed.headers["Vary"] == "Accept-Encoding"
-        assert without(compressed.headers, *changed) == without(plain.headers, *changed)
+        assert headers_without(compressed.headers, *changed) == headers_without(plain.headers, *changed)
 
 
 def test_response_is_compressed_only_if_the_client_accepts_gzip(client: FlaskClient) -> None:
@@ -109,17 +111,17 @@ def test_body_of_up_to_1024_bytes_is_not_compressed(acme: ApiClient) -> None:
     empty_bytes = len(acme.get(f"/events/{event_id}").data)
     for body_bytes, compresses in ((1024, False), (1025, True)):
         event_id = acme.send({"a": "x" * (body_bytes - empty_bytes)})["id"]
-        response = acme.get(f"/events/{event_id}", GZIP)
+        response = acme.get(f"/events/{event_id}", ACCEPT_GZIP)
         assert is_compressed(response) == compresses
         assert ("Vary" in response.headers) == compresses
         assert compresses or len(response.data) == body_bytes
 
 
 def test_only_successful_reads_are_compressed(acme: ApiClient, acme_manager: ApiClient) -> None:
-    created = acme_manager.post("/keys", GZIP, json={"name": "x" * 200})
-    sent = acme.post("/events/batch", GZIP, json=[{}] * 50)
-    lost = acme.post("/inbox/ack", GZIP, json={"receipts": ["x" * 299, "y" * 299, "z" * 299, "a" * 299]})
-    refused = acme.get("/events?" + "&".join(f"{'x' * 100}{number}=1" for number in range(20)), GZIP)
+    created = acme_manager.post("/keys", ACCEPT_GZIP, json={"name": "x" * 200})
+    sent = acme.post("/events/batch", ACCEPT_GZIP, json=[{}] * 50)
+    lost = acme.post("/inbox/ack", ACCEPT_GZIP, json={"receipts": ["x" * 299, "y" * 299, "z" * 299, "a" * 299]})
+    refused = acme.get("/events?" + "&".join(f"{'x' * 100}{number}=1" for number in range(20)), ACCEPT_GZIP)
     for response, status in ((created, 201), (sent, 201), (lost, 200), (refused, 422)):
         assert response.status_code == status
         assert not is_compressed(response)
@@ -127,17 +129,17 @@ def test_only_successful_reads_are_compressed(acme: ApiClient, acme_manager: Api
     assert all(len(response.data) > 1024 for response in (sent, lost, refused))
 
 
-@pytest.mark.parametrize("headers", [{}, GZIP])
-def test_head_has_the_headers_of_get(filled: ApiClient, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize("headers", [{}, ACCEPT_GZIP])
+def test_head_has_the_headers_of_get(acme_with_events: ApiClient, headers: dict[str, str]) -> None:
     for path in ("/events", *PAGES):
-        got = filled.get(path, headers, buffered=True)
-        head = filled.client.head(path, headers=filled.headers | headers, buffered=True)
+        got = acme_with_events.get(path, headers, buffered=True)
+        head = acme_with_events.client.head(path, headers=acme_with_events.headers | headers, buffered=True)
         assert head.data == b""
-        assert without(head.headers, "Date") == without(got.headers, "Date")
+        assert headers_without(head.headers, "Date") == headers_without(got.headers, "Date")
 
 
-@pytest.mark.parametrize("first_accepts", [{}, GZIP])
-@pytest.mark.parametrize("then_accepts", [{}, GZIP])
+@pytest.mark.parametrize("first_accepts", [{}, ACCEPT_GZIP])
+@pytest.mark.parametrize("then_accepts", [{}, ACCEPT_GZIP])
 def test_unchanged_file_is_not_sent_again(
     client: FlaskClient, first_accepts: dict[str, str], then_accepts: dict[str, str]
 ) -> None:
@@ -161,8 +163,8 @@ def test_unchanged_file_is_not_sent_again(
 
 def test_byte_range_is_of_the_uncompressed_file(client: FlaskClient) -> None:
     plain = client.get(STYLE, buffered=True)
-    part = client.get(STYLE, headers=GZIP | {"Range": "bytes=0-1499"}, buffered=True)
+    part = client.get(STYLE, headers=ACCEPT_GZIP | {"Range": "bytes=0-1499"}, buffered=True)
     assert (part.status_code, part.data) == (206, plain.data[:1500])
     assert not is_compressed(part)
     assert part.headers["ETag"] == plain.headers["ETag"]
-    assert "Accept-Ranges" not in client.get(STYLE, headers=GZIP, buffered=True).headers
+    assert "Accept-Ranges" not in client.get(STYLE, headers=ACCEPT_GZIP, buffered=True).headers

@@ -10,24 +10,24 @@ from tests.api.conftest import ApiClient, numbers, payloads, pointers, problem
 
 # A batch with several of these is parsed one event at a time.
 LARGE = {"text": "x" * 100_000}
-KEY = {"Idempotency-Key": "batch-1"}
+KEY_HEADER = {"Idempotency-Key": "batch-1"}
 
 
 def test_batch_is_stored_in_order(acme: ApiClient) -> None:
     batch = [{"payload": {"n": 0}, "event_type": "a"}, {"n": 1}, {"payload": {"n": 2}}]
     response = acme.post("/events/batch", json=batch)
     assert response.status_code == 201
-    assert acme.undelivered() == [event | {"payload": {"n": n}} for n, event in enumerate(response.get_json())]
+    assert acme.peek() == [event | {"payload": {"n": n}} for n, event in enumerate(response.get_json())]
 
 
-def test_parameter_is_the_type_of_events_without_one(acme: ApiClient) -> None:
+def test_event_type_parameter_applies_to_events_without_a_type(acme: ApiClient) -> None:
     response = acme.post("/events/batch?event_type=b", json=[{"payload": {}, "event_type": "a"}, {"n": 1}])
     assert [event["event_type"] for event in response.get_json()] == ["a", "b"]
 
 
 def test_batch_has_up_to_500_events(acme: ApiClient) -> None:
-    assert len(acme.fill(500)) == 500
-    assert numbers(acme.undelivered()) == list(range(500))
+    assert len(acme.send_numbered(500)) == 500
+    assert numbers(acme.peek()) == list(range(500))
 
 
 def test_response_lists_up_to_20_errors(acme: ApiClient) -> None:
@@ -42,32 +42,32 @@ def test_raw_stores_each_event_whole(acme: ApiClient) -> None:
     assert detail.startswith("`errors` lists what is wrong with the request. An object with a member `payload` is read")
     assert "?raw=true" in detail
 
-    assert acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers=KEY).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [
-        ("hook", each) for each in batch
-    ]
+    assert acme.post("/events/batch?raw=true&event_type=hook", json=batch, headers=KEY_HEADER).status_code == 201
+    assert [(event["event_type"], event["payload"]) for event in acme.peek()] == [("hook", each) for each in batch]
 
 
 def test_large_events_are_stored(acme: ApiClient) -> None:
     batch = [LARGE | {"n": n} for n in range(10)]
     assert acme.post("/events/batch", json=batch).status_code == 201
-    assert payloads(acme.undelivered()) == batch
+    assert payloads(acme.peek()) == batch
 
 
 def test_idempotency_key_applies_to_large_batches(acme: ApiClient) -> None:
     batch: list[Any] = [LARGE | {"n": 0}, {"payload": LARGE, "idempotency_key": "own"}, LARGE]
-    first, again, other = (acme.post("/events/batch", json=each, headers=KEY) for each in (batch, batch, batch[:1]))
+    first, again, other = (
+        acme.post("/events/batch", json=each, headers=KEY_HEADER) for each in (batch, batch, batch[:1])
+    )
     assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
     assert first.get_json() == again.get_json()
-    # The key of a batch means the same events however the batch is parsed.
-    assert pointers(acme.post("/events/batch", json=[{}, *batch[1:]], headers=KEY)) == ["/0"]
+    # The idempotency key stands for the same events whether they are parsed together or one at a time.
+    assert pointers(acme.post("/events/batch", json=[{}, *batch[1:]], headers=KEY_HEADER)) == ["/0"]
 
 
 def test_errors_of_all_large_events_are_listed(acme: ApiClient) -> None:
     batch = [LARGE, 7, {"payload": LARGE, "event_type": ""}, LARGE, {"payload": 1}]
     response = acme.post("/events/batch", json=batch)
     assert (response.status_code, pointers(response)) == (422, ["/1", "/2/event_type", "/4/payload"])
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_malformed_json_rejects_a_large_batch(acme: ApiClient) -> None:
@@ -76,7 +76,7 @@ def test_malformed_json_rejects_a_large_batch(acme: ApiClient) -> None:
         body = f"[{good}, {good}, {good}, 7, {bad}]"
         response = acme.post("/events/batch", data=body, content_type="application/json")
         assert problem(response) == (400, "not-json"), bad
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_empty_or_too_long_array_is_rejected_in_a_large_body(acme: ApiClient) -> None:
@@ -91,7 +91,7 @@ def test_pointer_names_the_event_that_is_too_large(acme: ApiClient) -> None:
         response = acme.post("/events/batch", json=[{}, LARGE, event, {}])
         assert (response.status_code, pointers(response)) == (413, ["/2"])
         assert response.get_json()["detail"] == "An event is larger than 262144 bytes."
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_white_space_does_not_count_as_event_size(acme: ApiClient) -> None:
@@ -99,18 +99,18 @@ def test_white_space_does_not_count_as_event_size(acme: ApiClient) -> None:
     body = json.dumps([event, event], indent=10)
     assert len(body) > 1_000_000
     assert acme.post("/events/batch", data=body, content_type="application/json").status_code == 201
-    assert payloads(acme.undelivered()) == [event, event]
+    assert payloads(acme.peek()) == [event, event]
 
 
 @pytest.mark.parametrize("in_header", [True, False])
 def test_repeated_batch_gets_the_first_response(acme: ApiClient, in_header: bool) -> None:
     keyed = [{"payload": {"n": n}, "idempotency_key": f"k{n}"} for n in range(2)]
-    batch, headers = ([{"n": 0}, {"n": 1}], KEY) if in_header else (keyed, {})
+    batch, headers = ([{"n": 0}, {"n": 1}], KEY_HEADER) if in_header else (keyed, {})
     first, again = (acme.post("/events/batch", json=batch, headers=headers) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
     assert again.headers["Idempotency-Replayed"] == "true"
     assert first.get_json() == again.get_json()
-    assert len(acme.undelivered()) == 2
+    assert len(acme.peek()) == 2
 
 
 def test_batch_stores_only_its_new_events(acme: ApiClient) -> None:
@@ -118,27 +118,27 @@ def test_batch_stores_only_its_new_events(acme: ApiClient) -> None:
     response = acme.post("/events/batch", json=[{"payload": {"n": 0}, "idempotency_key": "k0"}, {"n": 1}])
     assert response.status_code == 201
     assert "Idempotency-Replayed" not in response.headers
-    assert numbers(acme.undelivered()) == [0, 1]
+    assert numbers(acme.peek()) == [0, 1]
 
 
-def test_different_batch_with_the_key_is_a_conflict(acme: ApiClient) -> None:
-    acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=KEY)
+def test_different_batch_with_the_same_idempotency_key_is_a_conflict(acme: ApiClient) -> None:
+    acme.post("/events/batch", json=[{"n": 0}, {"n": 1}], headers=KEY_HEADER)
     for other in ([{"n": 0}], [{"n": 0}, {"n": 1}, {"n": 2}], [{"n": 1}, {"n": 0}]):
-        response = acme.post("/events/batch", json=other, headers=KEY)
+        response = acme.post("/events/batch", json=other, headers=KEY_HEADER)
         assert (response.status_code, pointers(response)[0]) == (409, "/0")
-    assert numbers(acme.undelivered()) == [0, 1]
+    assert numbers(acme.peek()) == [0, 1]
 
 
-def test_keys_of_batches_and_events_are_independent(acme: ApiClient) -> None:
-    acme.post("/events", json={"payload": {"n": 0}}, headers=KEY)
-    assert acme.post("/events/batch", json=[{"n": 1}], headers=KEY).status_code == 201
+def test_idempotency_keys_of_batches_and_events_are_independent(acme: ApiClient) -> None:
+    acme.post("/events", json={"payload": {"n": 0}}, headers=KEY_HEADER)
+    assert acme.post("/events/batch", json=[{"n": 1}], headers=KEY_HEADER).status_code == 201
 
 
 def test_conflict_points_at_its_event_and_stores_nothing(acme: ApiClient) -> None:
     acme.send({"n": 0}, idempotency_key="k0")
     response = acme.post("/events/batch", json=[{"n": 1}, {"payload": {"n": 2}, "idempotency_key": "k0"}])
     assert (response.status_code, pointers(response)) == (409, ["/1/idempotency_key"])
-    assert numbers(acme.undelivered()) == [0]
+    assert numbers(acme.peek()) == [0]
 
 
 class TestLimits:
@@ -149,7 +149,7 @@ class TestLimits:
     def test_event_above_the_limit_rejects_the_batch(self, acme: ApiClient) -> None:
         response = acme.post("/events/batch", json=[{"n": 1}, {"n": "x" * 100}])
         assert (response.status_code, pointers(response)) == (413, ["/1"])
-        assert acme.undelivered() == []
+        assert acme.peek() == []
 
     def test_batch_can_have_64_times_the_size_of_an_event(self, acme: ApiClient) -> None:
         assert acme.post("/events/batch", json=[{"n": "x" * 80}] * 65).status_code == 201

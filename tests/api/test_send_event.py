@@ -12,10 +12,10 @@ from flask import Flask
 from inbox.settings import Settings
 from tests.api.conftest import ApiClient, payloads, pointers, problem
 
-# As Zoom and Calendly send them, shortened.
+# Webhooks as Zoom and Calendly send them, shortened.
 ZOOM = {"event": "meeting.started", "event_ts": 1626230691572, "payload": {"account_id": "a", "object": {"id": "1"}}}
 CALENDLY = {"event": "invitee.created", "created_at": "2020-11-23T17:51:19Z", "payload": {"email": "a@b.example"}}
-KEY = {"Idempotency-Key": "k1"}
+KEY_HEADER = {"Idempotency-Key": "k1"}
 
 
 def test_envelope_is_stored(acme: ApiClient) -> None:
@@ -24,7 +24,7 @@ def test_envelope_is_stored(acme: ApiClient) -> None:
     event = response.get_json()
 
     assert (response.status_code, response.headers["Location"]) == (201, f"/events/{event['id']}")
-    assert acme.undelivered() == [event | {"payload": {"order": 1001}}]
+    assert acme.peek() == [event | {"payload": {"order": 1001}}]
     assert acme.get(response.headers["Location"]).get_json() == event | {"payload": {"order": 1001}}
     assert uuid.UUID(event.pop("id")).version == 4
     timestamp_ms, created_at = event.pop("timestamp"), datetime.fromisoformat(event.pop("created_at"))
@@ -37,7 +37,7 @@ def test_envelope_is_stored(acme: ApiClient) -> None:
 def test_object_without_payload_is_stored_whole(acme: ApiClient) -> None:
     body = {"ref": "main", "event_type": 7}
     assert acme.post("/events?event_type=push", json=body).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [("push", body)]
+    assert [(event["event_type"], event["payload"]) for event in acme.peek()] == [("push", body)]
 
 
 def test_event_type_is_optional_and_can_be_a_parameter(acme: ApiClient) -> None:
@@ -59,7 +59,7 @@ def test_event_type_has_1_to_128_allowed_characters(acme: ApiClient, event_type:
 @pytest.mark.parametrize("body", [ZOOM, CALENDLY, {"payload": 1}, {"payload": {}, "event_type": "x y"}, {}])
 def test_raw_body_is_stored_whole(acme: ApiClient, body: dict[str, Any]) -> None:
     assert acme.post("/events?raw=true&event_type=hook", json=body).status_code == 201
-    assert [(event["event_type"], event["payload"]) for event in acme.undelivered()] == [("hook", body)]
+    assert [(event["event_type"], event["payload"]) for event in acme.peek()] == [("hook", body)]
 
 
 def test_error_suggests_raw_for_a_body_that_is_no_envelope(acme: ApiClient) -> None:
@@ -69,12 +69,14 @@ def test_error_suggests_raw_for_a_body_that_is_no_envelope(acme: ApiClient) -> N
         assert "?raw=true" in response.get_json()["detail"]
     assert "?raw=true" in acme.post("/events", json={"payload": "text"}).get_json()["detail"]
     assert "raw" not in acme.post("/events", json={"payload": {}, "event_type": "a b"}).get_json()["detail"]
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_idempotency_key_applies_to_raw_bodies(acme: ApiClient) -> None:
-    statuses = [acme.post("/events?raw=true", json=body, headers=KEY).status_code for body in (ZOOM, ZOOM, CALENDLY)]
-    assert (statuses, payloads(acme.undelivered())) == ([201, 200, 409], [ZOOM])
+    statuses = [
+        acme.post("/events?raw=true", json=body, headers=KEY_HEADER).status_code for body in (ZOOM, ZOOM, CALENDLY)
+    ]
+    assert (statuses, payloads(acme.peek())) == ([201, 200, 409], [ZOOM])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_idempotency_key_applies_to_raw_bodies(acme: ApiClient) -> None:
 )
 def test_malformed_json_is_rejected(acme: ApiClient, body: bytes) -> None:
     assert problem(acme.post("/events", data=body, content_type="application/json")) == (400, "not-json")
-    assert acme.undelivered() == []
+    assert acme.peek() == []
 
 
 def test_other_media_type_is_rejected(acme: ApiClient) -> None:
@@ -128,7 +130,7 @@ class TestLimits:
             body = json.dumps({"payload": {"a": "x" * padding}}).encode()
             assert len(body) == padding + 22
             assert acme.post("/events", data=body, content_type="application/json").status_code == expected
-        assert len(acme.undelivered()) == 1
+        assert len(acme.peek()) == 1
 
 
 def test_repeated_event_gets_the_first_response(acme: ApiClient) -> None:
@@ -147,7 +149,7 @@ def test_repeated_event_gets_the_first_response(acme: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("key", ["k1", "ключ", "x" * 255])
-def test_header_and_member_are_the_same_key(acme: ApiClient, key: str) -> None:
+def test_header_and_member_name_the_same_idempotency_key(acme: ApiClient, key: str) -> None:
     header = {"Idempotency-Key": key.encode().decode("latin-1")}
     member = {"payload": {}, "idempotency_key": key}
     first = acme.post("/events", json=member)
@@ -157,28 +159,30 @@ def test_header_and_member_are_the_same_key(acme: ApiClient, key: str) -> None:
     assert first.get_json() == again.get_json() == both.get_json()
 
 
-def test_header_and_member_must_agree(acme: ApiClient) -> None:
-    response = acme.post("/events", json={"payload": {}, "idempotency_key": "a"}, headers=KEY)
+def test_idempotency_keys_in_header_and_member_must_agree(acme: ApiClient) -> None:
+    response = acme.post("/events", json={"payload": {}, "idempotency_key": "a"}, headers=KEY_HEADER)
     assert (response.status_code, pointers(response)) == (422, ["/idempotency_key"])
 
 
-def test_member_order_and_white_space_do_not_matter_to_the_key(acme: ApiClient) -> None:
+def test_member_order_and_white_space_do_not_change_the_fingerprint(acme: ApiClient) -> None:
     bodies = (b'{"a": 1, "b": [1.50]}', b'{"b":[1.50],"a":1}')
-    responses = [acme.post("/events", data=body, content_type="application/json", headers=KEY) for body in bodies]
+    responses = [
+        acme.post("/events", data=body, content_type="application/json", headers=KEY_HEADER) for body in bodies
+    ]
     assert [response.status_code for response in responses] == [201, 200]
 
 
 @pytest.mark.parametrize(
     "other", [{"payload": {"a": 2}}, {"payload": {"a": 1}, "event_type": "t"}, {"payload": {"a": 1.0}}, {"b": 1}]
 )
-def test_different_event_with_the_key_is_a_conflict(acme: ApiClient, other: dict[str, Any]) -> None:
-    acme.post("/events", json={"payload": {"a": 1}}, headers=KEY)
-    assert problem(acme.post("/events", json=other, headers=KEY)) == (409, "idempotency-conflict")
-    assert payloads(acme.undelivered()) == [{"a": 1}]
+def test_different_event_with_the_same_idempotency_key_is_a_conflict(acme: ApiClient, other: dict[str, Any]) -> None:
+    acme.post("/events", json={"payload": {"a": 1}}, headers=KEY_HEADER)
+    assert problem(acme.post("/events", json=other, headers=KEY_HEADER)) == (409, "idempotency-conflict")
+    assert payloads(acme.peek()) == [{"a": 1}]
 
 
-def test_tenants_can_use_the_same_key(acme: ApiClient, globex: ApiClient) -> None:
-    one, other = (client.post("/events", json={"n": 1}, headers=KEY) for client in (acme, globex))
+def test_tenants_can_use_the_same_idempotency_key(acme: ApiClient, globex: ApiClient) -> None:
+    one, other = (client.post("/events", json={"n": 1}, headers=KEY_HEADER) for client in (acme, globex))
     assert (one.status_code, other.status_code) == (201, 201)
     assert one.get_json()["id"] != other.get_json()["id"]
 

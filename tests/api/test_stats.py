@@ -10,15 +10,15 @@ from inbox.store.interface import Store
 from tests.api.conftest import ApiClient, Clock
 
 COUNTS = ("received", "delivered", "leased", "dead", "replayed", "bytes")
-HOUR, DAY = 3600, 86_400
+HOUR_SECONDS, DAY_SECONDS = 3600, 86_400
 
 
-def counts(**others: int) -> dict[str, int]:
-    return dict.fromkeys(COUNTS, 0) | others
+def counts(**nonzero: int) -> dict[str, int]:
+    return dict.fromkeys(COUNTS, 0) | nonzero
 
 
-def stats(user: ApiClient, query: str = "") -> dict[str, Any]:
-    response = user.get(f"/stats{query}")
+def stats(client: ApiClient, query: str = "") -> dict[str, Any]:
+    response = client.get(f"/stats{query}")
     assert response.status_code == 200, response.text
     document: dict[str, Any] = response.get_json()
     return document
@@ -71,16 +71,16 @@ def test_events_are_counted_by_action(acme: ApiClient, clock: Clock) -> None:
 @pytest.mark.parametrize(("window", "hours", "days"), [("24h", 24, 2), ("7d", 72, 7), ("30d", 72, 30)])
 def test_window_has_every_hour_and_day(acme: ApiClient, clock: Clock, window: str, hours: int, days: int) -> None:
     acme.send({"n": 1})
-    clock.advance(2 * DAY)
+    clock.advance(2 * DAY_SECONDS)
     acme.send({"n": 1})
 
     figures = stats(acme, f"?window={window}")
-    starts = [entry["start"] for entry in figures["per_hour"]]
-    assert (len(starts), sorted(set(starts))) == (hours, starts)
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", start) for start in starts)
-    days_of_week = [entry["start"] for entry in figures["per_day"]]
-    assert (len(days_of_week), sorted(set(days_of_week))) == (days, days_of_week)
-    assert all(start.endswith("T00:00:00.000Z") for start in days_of_week)
+    hour_starts = [entry["start"] for entry in figures["per_hour"]]
+    assert (len(hour_starts), sorted(set(hour_starts))) == (hours, hour_starts)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", start) for start in hour_starts)
+    day_starts = [entry["start"] for entry in figures["per_day"]]
+    assert (len(day_starts), sorted(set(day_starts))) == (days, day_starts)
+    assert all(start.endswith("T00:00:00.000Z") for start in day_starts)
     assert figures["per_hour"][-1]["received"] == figures["per_day"][-1]["received"] == 1
     assert figures["totals"]["received"] == (1 if window == "24h" else 2)
     assert sum(entry["received"] for entry in figures["per_hour"]) == (1 if window == "24h" else 2)
@@ -94,10 +94,10 @@ def test_dead_event_is_counted_at_once(acme: ApiClient, clock: Clock, settings: 
     assert stats(acme)["totals"]["dead"] == 1
 
 
-def test_event_from_the_future_is_counted_now(acme: ApiClient, clock: Clock) -> None:
-    clock.advance(3 * HOUR)
+def test_event_from_the_future_is_counted_in_the_current_hour(acme: ApiClient, clock: Clock) -> None:
+    clock.advance(3 * HOUR_SECONDS)
     acme.send({"n": 1})
-    clock.advance(-3 * HOUR)
+    clock.advance(-3 * HOUR_SECONDS)
     acme.send({"n": 2})
     figures = stats(acme)
     assert figures["totals"]["received"] == figures["per_hour"][-1]["received"] == 2
@@ -109,8 +109,8 @@ def test_each_inbox_has_its_own_counts(acme: ApiClient, acme_manager: ApiClient)
     acme.send({"n": 2})
     acme.poll("/inbox/crm")
 
-    of_crm = stats(acme, "?inbox=crm")
-    assert (of_crm["inbox"], of_crm["undelivered"], of_crm["totals"]["received"]) == ("crm", 0, 1)
+    crm_stats = stats(acme, "?inbox=crm")
+    assert (crm_stats["inbox"], crm_stats["undelivered"], crm_stats["totals"]["received"]) == ("crm", 0, 1)
     assert stats(acme, "?inbox=default") == stats(acme) | {"undelivered": 2}
     assert acme.get("/stats?inbox=other").status_code == 404
 

@@ -1,15 +1,15 @@
-"""Invalid parameters, headers and members: a 422 with a pointer, and nothing has changed."""
+"""Requests with invalid parameters, headers or members get a 422 with a pointer and change nothing."""
 
 import json
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import Tenancy, pointers
+from tests.api.conftest import TenantFactory, pointers
 from tests.api.routes import Sample, create_sample
 
-# By path and pointer.
-QUERIES: dict[str, dict[str, list[str]]] = {
+# Query strings, by path and by the pointer of their error.
+INVALID_QUERIES: dict[str, dict[str, list[str]]] = {
     "/inbox": {
         "/limit": [
             *("limit=0", "limit=501", "limit=-1", "limit=ten", "limit=1.5", "limit=", "limit=1&limit=2", "limit=1_0"),
@@ -45,37 +45,37 @@ QUERIES: dict[str, dict[str, list[str]]] = {
         "/limit": ["limit=5"],
     },
 }
-QUERIES["/inbox/crm"] = QUERIES["/inbox"]
+INVALID_QUERIES["/inbox/crm"] = INVALID_QUERIES["/inbox"]
 
 RECEIPTS = {"receipts": ["{receipt}"]}
 NOT_OBJECTS: list[Any] = [[], ["a"], "text", 1, None]
 NOT_PAYLOADS: list[Any] = [[], None, "text", 1]
 NOT_EVENT_TYPES: list[Any] = ["", "x" * 129, "a b", "é", "a\n", "a*", 7, ["a"], True]
-NOT_KEYS: list[Any] = ["", "x" * 256, None]
+NOT_IDEMPOTENCY_KEYS: list[Any] = ["", "x" * 256, None]
 NOT_SECONDS: list[Any] = [-1, 43201, 1.5, 1.0, "5", True, None, [1], 10**30]
-SETTLING: dict[str, list[Any]] = {
+INVALID_RECEIPTS: dict[str, list[Any]] = {
     "/receipts": [{}, {"receipts": None}, {"receipts": []}, {"receipts": "x"}, {"receipts": ["x"] * 501}],
     "/receipts/0": [{"receipts": [7]}, {"receipts": ["x" * 301]}],
     "/receipts/1": [{"receipts": ["x", None]}],
     "/receipt": [RECEIPTS | {"receipt": "x"}],
     "": NOT_OBJECTS,
 }
-NOT_FLAGS: list[Any] = [1, 0, "true", "yes", None, [], {}]
+NOT_BOOLEANS: list[Any] = [1, 0, "true", "yes", None, [], {}]
 EMAIL = {"email": "ops@acme.example"}
-ENVELOPES: dict[str, list[Any]] = {
+INVALID_ENVELOPES: dict[str, list[Any]] = {
     "/typ": [{"payload": {}, "typ": "a"}],
     "/a~1b~0c": [{"payload": {}, "a/b~c": 1}],
     "/payload": [{"payload": payload} for payload in NOT_PAYLOADS],
-    "/idempotency_key": [{"payload": {}, "idempotency_key": key} for key in NOT_KEYS],
+    "/idempotency_key": [{"payload": {}, "idempotency_key": key} for key in NOT_IDEMPOTENCY_KEYS],
     "/event_type": [{"payload": {}, "event_type": each} for each in NOT_EVENT_TYPES],
 }
-BODIES: dict[tuple[str, str], dict[str, list[Any]]] = {
-    ("POST", "/events"): ENVELOPES | {"": NOT_OBJECTS},
+INVALID_BODIES: dict[tuple[str, str], dict[str, list[Any]]] = {
+    ("POST", "/events"): INVALID_ENVELOPES | {"": NOT_OBJECTS},
     ("POST", "/events?raw=true"): {"": NOT_OBJECTS},
     ("POST", "/events?eventtype=a"): {"/eventtype": [{"payload": {}}]},
     ("POST", "/events/batch"): {
         "": [[], [{}] * 501, {}, {"payload": {}}, "text", None],
-        **{f"/2{pointer}": [[{"n": 0}, {"n": 1}, bad] for bad in each] for pointer, each in ENVELOPES.items()},
+        **{f"/2{pointer}": [[{"n": 0}, {"n": 1}, bad] for bad in each] for pointer, each in INVALID_ENVELOPES.items()},
         "/1": [[{"n": 0}, bad, {"n": 3}] for bad in NOT_OBJECTS],
     },
     ("POST", "/events/batch?raw=true"): {"/1": [[{}, 7]]},
@@ -85,19 +85,19 @@ BODIES: dict[tuple[str, str], dict[str, list[Any]]] = {
         for value in ("", "1", "True", "yes", "on", "true%20", "raw")
     },
     ("POST", "/inbox/ack"): {
-        **SETTLING,
+        **INVALID_RECEIPTS,
         "/lease_seconds": [RECEIPTS | {"lease_seconds": 5}],
         "/delay_seconds": [RECEIPTS | {"delay_seconds": 5}],
         "/failed": [RECEIPTS | {"failed": True}],
     },
     ("POST", "/inbox/release"): {
-        **SETTLING,
+        **INVALID_RECEIPTS,
         "/lease_seconds": [RECEIPTS | {"lease_seconds": 5}],
         "/delay_seconds": [RECEIPTS | {"delay_seconds": seconds} for seconds in NOT_SECONDS],
-        "/failed": [RECEIPTS | {"failed": flag} for flag in NOT_FLAGS],
+        "/failed": [RECEIPTS | {"failed": flag} for flag in NOT_BOOLEANS],
     },
     ("POST", "/inbox/extend"): {
-        **SETTLING,
+        **INVALID_RECEIPTS,
         "/lease_seconds": [RECEIPTS | {"lease_seconds": seconds} for seconds in [0, *NOT_SECONDS]],
         "/delay_seconds": [RECEIPTS | {"delay_seconds": 5}],
         "/failed": [RECEIPTS | {"failed": True}],
@@ -123,7 +123,7 @@ BODIES: dict[tuple[str, str], dict[str, list[Any]]] = {
         "": [[], 7],
     },
     ("PUT", "/inboxes/default"): {
-        "/enabled": [{}, *({"enabled": flag} for flag in NOT_FLAGS)],
+        "/enabled": [{}, *({"enabled": flag} for flag in NOT_BOOLEANS)],
         "/event_types": [{"event_types": ["a"]}, {"enabled": False, "event_types": ["a"]}],
     },
     ("DELETE", "/inboxes/default"): {"/name": [None]},
@@ -155,8 +155,8 @@ BODIES: dict[tuple[str, str], dict[str, list[Any]]] = {
         "/force": [{"status": "VALIDATED", "force": "yes"}],
     },
 }
-# By method and path, then pairs of header and value. WSGI passes headers as Latin-1.
-HEADERS: dict[tuple[str, str], list[tuple[str, str]]] = {
+# Pairs of header and value, by method and path. WSGI passes headers as Latin-1.
+INVALID_HEADERS: dict[tuple[str, str], list[tuple[str, str]]] = {
     ("GET", "/inbox"): [("Inbox-Attempt", value) for value in ("", "x" * 129, "\xff")],
     ("GET", "/inbox?mode=peek"): [("Inbox-Attempt", "a")],
     ("POST", "/events"): [("Idempotency-Key", value) for value in ("", "x" * 256, "\xff")],
@@ -165,42 +165,42 @@ HEADERS: dict[tuple[str, str], list[tuple[str, str]]] = {
 
 
 @pytest.fixture
-def sample(tenancy: Tenancy) -> Sample:
-    return create_sample(tenancy)
+def sample(tenant_factory: TenantFactory) -> Sample:
+    return create_sample(tenant_factory)
 
 
-def check(sample: Sample, method: str, path: str, pointer: str, **options: Any) -> None:
+def assert_rejected(sample: Sample, method: str, path: str, pointer: str, **options: Any) -> None:
     client = sample.admin if path.startswith("/admin/") else sample.owner
     response = client.request(method, path.format(**sample.values), **options)
     assert (response.status_code, pointers(response)) == (422, [pointer]), (method, path, options)
 
 
-@pytest.mark.parametrize("path", QUERIES)
+@pytest.mark.parametrize("path", INVALID_QUERIES)
 def test_invalid_parameter_is_rejected(sample: Sample, path: str) -> None:
     before = sample.state()
-    for pointer, queries in QUERIES[path].items():
+    for pointer, queries in INVALID_QUERIES[path].items():
         for query in queries:
-            check(sample, "GET", f"{path}?{query}", pointer)
+            assert_rejected(sample, "GET", f"{path}?{query}", pointer)
     assert sample.state() == before
 
 
-@pytest.mark.parametrize(("method", "path"), BODIES)
+@pytest.mark.parametrize(("method", "path"), INVALID_BODIES)
 def test_invalid_member_is_rejected(sample: Sample, method: str, path: str) -> None:
     before = sample.state()
-    for pointer, bodies in BODIES[method, path].items():
+    for pointer, bodies in INVALID_BODIES[method, path].items():
         for body in bodies:
             data = json.dumps(body).replace("{receipt}", sample.values["receipt"])
             options = {} if method == "DELETE" else {"data": data, "content_type": "application/json"}
-            check(sample, method, path, pointer, **options)
+            assert_rejected(sample, method, path, pointer, **options)
     assert sample.state() == before
 
 
-@pytest.mark.parametrize(("method", "path"), HEADERS)
+@pytest.mark.parametrize(("method", "path"), INVALID_HEADERS)
 def test_invalid_header_is_rejected(sample: Sample, method: str, path: str) -> None:
     before = sample.state()
-    for name, value in HEADERS[method, path]:
+    for name, value in INVALID_HEADERS[method, path]:
         options: dict[str, Any] = {} if method == "GET" else {"json": {}}
-        check(sample, method, path, f"/{name}", headers={name: value}, **options)
+        assert_rejected(sample, method, path, f"/{name}", headers={name: value}, **options)
     assert sample.state() == before
 
 
