@@ -11,13 +11,13 @@ from authorizer import lambda_handler
 from tests.authorizer.registry import Registry
 
 EVENTS = Path(__file__).with_name("events")
-FORMS = sorted(file.stem for file in EVENTS.glob("*.json"))
-WITH_POLICY = [form for form in FORMS if form != "http_api_2"]
+PAYLOAD_FORMATS = sorted(file.stem for file in EVENTS.glob("*.json"))
+FORMATS_WITH_POLICY = [payload_format for payload_format in PAYLOAD_FORMATS if payload_format != "http_api_2"]
 SECRET = "of the authorizer and the service"
 
 
-def recorded(form: str, key: str) -> dict[str, Any]:
-    event: dict[str, Any] = json.loads((EVENTS / f"{form}.json").read_text().replace("KEY", key))
+def read_event(payload_format: str, key: str) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads((EVENTS / f"{payload_format}.json").read_text().replace("KEY", key))
     return event
 
 
@@ -30,7 +30,7 @@ def registry(moto_url: str) -> Iterator[Registry]:
 
 @pytest.fixture
 def on_registry(registry: Registry, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A Lambda that has just started and reads the registry."""
+    """Makes the handler read the registry with a new client, as after a cold start."""
     request.getfixturevalue("on_moto")
     monkeypatch.setenv("INBOX_TABLE_PREFIX", registry.prefix)
     monkeypatch.delenv("INBOX_AUTHORIZER_SECRET", raising=False)

@@ -12,20 +12,20 @@ from packaging.requirements import Requirement
 
 
 class EmptyEnvironment:
-    """Imports the code in `task` first, as Lambda does."""
+    """Runs code in a virtual environment. Like Lambda, it looks for modules in `task_folder` first."""
 
-    def __init__(self, folder: Path, task: Path) -> None:
-        self._task = task
+    def __init__(self, folder: Path, task_folder: Path) -> None:
+        self._task_folder = task_folder
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
         self._python = folder / "bin" / "python"
         (site_packages,) = folder.glob("lib/python*/site-packages")
-        for name in _with_requirements("boto3"):
-            _copy(name, site_packages)
+        for name in _find_requirements("boto3"):
+            _copy_package(name, site_packages)
 
     def run(self, code: str, stdin: Any = None, environment: dict[str, str] | None = None) -> Any:
-        """Returns the JSON that `code` prints. `stdin` is a document that it reads as JSON."""
-        code = f"import json, sys; sys.path.insert(0, {str(self._task)!r})\n{code}"
-        # Isolated from this process's variables and working directory, which could lead to other packages.
+        """Runs `code` with the document `stdin` as JSON on its stdin. Returns the JSON that it prints."""
+        code = f"import json, sys; sys.path.insert(0, {str(self._task_folder)!r})\n{code}"
+        # `-I` ignores Python's variables and the working directory, through which code could import other packages.
         command = [str(self._python), "-I", "-W", "error", "-c", code]
         done = subprocess.run(
             command, input=json.dumps(stdin), env=environment or {}, capture_output=True, text=True, timeout=60
@@ -34,19 +34,22 @@ class EmptyEnvironment:
         return json.loads(done.stdout)
 
 
-def _with_requirements(name: str) -> set[str]:
+def _find_requirements(name: str) -> set[str]:
+    """Returns the name and the names of all packages that it requires, directly or not."""
     found: set[str] = set()
-    waiting = {name}
-    while waiting:
-        found.add(name := waiting.pop())
+    unresolved = {name}
+    while unresolved:
+        found.add(name := unresolved.pop())
         needed = (Requirement(text) for text in distribution(name).requires or ())
-        waiting |= {each.name for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})} - found
+        unresolved |= {
+            each.name for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})
+        } - found
     return found
 
 
-def _copy(name: str, site_packages: Path) -> None:
+def _copy_package(name: str, site_packages: Path) -> None:
     for file in distribution(name).files or ():
-        # Not the scripts, which are outside of the packages.
+        # Scripts are not needed. Their paths lead out of site-packages.
         if ".." not in file.parts:
             target = site_packages / file
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Writes items of tenants and keys to DynamoDB without a store, because the authorizer ships without one."""
+"""The tables of tenants and keys on DynamoDB, written without a store, because the authorizer ships without one."""
 
 import uuid
 from typing import Any
