@@ -35,14 +35,14 @@ class Tenant:
 
 @pytest.fixture(autouse=True)
 def unblock_stop_signals() -> Iterator[None]:
-    """`inbox backup` blocks them until its process ends."""
+    """`inbox backup` blocks stop signals until its process ends, and here that is the process of the tests."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def database_path(tmp_path: Path) -> Path:
     return tmp_path / "inbox.db"
 
 

@@ -1,4 +1,4 @@
-"""Tables."""
+"""Tables that commands print."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""inbox send, poll --peek, replay and inboxes. `inbox poll` is in tests/e2e: it needs a real stdout."""
+"""inbox send, poll --peek, replay and inboxes. tests/e2e tests `inbox poll`, which needs a real stdout."""
 
 import json
 
@@ -92,7 +92,7 @@ def test_default_is_disabled_and_enabled(tenant: Tenant) -> None:
     assert "enable default" in tenant.run("inboxes", "create", "default").stderr
 
 
-def test_existing_inbox_is_only_replaced_with_an_option(tenant: Tenant) -> None:
+def test_existing_inbox_is_only_replaced_with_replace(tenant: Tenant) -> None:
     created = tenant.run("inboxes", "create", "crm", "--event-type", "order.*", "--event-type", "invoice.paid")
     refused = tenant.run("inboxes", "create", "crm", "--event-type", "order.*")
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -108,7 +108,7 @@ def test_existing_inbox_is_only_replaced_with_an_option(tenant: Tenant) -> None:
     assert (refused.returncode, "receives every event" in refused.stderr) == (1, True)
 
 
-def test_creating_an_inbox_needs_a_scope(running_service: Service) -> None:
+def test_creating_an_inbox_needs_tenant_manage(running_service: Service) -> None:
     refused = Tenant(running_service).run("inboxes", "create", "crm")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "tenant:manage" in refused.stderr

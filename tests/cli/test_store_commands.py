@@ -72,7 +72,7 @@ def test_backlog_of_a_broken_store_prints_an_error_only(service: Service) -> Non
     assert "inbox.db is not a SQLite database. Check INBOX_STORE" in refused.stderr
 
 
-def test_backlog_lists_inboxes_by_the_age_of_their_run_backlog_as_json(service_on_each_engine: Service) -> None:
+def test_backlog_lists_inboxes_by_the_age_of_their_oldest_event(service_on_each_engine: Service) -> None:
     for tenant_id in ("acme", "beta", "gone"):
         service_on_each_engine.invoke("tenants", "create", tenant_id)
     with service_on_each_engine.open_store() as store:
@@ -96,7 +96,7 @@ def test_recount_no_longer_counts_erased_events(service: Service) -> None:
         client.call("DELETE", f"/events/{client.get('/inbox?limit=1')[0]['id']}")
     service.stop()
 
-    # Received, delivered and bytes, for the hour and the day.
+    # Six counters change per tenant: received, delivered and bytes, each of the hour and of the day.
     for arguments, changed in (("acme",), 6), ((), 6), ((), 0):
         counted = service.invoke("recount", *arguments)
         assert (counted.returncode, counted.stdout) == (0, f"{changed}\n")

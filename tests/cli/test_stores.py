@@ -1,4 +1,4 @@
-"""Which commands create or migrate the embedded store. An earlier release cannot open a store that was migrated."""
+"""Commands that create or migrate the embedded store. An earlier release cannot open a store that was migrated."""
 
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +12,8 @@ from inbox.store.sqlite.migrations import _scripts
 from tests.unit.databases import create_older, query, read_files
 from tests.unit.test_docs import commands_of
 
-VERSION = "PRAGMA user_version"
-READ = {
+USER_VERSION = "PRAGMA user_version"
+READING_COMMANDS = {
     "inbox tenants list": [],
     "inbox tenants show": ["acme"],
     "inbox tenants audit": ["acme"],
@@ -21,7 +21,7 @@ READ = {
     "inbox backlog": [],
     "inbox recount": [],
 }
-WRITE = {
+WRITING_COMMANDS = {
     "inbox tenants create": ["globex"],
     "inbox tenants update": ["acme", "--rate-limit", "5"],
     "inbox tenants suspend": ["acme"],
@@ -33,75 +33,75 @@ WRITE = {
     "inbox keys rotate": ["key_0123456789abcdef"],
     "inbox purge": [],
 }
-MIGRATE = {"inbox init", "inbox serve", "inbox quickstart"}
-# SQLite has no shards, and `copy` needs DynamoDB: tests/e2e/test_dynamodb.py.
-OTHERS = {"inbox config", "inbox backup", "inbox restore", "inbox copy", "inbox tenants shard"}
+MIGRATING_COMMANDS = {"inbox init", "inbox serve", "inbox quickstart"}
+# SQLite has no shards, and `copy` needs DynamoDB: tests/e2e/test_dynamodb.py tests both.
+OTHER_COMMANDS = {"inbox config", "inbox backup", "inbox restore", "inbox copy", "inbox tenants shard"}
 OLDER_VERSIONS = [*range(1, len(_scripts()))]
 
 
-def run(path: Path, words: str, arguments: list[str]) -> Result:
-    environment = {"INBOX_STORE": f"sqlite:///{path}"}
-    return CliRunner().invoke(inbox, [*words.split()[1:], *arguments], env=environment)
+def run(database_path: Path, command: str, arguments: list[str]) -> Result:
+    environment = {"INBOX_STORE": f"sqlite:///{database_path}"}
+    return CliRunner().invoke(inbox, [*command.split()[1:], *arguments], env=environment)
 
 
 def test_every_command_is_in_one_of_the_lists() -> None:
     on_store = {
-        words
-        for words, command in commands_of(inbox, "inbox").items()
-        if not any(p.name == "url" for p in command.params)
+        name
+        for name, command in commands_of(inbox, "inbox").items()
+        if not any(parameter.name == "url" for parameter in command.params)
     }
-    assert on_store == READ.keys() | WRITE.keys() | MIGRATE | OTHERS
+    assert on_store == READING_COMMANDS.keys() | WRITING_COMMANDS.keys() | MIGRATING_COMMANDS | OTHER_COMMANDS
 
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)
 def test_no_command_changes_a_store_of_an_earlier_release(
-    path: Path, version: int, monkeypatch: pytest.MonkeyPatch
+    database_path: Path, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # `backup` would leave its signal handlers in this process.
     monkeypatch.setattr("inbox.cli.store.interrupt_on_stop_signals", lambda: None)
-    create_older(path, version)
-    before = read_files(path.parent)
-    for words, arguments in (READ | WRITE).items():
-        refused = run(path, words, arguments)
-        assert (refused.exit_code, refused.stdout) == (1, ""), words
-        assert f"`inbox init` with INBOX_STORE=sqlite:///{path}" in refused.stderr, words
-        assert read_files(path.parent) == before, words
-    assert run(path, "inbox config", []).exit_code == 0
-    assert run(path, "inbox backup", [str(path.parent / "backup.db")]).exit_code == 0
-    assert query(path.parent / "backup.db", VERSION) == query(path, VERSION) == version
-    assert path.read_bytes() == before[path.name]
+    create_older(database_path, version)
+    before = read_files(database_path.parent)
+    for command, arguments in (READING_COMMANDS | WRITING_COMMANDS).items():
+        refused = run(database_path, command, arguments)
+        assert (refused.exit_code, refused.stdout) == (1, ""), command
+        assert f"`inbox init` with INBOX_STORE=sqlite:///{database_path}" in refused.stderr, command
+        assert read_files(database_path.parent) == before, command
+    assert run(database_path, "inbox config", []).exit_code == 0
+    assert run(database_path, "inbox backup", [str(database_path.parent / "backup.db")]).exit_code == 0
+    assert query(database_path.parent / "backup.db", USER_VERSION) == query(database_path, USER_VERSION) == version
+    assert database_path.read_bytes() == before[database_path.name]
 
 
-def test_commands_do_not_migrate_the_store_of_a_running_service(path: Path) -> None:
-    create_older(path, OLDER_VERSIONS[-1])
-    with closing(apsw.Connection(str(path))) as service:
-        # The write stays in the log, and so would a migration.
+def test_commands_do_not_migrate_the_store_of_a_running_service(database_path: Path) -> None:
+    create_older(database_path, OLDER_VERSIONS[-1])
+    with closing(apsw.Connection(str(database_path))) as service:
+        # While this connection is open, its write stays in the write-ahead log, and so would a migration.
         service.execute("INSERT INTO clock VALUES ('boot', 1, 1, 1)")
-        for words, arguments in (READ | WRITE).items():
-            assert run(path, words, arguments).exit_code == 1, words
+        for command, arguments in (READING_COMMANDS | WRITING_COMMANDS).items():
+            assert run(database_path, command, arguments).exit_code == 1, command
         assert service.pragma("user_version") == OLDER_VERSIONS[-1]
         assert service.execute("SELECT boot_id FROM clock").fetchall() == [("boot",)]
 
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)
-def test_init_migrates_a_store_of_an_earlier_release(path: Path, version: int) -> None:
-    create_older(path, version)
-    assert run(path, "inbox init", []).exit_code == 0
-    assert query(path, VERSION) == len(_scripts())
-    assert run(path, "inbox tenants create", ["acme"]).exit_code == 0
+def test_init_migrates_a_store_of_an_earlier_release(database_path: Path, version: int) -> None:
+    create_older(database_path, version)
+    assert run(database_path, "inbox init", []).exit_code == 0
+    assert query(database_path, USER_VERSION) == len(_scripts())
+    assert run(database_path, "inbox tenants create", ["acme"]).exit_code == 0
 
 
-@pytest.mark.parametrize("words", (READ | WRITE).keys() - {"inbox tenants create"})
-def test_missing_store_is_an_error(path: Path, words: str) -> None:
-    refused = run(path, words, (READ | WRITE)[words])
-    expected = f"error: {path} does not exist. Check INBOX_STORE, or run `inbox init` to create it.\n"
+@pytest.mark.parametrize("command", (READING_COMMANDS | WRITING_COMMANDS).keys() - {"inbox tenants create"})
+def test_missing_store_is_an_error(database_path: Path, command: str) -> None:
+    refused = run(database_path, command, (READING_COMMANDS | WRITING_COMMANDS)[command])
+    expected = f"error: {database_path} does not exist. Check INBOX_STORE, or run `inbox init` to create it.\n"
     assert (refused.exit_code, refused.stdout, refused.stderr) == (1, "", expected)
-    assert read_files(path.parent) == {}
+    assert read_files(database_path.parent) == {}
 
 
-def test_creating_a_tenant_creates_a_missing_store(path: Path) -> None:
-    created = run(path, "inbox tenants create", ["acme"])
+def test_creating_a_tenant_creates_a_missing_store(database_path: Path) -> None:
+    created = run(database_path, "inbox tenants create", ["acme"])
     assert (created.exit_code, created.stdout) == (0, "acme\n")
-    assert created.stderr == f"Creating the store {path}.\n"
-    assert query(path, VERSION) == len(_scripts())
-    assert run(path, "inbox tenants create", ["globex"]).stderr == ""
+    assert created.stderr == f"Creating the store {database_path}.\n"
+    assert query(database_path, USER_VERSION) == len(_scripts())
+    assert run(database_path, "inbox tenants create", ["globex"]).stderr == ""

@@ -45,7 +45,7 @@ def test_key_is_printed_once_and_never_listed(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tenant_id", "options", "scopes"),
+    ("tenant_id", "requested", "scopes"),
     [
         ("acme", [], ["events:write", "inbox:read"]),
         ("acme", ["all"], ["events:read", "events:write", "inbox:read", "tenant:manage"]),
@@ -55,8 +55,10 @@ def test_key_is_printed_once_and_never_listed(service: Service) -> None:
         ("system", ["all", "admin"], ["admin", "events:read", "events:write", "inbox:read", "tenant:manage"]),
     ],
 )
-def test_key_has_the_requested_scopes(service: Service, tenant_id: str, options: list[str], scopes: list[str]) -> None:
-    service.create_key(tenant_id, *[word for scope in options for word in ("--scope", scope)])
+def test_key_has_the_requested_scopes(
+    service: Service, tenant_id: str, requested: list[str], scopes: list[str]
+) -> None:
+    service.create_key(tenant_id, *[word for scope in requested for word in ("--scope", scope)])
     assert json.loads(service.invoke("keys", "list", tenant_id, "--json").stdout)["scopes"] == scopes
 
 
@@ -68,7 +70,7 @@ def test_revoked_key_is_listed_as_revoked(service_on_each_engine: Service) -> No
     assert json.loads(service.invoke("keys", "list", "acme", "--json").stdout)["status"] == "revoked"
 
 
-def tenant(service: Service) -> dict[str, Any]:
+def show_tenant(service: Service) -> dict[str, Any]:
     shown: dict[str, Any] = json.loads(service.invoke("tenants", "show", "acme").stdout)
     return shown
 
@@ -84,17 +86,17 @@ def test_tenant_is_suspended_resumed_deleted_and_restored(service_on_each_engine
     ):
         done = service.invoke("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")
-        shown = tenant(service)
+        shown = show_tenant(service)
         assert (shown["status"], shown["active"]) == (status, active)
-    trail = [json.loads(line) for line in service.invoke("tenants", "audit", "acme", "--json").stdout.splitlines()]
-    assert [entry["action"] for entry in trail] == [
+    entries = [json.loads(line) for line in service.invoke("tenants", "audit", "acme", "--json").stdout.splitlines()]
+    assert [entry["action"] for entry in entries] == [
         "restored",
         "deleted",
         "status_changed",
         "status_changed",
         "created",
     ]
-    assert {entry["by"] for entry in trail} == {"cli"}
+    assert {entry["by"] for entry in entries} == {"cli"}
     table = service.invoke("tenants", "audit", "acme").stdout
     assert "status: REGISTERED → SUSPENDED" in table
     assert "status: - → REGISTERED" in table
@@ -107,7 +109,7 @@ def test_unvalidated_tenant_is_suspended_and_resumed(service: Service) -> None:
         done = service.invoke("tenants", command, "acme")
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr == f"Tenant acme is {status}. Takes effect within INBOX_KEY_CACHE_SECONDS seconds.\n"
-        assert tenant(service)["status"] == status
+        assert show_tenant(service)["status"] == status
 
 
 def test_resumed_tenant_that_is_deleted_stays_deleted(service: Service) -> None:
@@ -118,12 +120,12 @@ def test_resumed_tenant_that_is_deleted_stays_deleted(service: Service) -> None:
     resumed = service.invoke("tenants", "resume", "acme")
     hint = "It is still deleted. `inbox tenants restore acme` restores it."
     assert (resumed.returncode, resumed.stderr) == (0, f"Tenant acme is REGISTERED. {hint}\n")
-    assert not tenant(service)["active"]
+    assert not show_tenant(service)["active"]
     restored = service.invoke("tenants", "restore", "acme")
     assert restored.stderr == "Tenant acme restored. Status: REGISTERED.\n"
 
 
-def test_changes_of_an_audit_entry_are_separated(service: Service) -> None:
+def test_changes_of_an_audit_entry_are_separated_by_commas(service: Service) -> None:
     service.invoke("tenants", "create", "acme")
     updated = service.invoke("tenants", "update", "acme", "--name", "Acme", "--rate-limit", "7")
     assert updated.stderr == "Tenant acme updated.\n"
@@ -137,7 +139,7 @@ def test_tenant_is_updated(service_on_each_engine: Service) -> None:
     service.invoke("tenants", "create", "acme", "--name", "Acme")
     service.invoke("tenants", "update", "acme", "--email", "a@b.example", "--rate-limit", "7")
     service.invoke("tenants", "update", "acme", "--destination-email", "c@d.example")
-    shown = tenant(service)
+    shown = show_tenant(service)
     assert (shown["organization_name"], shown["email"], shown["destination_email"], shown["rate_limit"]) == (
         "Acme",
         "a@b.example",
