@@ -20,8 +20,12 @@ class Exposition:
         return self._samples.get((name, frozenset(labels.items())), 0.0)
 
     def total(self, name: str, **labels: str) -> float:
-        """Returns the sum of all samples of that name that have these labels."""
-        return sum(value for (each, of), value in self._samples.items() if each == name and of >= labels.items())
+        """Returns the sum of all samples with this name that have at least these labels."""
+        return sum(
+            value
+            for (sample_name, sample_labels), value in self._samples.items()
+            if sample_name == name and sample_labels >= labels.items()
+        )
 
     @property
     def label_values(self) -> set[str]:

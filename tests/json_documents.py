@@ -15,5 +15,5 @@ OBJECTS = st.dictionaries(TEXT, VALUES, max_size=5)
 
 
 def exact(text: bytes | str) -> Any:
-    """Parses a document, with each number as its text."""
+    """Returns the parsed document, with each number as its text."""
     return json.loads(text, parse_float=lambda number: ("number", number), parse_int=lambda number: ("number", number))
