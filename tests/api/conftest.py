@@ -1,4 +1,4 @@
-"""The app on a real store, called in the process of the tests."""
+"""The app on a real store, called in this process."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class ApiClient:
         """Returns up to 500 undelivered events without changing them."""
         return self.poll("/inbox?mode=peek&limit=500")
 
-    def status(self, event_id: str) -> str:
+    def get_status(self, event_id: str) -> str:
         return str(self.get(f"/events/{event_id}").get_json()["status"])
 
 
@@ -137,8 +137,13 @@ def clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - patched before the app reads it
-    return create_app(settings, store, Shared())
+def shared() -> Shared:
+    return Shared()
+
+
+@pytest.fixture
+def app(settings: Settings, store: Store, clock: Clock, shared: Shared) -> Flask:  # noqa: ARG001 - patches the store
+    return create_app(settings, store, shared)
 
 
 @pytest.fixture
@@ -197,7 +202,7 @@ def admin(tenant_factory: TenantFactory) -> ApiClient:
 
 
 class FakeTime:
-    """Fake time for long polls. It passes only during sleeps, and each sleep calls `meanwhile`."""
+    """Fake time for long polls. It passes only during sleeps, and each sleep then calls `meanwhile`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -19,7 +19,7 @@ OWN_SCOPES = (Scope.EVENTS_WRITE, Scope.INBOX_READ, Scope.TENANT_MANAGE)
 class Route:
     """A key needs one of `scopes`, or with `mode=peek` one of `peek_scopes`.
 
-    `foreign_status` is the status for another tenant's key with `OWN_SCOPES`; for public routes, without a key.
+    `foreign_status` is the status for another tenant's key with `OWN_SCOPES`, and of public routes without a key.
     """
 
     scopes: frozenset[Scope]
@@ -101,7 +101,7 @@ class Sample:
         client = self.admin if ROUTES[route].scopes == ADMIN else self.owner
         return self.call(route, client.key, query, **overrides)
 
-    def state(self) -> list[Any]:
+    def read_state(self) -> list[Any]:
         """Returns everything that the routes could change."""
         keys = [key | {"last_used_at": None} for key in self.owner.get("/keys").get_json()]
         paths = ("/events?limit=500", "/events?inbox=crm", "/inboxes", "/inboxes/default")

@@ -22,7 +22,7 @@ def create(admin: ApiClient, email: str = OPS_EMAIL, **members: Any) -> dict[str
     return tenant
 
 
-def audit_log(admin: ApiClient, tenant_id: str) -> list[dict[str, Any]]:
+def get_audit_log(admin: ApiClient, tenant_id: str) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = admin.get(f"/admin/tenants/{tenant_id}/audit").get_json()
     return entries
 
@@ -35,7 +35,7 @@ def tenant_ids(document: dict[str, Any]) -> list[str]:
     return [tenant["tenant_id"] for tenant in document["tenants"]]
 
 
-def admin_key_id(tenant_factory: TenantFactory) -> str:
+def get_admin_key_id(tenant_factory: TenantFactory) -> str:
     return tenant_factory.key_service.list("system")[0].key_id
 
 
@@ -56,7 +56,7 @@ def test_created_tenant_is_unvalidated_and_active(admin: ApiClient, tenant_facto
         "rate_limit": 5,
         "status": "UNVALIDATED",
         "active": True,
-        "last_updated_by": admin_key_id(tenant_factory),
+        "last_updated_by": get_admin_key_id(tenant_factory),
     }
     assert admin.get(response.headers["Location"]).get_json() == tenant
 
@@ -90,7 +90,7 @@ def test_patch_changes_only_the_given_members(admin: ApiClient, clock: Clock) ->
     assert response.status_code == 200
     assert response.get_json() == before | changed | {"date_last_updated": response.get_json()["date_last_updated"]}
     assert response.get_json()["date_last_updated"] > before["date_last_updated"]
-    [entry, _] = audit_log(admin, "acme")
+    [entry, _] = get_audit_log(admin, "acme")
     assert entry["action"] == "updated"
     assert entry["changes"] == {
         "organization_name": {"from": "Acme", "to": None},
@@ -125,7 +125,7 @@ def test_only_allowed_status_transitions_are_made(admin: ApiClient) -> None:
         response = set_status(admin, requested)
         if requested in allowed[status]:
             assert (response.status_code, response.get_json()["status"]) == (200, requested)
-            assert audit_log(admin, "acme")[0]["forced"] is False
+            assert get_audit_log(admin, "acme")[0]["forced"] is False
         else:
             assert problem(response) == (409, "wrong-step")
             assert response.get_json()["title"] == "Invalid status transition"
@@ -150,7 +150,7 @@ def test_suspended_tenant_can_only_return_to_its_previous_status(admin: ApiClien
         assert refused.get_json()["detail"].endswith(f"Allowed: {status}.")
     resumed = set_status(admin, status)
     assert resumed.get_json() | {"date_last_updated": ""} == before | {"date_last_updated": ""}
-    assert [entry["changes"] for entry in audit_log(admin, "acme")[:2]] == [
+    assert [entry["changes"] for entry in get_audit_log(admin, "acme")[:2]] == [
         {"status": {"from": "SUSPENDED", "to": status}},
         {"status": {"from": status, "to": "SUSPENDED"}},
     ]
@@ -161,19 +161,19 @@ def test_any_status_can_be_forced_and_the_audit_log_records_it(admin: ApiClient,
     response = set_status(admin, "REGISTERED", force=True)
 
     assert (response.status_code, response.get_json()["status"]) == (200, "REGISTERED")
-    entry = audit_log(admin, "acme")[0]
-    assert (entry["forced"], entry["by"]) == (True, admin_key_id(tenant_factory))
+    entry = get_audit_log(admin, "acme")[0]
+    assert (entry["forced"], entry["by"]) == (True, get_admin_key_id(tenant_factory))
     assert entry["changes"] == {"status": {"from": "UNVALIDATED", "to": "REGISTERED"}}
     # A transition that is allowed anyway does not count as forced.
     set_status(admin, "SUSPENDED", force=True)
-    assert audit_log(admin, "acme")[0]["forced"] is False
+    assert get_audit_log(admin, "acme")[0]["forced"] is False
 
 
 def test_setting_the_current_status_changes_nothing(admin: ApiClient) -> None:
     before = create(admin, tenant_id="acme")
     assert set_status(admin, "UNVALIDATED").get_json() == before
     assert admin.patch("/admin/tenants/acme", json={"email": OPS_EMAIL}).get_json() == before
-    assert len(audit_log(admin, "acme")) == 1
+    assert len(get_audit_log(admin, "acme")) == 1
 
 
 def test_deleted_tenant_is_hidden_and_can_be_restored(admin: ApiClient) -> None:
@@ -187,7 +187,7 @@ def test_deleted_tenant_is_hidden_and_can_be_restored(admin: ApiClient) -> None:
     restored = admin.post("/admin/tenants/acme/restore")
     assert restored.status_code == 200
     assert restored.get_json() == before | {"date_last_updated": restored.get_json()["date_last_updated"]}
-    assert [entry["action"] for entry in audit_log(admin, "acme")] == ["restored", "deleted", "created"]
+    assert [entry["action"] for entry in get_audit_log(admin, "acme")] == ["restored", "deleted", "created"]
     assert "acme" in tenant_ids(admin.get("/admin/tenants").get_json())
 
 
@@ -246,17 +246,17 @@ def test_tenants_are_filtered_by_status_and_date(admin: ApiClient, clock: Clock)
     new = create(admin, "new@acme.example")
     admin.put(f"/admin/tenants/{new['tenant_id']}/status", json={"status": "VALIDATED"})
 
-    def listed(query: str) -> list[str]:
+    def list_ids(query: str) -> list[str]:
         return tenant_ids(admin.get(f"/admin/tenants?{query}").get_json())
 
-    assert listed("status=VALIDATED") == [new["tenant_id"]]
-    assert listed("status=UNVALIDATED") == [old["tenant_id"]]
-    assert listed(f"since={new['date_created']}") == [new["tenant_id"]]
-    assert listed(f"until={new['date_created']}") == [old["tenant_id"], "system"]
-    assert listed(f"since={old['date_created']}&until={new['date_created']}&status=VALIDATED") == []
+    assert list_ids("status=VALIDATED") == [new["tenant_id"]]
+    assert list_ids("status=UNVALIDATED") == [old["tenant_id"]]
+    assert list_ids(f"since={new['date_created']}") == [new["tenant_id"]]
+    assert list_ids(f"until={new['date_created']}") == [old["tenant_id"], "system"]
+    assert list_ids(f"since={old['date_created']}&until={new['date_created']}&status=VALIDATED") == []
     admin.delete(f"/admin/tenants/{new['tenant_id']}")
-    assert listed("status=VALIDATED") == []
-    assert listed("status=VALIDATED&includeInactive=true") == [new["tenant_id"]]
+    assert list_ids("status=VALIDATED") == []
+    assert list_ids("status=VALIDATED&includeInactive=true") == [new["tenant_id"]]
 
 
 def test_audit_log_is_paged_newest_first(admin: ApiClient) -> None:
@@ -280,7 +280,7 @@ def test_admin_creates_the_first_key_of_a_tenant(admin: ApiClient, client: Flask
     first = ApiClient(client, response.get_json()["key"])
     assert first.get("/me").get_json()["tenant_id"] == "acme"
     assert [key["name"] for key in first.get("/keys").get_json()] == ["first"]
-    [entry, _] = audit_log(admin, "acme")
+    [entry, _] = get_audit_log(admin, "acme")
     changes = {"key_id": {"from": None, "to": response.get_json()["key_id"]}}
     assert (entry["action"], entry["changes"]) == ("key_created", changes)
 

@@ -56,7 +56,7 @@ INVALID_KEYS: dict[str, Callable[[Sample], str | None]] = {
 
 def test_every_invalid_key_gets_the_same_401_on_every_route(sample: Sample) -> None:
     keys = {kind: create(sample) for kind, create in INVALID_KEYS.items()}
-    before, responses = sample.state(), set()
+    before, responses = sample.read_state(), set()
     for route in GUARDED:
         for kind, key in keys.items():
             response = sample.call(route, key)
@@ -64,7 +64,7 @@ def test_every_invalid_key_gets_the_same_401_on_every_route(sample: Sample) -> N
             document = {name: value for name, value in response.get_json().items() if name != "request_id"}
             responses.add((response.headers["WWW-Authenticate"], response.content_type, str(document)))
     assert len(responses) == 1
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 @pytest.mark.parametrize("scope", Scope)
@@ -89,19 +89,19 @@ def test_scope_opens_its_routes_only(sample: Sample, scope: Scope) -> None:
 )
 def test_events_read_alone_cannot_consume_or_lease(sample: Sample, query: str) -> None:
     reader = sample.tenant_factory.create_client("acme", Scope.EVENTS_READ)
-    before = sample.state()
+    before = sample.read_state()
     for path in ("/inbox", "/inbox/crm", "/inbox/unknown"):
         refused = reader.get(path + query, headers={"Inbox-Attempt": "1"})
         assert problem(refused) == (403, "missing-scope"), path
         assert refused.get_json()["detail"] == "This request needs a key with the scope inbox:read."
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 def test_repeated_mode_does_not_consume(sample: Sample) -> None:
     reader = sample.tenant_factory.create_client("acme", Scope.EVENTS_READ)
-    before = sample.state()
+    before = sample.read_state()
     assert problem(reader.get("/inbox?mode=peek&mode=consume")) == (422, "invalid-request")
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_403_of_a_poll_names_the_scopes_that_suffice_for_its_mode(sample: Sample
 
 
 def test_key_of_another_tenant_sees_and_changes_nothing(sample: Sample) -> None:
-    before = sample.state()
+    before = sample.read_state()
     other = sample.tenant_factory.create_client("globex", *OWN_SCOPES)
     # PUT /inboxes/<name> comes last, because it creates the inbox for the other tenant too.
     for route in sorted(GUARDED, key=("PUT", "/inboxes/<name>").__eq__):
@@ -122,7 +122,7 @@ def test_key_of_another_tenant_sees_and_changes_nothing(sample: Sample) -> None:
         assert response.status_code == ROUTES[route].foreign_status, route
         for marker in ("of acme", sample.values["event_id"], sample.values["key_id"], "Acme"):
             assert marker not in response.text, route
-        assert sample.state() == before, route
+        assert sample.read_state() == before, route
 
 
 def test_resource_of_another_tenant_looks_like_a_missing_one(acme: ApiClient, globex: ApiClient) -> None:
@@ -132,13 +132,13 @@ def test_resource_of_another_tenant_looks_like_a_missing_one(acme: ApiClient, gl
 
 
 def test_unknown_or_repeated_parameter_is_rejected_on_every_route(sample: Sample) -> None:
-    before = sample.state()
+    before = sample.read_state()
     for route in GUARDED:
         for query, pointer in (("?limt=5", "/limt"), ("?a%2Fb=", "/a~1b"), ("?limit=5&limit=5", "/limit")):
             response = sample.call_with_allowed_key(route, query)
             assert response.status_code == 422, (route, query)
             assert pointer in pointers(response), (route, query)
-            assert sample.state() == before, (route, query)
+            assert sample.read_state() == before, (route, query)
 
 
 # A wrong content type, a body that is not JSON, and an incomplete body.
@@ -150,14 +150,14 @@ BROKEN_BODIES: dict[tuple[int, str], dict[str, Any]] = {
 
 
 def test_broken_body_is_rejected_on_every_route_that_reads_it(sample: Sample) -> None:
-    before = sample.state()
+    before = sample.read_state()
     for route in GUARDED:
         for (status, slug), options in BROKEN_BODIES.items():
             # An incomplete body is an error even if the route reads no body.
             if ROUTES[route].body is not None or (slug == "bad-request" and route[0] != "GET"):
                 response = sample.call_with_allowed_key(route, **{"content_type": "application/json"} | options)
                 assert (response.status_code, response.get_json()["type"]) == (status, f"/problems/{slug}"), route
-                assert sample.state() == before, route
+                assert sample.read_state() == before, route
 
 
 def test_keys_of_a_suspended_or_deleted_tenant_open_nothing(sample: Sample) -> None:

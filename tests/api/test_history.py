@@ -10,19 +10,19 @@ from werkzeug.test import TestResponse
 from tests.api.conftest import ApiClient, Clock, ids, numbers, pointers
 
 
-def next_path(response: TestResponse) -> str | None:
+def find_next_path(response: TestResponse) -> str | None:
     match = re.fullmatch('<(/events[^>]*)>; rel="next"', response.headers.get("Link", ""))
     return match[1] if match else None
 
 
-def pages(client: ApiClient, path: str | None) -> list[list[int]]:
+def read_pages(client: ApiClient, path: str | None) -> list[list[int]]:
     """Returns the numbers of the events on each page."""
     found = []
     while path is not None:
         response = client.get(path)
         assert response.status_code == 200, response.text
         found.append(numbers(response.get_json()))
-        path = next_path(response)
+        path = find_next_path(response)
     return found
 
 
@@ -82,7 +82,7 @@ def test_since_is_inclusive_and_until_exclusive(acme: ApiClient, clock: Clock) -
 @pytest.mark.parametrize("order", ["oldest", "newest"])
 def test_pages_return_every_event_once(acme: ApiClient, order: str) -> None:
     acme.send_numbered(7)
-    found = pages(acme, f"/events?limit=3&order={order}")
+    found = read_pages(acme, f"/events?limit=3&order={order}")
     expected = [[0, 1, 2], [3, 4, 5], [6]] if order == "oldest" else [[6, 5, 4], [3, 2, 1], [0]]
     assert found == expected
 
@@ -91,10 +91,10 @@ def test_link_keeps_every_parameter(acme: ApiClient) -> None:
     for number in range(3):
         acme.send({"n": number}, event_type="a/b:c")
     query = "limit=1&event_type=a%2Fb%3Ac&since=2020-01-01T00%3A00%3A00%2B01%3A00&status=undelivered&inbox=default"
-    link = next_path(acme.get(f"/events?{query}"))
+    link = find_next_path(acme.get(f"/events?{query}"))
     assert link is not None
     assert link.startswith(f"/events?{query}&cursor=")
-    assert pages(acme, f"/events?{query}") == [[2], [1], [0]]
+    assert read_pages(acme, f"/events?{query}") == [[2], [1], [0]]
 
 
 def test_page_has_100_events_by_default(acme: ApiClient) -> None:
@@ -111,7 +111,7 @@ def test_cursor_is_valid_for_its_own_list_only(acme: ApiClient, globex: ApiClien
     acme_manager.put("/inboxes/crm")
     for client in (acme, globex):
         client.send_numbered(3)
-    cursor = str(next_path(acme.get("/events?limit=1"))).rpartition("cursor=")[2]
+    cursor = str(find_next_path(acme.get("/events?limit=1"))).rpartition("cursor=")[2]
     assert numbers(acme.poll(f"/events?limit=2&cursor={cursor}")) == [1, 0]
     for client, query in (
         (globex, f"cursor={cursor}"),

@@ -27,7 +27,7 @@ def create(manager: ApiClient, **members: Any) -> dict[str, Any]:
     return key
 
 
-def listed(manager: ApiClient) -> list[dict[str, Any]]:
+def list_keys(manager: ApiClient) -> list[dict[str, Any]]:
     response = manager.get("/keys")
     assert response.status_code == 200
     keys: list[dict[str, Any]] = response.get_json()
@@ -42,8 +42,8 @@ def seconds_until(iso_time: str, clock: Clock) -> float:
     return datetime.fromisoformat(iso_time).timestamp() - clock() / 1000
 
 
-def expiry(manager: ApiClient, key: dict[str, Any]) -> str:
-    return str(next(each["expires_at"] for each in listed(manager) if each["key_id"] == key["key_id"]))
+def get_expiry(manager: ApiClient, key: dict[str, Any]) -> str:
+    return str(next(each["expires_at"] for each in list_keys(manager) if each["key_id"] == key["key_id"]))
 
 
 def iso_time_in(clock: Clock, seconds: int) -> str:
@@ -58,7 +58,7 @@ def test_created_key_works_and_lists_do_not_show_it(manager: ApiClient, client: 
         "key_id": new["key_id"],
         "scopes": ["inbox:read"],
     }
-    shown = listed(manager)[-1]
+    shown = list_keys(manager)[-1]
     assert shown | {"last_used_at": None, "key": new["key"]} == new
     assert new["key"] not in manager.get("/keys").text
 
@@ -72,7 +72,7 @@ def test_key_has_default_scopes_and_no_expiry_by_default(manager: ApiClient) -> 
 def test_hint_is_the_end_of_the_key(manager: ApiClient) -> None:
     new = create(manager)
     assert new["hint"] == "ibx_…" + new["key"][-4:]
-    assert listed(manager)[-1]["hint"] == new["hint"]
+    assert list_keys(manager)[-1]["hint"] == new["hint"]
 
 
 def test_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clock: Clock) -> None:
@@ -81,14 +81,14 @@ def test_key_works_until_it_expires(manager: ApiClient, client: FlaskClient, clo
     assert user.get("/me").status_code == 200
     clock.advance(61)
     assert user.get("/me").status_code == 401
-    assert listed(manager)[-1]["status"] == "expired"
+    assert list_keys(manager)[-1]["status"] == "expired"
 
 
 def test_revoked_key_is_listed_and_does_not_work(manager: ApiClient, client: FlaskClient) -> None:
     new = create(manager)
     for _ in range(2):
         assert manager.delete(f"/keys/{new['key_id']}").status_code == 204
-    assert listed(manager)[-1]["status"] == "revoked"
+    assert list_keys(manager)[-1]["status"] == "revoked"
     assert ApiClient(client, new["key"]).get("/me").status_code == 401
 
 
@@ -107,7 +107,7 @@ def test_old_key_works_for_the_overlap_of_its_rotation(manager: ApiClient, clien
 def test_rotation_overlaps_by_a_day_by_default(manager: ApiClient, clock: Clock) -> None:
     old = create(manager)
     manager.post(f"/keys/{old['key_id']}/rotate")
-    assert abs(seconds_until(expiry(manager, old), clock) - 86_400) < 60
+    assert abs(seconds_until(get_expiry(manager, old), clock) - 86_400) < 60
 
 
 def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Clock) -> None:
@@ -116,7 +116,7 @@ def test_new_key_has_the_lifetime_of_the_old_one(manager: ApiClient, clock: Cloc
     new = rotate(manager, old).get_json()
     assert abs(seconds_until(new["expires_at"], clock) - 1000) < 60
     # The overlap does not extend the life of the old key.
-    assert expiry(manager, old) == old["expires_at"]
+    assert get_expiry(manager, old) == old["expires_at"]
 
 
 def test_second_rotation_gives_the_same_lifetime_as_the_first(manager: ApiClient, clock: Clock) -> None:
@@ -136,7 +136,7 @@ def test_key_that_does_not_work_cannot_be_rotated(manager: ApiClient, clock: Clo
     clock.advance(2)
     for key in (revoked, rotated, expired):
         assert problem(rotate(manager, key)) == (409, "not-allowed")
-    assert len(listed(manager)) == 5
+    assert len(list_keys(manager)) == 5
 
 
 def test_call_for_unknown_key_returns_404(manager: ApiClient) -> None:
@@ -146,12 +146,12 @@ def test_call_for_unknown_key_returns_404(manager: ApiClient) -> None:
 
 def test_manager_of_system_cannot_create_or_change_admin_keys(tenant_factory: TenantFactory, admin: ApiClient) -> None:
     manager = tenant_factory.create_client("system", Scope.TENANT_MANAGE)
-    admin_key = tenant_factory.key_service.list("system")[0].key_id
+    admin_key_id = tenant_factory.key_service.list("system")[0].key_id
 
     for response in (
         manager.post("/keys", json={"scopes": ["admin"]}),
-        manager.post(f"/keys/{admin_key}/rotate"),
-        manager.delete(f"/keys/{admin_key}"),
+        manager.post(f"/keys/{admin_key_id}/rotate"),
+        manager.delete(f"/keys/{admin_key_id}"),
     ):
         assert problem(response) == (403, "missing-scope")
     assert admin.get("/admin/tenants").status_code == 200
@@ -163,7 +163,7 @@ def test_last_use_of_a_key_is_accurate_to_the_hour(manager: ApiClient, client: F
     user = ApiClient(client, create(manager)["key"])
 
     def last_used() -> float:
-        return datetime.fromisoformat(listed(manager)[-1]["last_used_at"]).timestamp()
+        return datetime.fromisoformat(list_keys(manager)[-1]["last_used_at"]).timestamp()
 
     for _ in range(10):
         user.get("/me")
@@ -186,7 +186,7 @@ def test_only_the_latest_revoked_keys_are_listed(manager: ApiClient, store: Stor
     for number in range(MAX_KEYS + 5):
         keys.revoke(keys.create("acme", str(number)).metadata.key_id)
     keys.create("acme", "last")
-    names = [key["name"] for key in listed(manager)]
+    names = [key["name"] for key in list_keys(manager)]
     assert names == ["", *(str(number) for number in range(5, MAX_KEYS + 5)), "last"]
 
 

@@ -42,7 +42,7 @@ def test_expired_lease_returns_event_to_inbox(acme: ApiClient, clock: Clock, que
     assert expires_at - datetime.fromisoformat(event["created_at"]) >= timedelta(seconds=seconds)
 
     clock.advance(seconds + 1)
-    assert [ids(acme.peek()), acme.status(sent[0])] == [sent, "undelivered"]
+    assert [ids(acme.peek()), acme.get_status(sent[0])] == [sent, "undelivered"]
 
 
 def test_acknowledged_event_is_delivered_and_can_be_acknowledged_again(acme: ApiClient, clock: Clock) -> None:
@@ -80,7 +80,7 @@ def test_released_event_is_undelivered_after_its_delay(acme: ApiClient, clock: C
     acme.settle("release", [delayed], delay_seconds=30)
     assert ids(acme.peek()) == sent[:1]
     assert acme.settle("ack", [immediate]) == {"acknowledged": [], "lost": [immediate]}
-    assert acme.status(sent[1]) == "undelivered"
+    assert acme.get_status(sent[1]) == "undelivered"
     clock.advance(31)
     assert ids(acme.lease()) == sent
 
@@ -93,7 +93,7 @@ def test_extended_lease_expires_later(acme: ApiClient, clock: Clock, members: di
     assert acme.settle("extend", receipts(leased), **members) == {"extended": sent, "lost": []}
     shown = acme.get(f"/events/{sent[0]}").get_json()
     assert (shown["receipt"], shown["lease_expires_at"] > leased[0]["lease_expires_at"]) == (leased[0]["receipt"], True)
-    # This is after the lease's first end, and seconds before its new one, because the clock also runs by itself.
+    # Without the extension the lease would have expired. Its new end is seconds away, because real time passes too.
     clock.advance(seconds // 2 + 1)
     assert acme.peek() == []
     assert acme.settle("ack", receipts(leased)) == {"acknowledged": sent, "lost": []}
@@ -104,7 +104,7 @@ def test_event_with_too_many_expired_leases_is_dead(acme: ApiClient, clock: Cloc
     for _ in range(2):
         assert ids(acme.lease()) == sent
         clock.advance(8)
-    assert (acme.lease(), acme.status(sent[0])) == ([], "dead")
+    assert (acme.lease(), acme.get_status(sent[0])) == ([], "dead")
     assert ids(acme.poll("/events?status=dead")) == sent
 
 
@@ -116,12 +116,12 @@ def test_only_a_failed_release_counts_like_an_expired_lease(acme: ApiClient, clo
         failing = receipts(acme.lease("&limit=1"))
         for _ in range(2):
             assert acme.settle("release", failing, failed=True) == {"released": sent[:1], "lost": []}
-        assert acme.status(sent[0]) == status
+        assert acme.get_status(sent[0]) == status
     assert ids(acme.peek()) == sent[1:]
     assert acme.get("/stats").get_json()["totals"]["dead"] == 1
 
     acme.settle("release", receipts(acme.lease()), failed=True, delay_seconds=30)
-    assert (acme.peek(), acme.status(sent[1])) == ([], "undelivered")
+    assert (acme.peek(), acme.get_status(sent[1])) == ([], "undelivered")
     clock.advance(31)
     acme.lease()
     clock.advance(8)

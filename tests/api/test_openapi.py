@@ -11,11 +11,10 @@ from openapi_spec_validator import validate
 from werkzeug.test import TestResponse
 
 from inbox import __version__
-from inbox.app import Shared, create_app
+from inbox.app import Shared
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
-from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, receipts
+from tests.api.conftest import ApiClient, receipts
 from tests.api.test_openapi_examples import Spec, resolve
 from tests.unit.test_token_buckets import FakeClock
 
@@ -31,8 +30,8 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store, clock: Clock) -> Flask:  # noqa: ARG001 - patched before the app reads it
-    return create_app(settings, store, Shared(TokenBuckets(FakeClock())))
+def shared() -> Shared:
+    return Shared(TokenBuckets(FakeClock()))
 
 
 @pytest.fixture

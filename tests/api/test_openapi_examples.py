@@ -38,15 +38,15 @@ CONFLICTS = {
     "delete_tenant": {"not-allowed"},
 }
 # The example of a cursor is not valid: the service accepts only cursors from its own responses.
-NOT_TRIED_ALONE = {"cursor"}
-SENT_TOGETHER_WITH = {"lease_seconds": {"mode": "lease"}}
+NOT_TRIED = {"cursor"}
+REQUIRED_WITH = {"lease_seconds": {"mode": "lease"}}
 
 
 @pytest.fixture
 def client_with_every_scope(tenant_factory: TenantFactory) -> ApiClient:
-    """The examples use the inbox crm."""
     tenant_factory.register("system")
     client = tenant_factory.create_client("system", *Scope)
+    # Examples poll the inbox crm.
     client.put("/inboxes/crm")
     return client
 
@@ -126,7 +126,7 @@ def problem_examples(spec: Spec, operation: Spec) -> dict[str, Any]:
     return {slug: example["value"] for examples in problems for slug, example in examples.items()}
 
 
-def test_every_problem_is_an_example_of_its_status(spec: Spec) -> None:
+def test_every_problem_has_an_example_at_its_status(spec: Spec) -> None:
     described = [operation for _, _, operation in operations(spec)]
     shown = {slug: value for each in described for slug, value in problem_examples(spec, each).items()}
     # Every path can have a 405, and a 500 is a bug: no operation lists them.
@@ -195,11 +195,11 @@ def requests_with_examples(operation: Spec) -> Iterator[Spec]:
     for body in [{"json": each} for each in examples_of(media)] if media else [{}]:
         yield body | {"query_string": initial_parameters(operation)}
         for each in operation["parameters"]:
-            for value in examples_of(each) if each["in"] != "path" and each["name"] not in NOT_TRIED_ALONE else []:
+            for value in examples_of(each) if each["in"] != "path" and each["name"] not in NOT_TRIED else []:
                 if each["in"] == "header":
                     yield body | {"headers": {each["name"]: value}}
                 else:
-                    yield body | {"query_string": {each["name"]: value, **SENT_TOGETHER_WITH.get(each["name"], {})}}
+                    yield body | {"query_string": {each["name"]: value, **REQUIRED_WITH.get(each["name"], {})}}
 
 
 def test_every_example_of_a_request_is_accepted(spec: Spec, client_with_every_scope: ApiClient) -> None:

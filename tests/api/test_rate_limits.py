@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from inbox.app import Shared, create_app
 from inbox.auth.token_buckets import TokenBuckets
 from inbox.settings import Settings
 from inbox.store.interface import Store
-from tests.api.conftest import ApiClient, Clock, TenantFactory
+from tests.api.conftest import ApiClient, TenantFactory
 from tests.unit.test_token_buckets import FakeClock
 
 
@@ -25,8 +24,8 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store, clock: Clock, seconds: FakeClock) -> Flask:  # noqa: ARG001 - before the app
-    return create_app(settings, store, Shared(TokenBuckets(seconds)))
+def shared(seconds: FakeClock) -> Shared:
+    return Shared(TokenBuckets(seconds))
 
 
 def test_tenant_above_its_limit_gets_429_with_retry_after(acme: ApiClient, seconds: FakeClock) -> None:
@@ -115,9 +114,8 @@ def test_forwarded_address_is_ignored_without_a_proxy(client: FlaskClient) -> No
     assert [call_without_key(client, f"192.0.2.{number}") for number in range(6)] == [401] * 5 + [429]
 
 
-def test_trusted_proxy_names_the_address(settings: Settings, store: Store, seconds: FakeClock) -> None:
-    app = create_app(replace(settings, trusted_proxies=1), store, Shared(TokenBuckets(seconds)))
-    client = app.test_client()
+def test_trusted_proxy_names_the_address(settings: Settings, store: Store, shared: Shared) -> None:
+    client = create_app(replace(settings, trusted_proxies=1), store, shared).test_client()
     assert [call_without_key(client, f"192.0.2.{number}") for number in range(6)] == [401] * 6
     # Only the last entry is trusted; the client may have sent the others.
     assert [call_without_key(client, f"192.0.2.{number}, 192.0.2.99") for number in range(6)] == [401] * 5 + [429]

@@ -37,7 +37,7 @@ def test_dead_event_can_be_replayed_and_leased(acme: ApiClient, clock: Clock) ->
     sent = acme.send_numbered(1)
     acme.lease()
     clock.advance(8)
-    assert acme.status(sent[0]) == "dead"
+    assert acme.get_status(sent[0]) == "dead"
     assert acme.post(f"/events/{sent[0]}/replay").get_json()["status"] == "undelivered"
     assert len(acme.lease()) == 1
 

@@ -17,7 +17,7 @@ def counts(**nonzero: int) -> dict[str, int]:
     return dict.fromkeys(COUNTS, 0) | nonzero
 
 
-def stats(client: ApiClient, query: str = "") -> dict[str, Any]:
+def get_stats(client: ApiClient, query: str = "") -> dict[str, Any]:
     response = client.get(f"/stats{query}")
     assert response.status_code == 200, response.text
     document: dict[str, Any] = response.get_json()
@@ -29,7 +29,7 @@ def only_counts(entry: dict[str, Any]) -> dict[str, int]:
 
 
 def test_empty_inbox_has_zero_counts(acme: ApiClient) -> None:
-    figures = stats(acme)
+    figures = get_stats(acme)
     series = [figures.pop(name) for name in ("per_hour", "per_day")]
     assert figures == {
         "inbox": "default",
@@ -55,7 +55,7 @@ def test_events_are_counted_by_action(acme: ApiClient, clock: Clock) -> None:
     acme.post(f"/events/{first['id']}/replay")
     clock.advance(30)
 
-    figures = stats(acme)
+    figures = get_stats(acme)
     assert figures["undelivered"] == 3
     assert figures["oldest_undelivered_at"] == first["created_at"]
     assert figures["oldest_undelivered_age_seconds"] in (30, 31)
@@ -74,7 +74,7 @@ def test_window_has_every_hour_and_day(acme: ApiClient, clock: Clock, window: st
     clock.advance(2 * DAY_SECONDS)
     acme.send({"n": 1})
 
-    figures = stats(acme, f"?window={window}")
+    figures = get_stats(acme, f"?window={window}")
     hour_starts = [entry["start"] for entry in figures["per_hour"]]
     assert (len(hour_starts), sorted(set(hour_starts))) == (hours, hour_starts)
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:00:00.000Z", start) for start in hour_starts)
@@ -91,7 +91,7 @@ def test_dead_event_is_counted_at_once(acme: ApiClient, clock: Clock, settings: 
     for _ in range(settings.max_deliveries):
         assert acme.lease("&lease_seconds=1")
         clock.advance(2)
-    assert stats(acme)["totals"]["dead"] == 1
+    assert get_stats(acme)["totals"]["dead"] == 1
 
 
 def test_event_from_the_future_is_counted_in_the_current_hour(acme: ApiClient, clock: Clock) -> None:
@@ -99,7 +99,7 @@ def test_event_from_the_future_is_counted_in_the_current_hour(acme: ApiClient, c
     acme.send({"n": 1})
     clock.advance(-3 * HOUR_SECONDS)
     acme.send({"n": 2})
-    figures = stats(acme)
+    figures = get_stats(acme)
     assert figures["totals"]["received"] == figures["per_hour"][-1]["received"] == 2
 
 
@@ -109,18 +109,18 @@ def test_each_inbox_has_its_own_counts(acme: ApiClient, acme_manager: ApiClient)
     acme.send({"n": 2})
     acme.poll("/inbox/crm")
 
-    crm_stats = stats(acme, "?inbox=crm")
+    crm_stats = get_stats(acme, "?inbox=crm")
     assert (crm_stats["inbox"], crm_stats["undelivered"], crm_stats["totals"]["received"]) == ("crm", 0, 1)
-    assert stats(acme, "?inbox=default") == stats(acme) | {"undelivered": 2}
+    assert get_stats(acme, "?inbox=default") == get_stats(acme) | {"undelivered": 2}
     assert acme.get("/stats?inbox=other").status_code == 404
 
 
 def test_counts_of_tenants_are_separate(acme: ApiClient, globex: ApiClient) -> None:
     acme.send({"n": 1})
-    assert stats(globex)["totals"] == counts()
+    assert get_stats(globex)["totals"] == counts()
 
 
 def test_stats_need_no_write(acme: ApiClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     acme.send({"n": 1})
     monkeypatch.setattr(store._database, "write", None)  # type: ignore[attr-defined]
-    assert stats(acme)["undelivered"] == 1
+    assert get_stats(acme)["undelivered"] == 1

@@ -177,31 +177,31 @@ def assert_rejected(sample: Sample, method: str, path: str, pointer: str, **opti
 
 @pytest.mark.parametrize("path", INVALID_QUERIES)
 def test_invalid_parameter_is_rejected(sample: Sample, path: str) -> None:
-    before = sample.state()
+    before = sample.read_state()
     for pointer, queries in INVALID_QUERIES[path].items():
         for query in queries:
             assert_rejected(sample, "GET", f"{path}?{query}", pointer)
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 @pytest.mark.parametrize(("method", "path"), INVALID_BODIES)
 def test_invalid_member_is_rejected(sample: Sample, method: str, path: str) -> None:
-    before = sample.state()
+    before = sample.read_state()
     for pointer, bodies in INVALID_BODIES[method, path].items():
         for body in bodies:
             data = json.dumps(body).replace("{receipt}", sample.values["receipt"])
             options = {} if method == "DELETE" else {"data": data, "content_type": "application/json"}
             assert_rejected(sample, method, path, pointer, **options)
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 @pytest.mark.parametrize(("method", "path"), INVALID_HEADERS)
 def test_invalid_header_is_rejected(sample: Sample, method: str, path: str) -> None:
-    before = sample.state()
+    before = sample.read_state()
     for name, value in INVALID_HEADERS[method, path]:
         options: dict[str, Any] = {} if method == "GET" else {"json": {}}
         assert_rejected(sample, method, path, f"/{name}", headers={name: value}, **options)
-    assert sample.state() == before
+    assert sample.read_state() == before
 
 
 @pytest.mark.parametrize(

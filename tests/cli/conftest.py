@@ -26,7 +26,7 @@ class Tenant:
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return self._service.invoke(*arguments, stdin=stdin, INBOX_API_KEY=self.key)
 
-    def payloads(self, *arguments: str) -> list[Any]:
+    def read_payloads(self, *arguments: str) -> list[Any]:
         """Returns the payloads of the events that a command prints."""
         done = self.run(*arguments)
         assert (done.returncode, done.stderr) == (0, "")

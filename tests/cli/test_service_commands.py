@@ -70,7 +70,7 @@ def test_inboxes_are_created_shown_listed_and_deleted(tenant: Tenant) -> None:
     assert rows[1] == json.loads(created.stdout)
 
     tenant.run("send", "--type", "order.created", '{"n": 1}')
-    assert tenant.payloads("poll", "--peek", "--inbox", "crm") == [{"n": 1}]
+    assert tenant.read_payloads("poll", "--peek", "--inbox", "crm") == [{"n": 1}]
     deleted = tenant.run("inboxes", "delete", "crm")
     assert (deleted.returncode, deleted.stdout) == (0, "")
     assert tenant.run("inboxes", "show", "crm").returncode == 1
@@ -88,7 +88,7 @@ def test_default_is_disabled_and_enabled(tenant: Tenant) -> None:
     enabled = tenant.run("inboxes", "enable", "default")
     assert (enabled.returncode, json.loads(enabled.stdout)["enabled"]) == (0, True)
     tenant.run("send", '{"n": 2}')
-    assert tenant.payloads("poll", "--peek") == [{"n": 2}]
+    assert tenant.read_payloads("poll", "--peek") == [{"n": 2}]
     assert "enable default" in tenant.run("inboxes", "create", "default").stderr
 
 
