@@ -98,7 +98,7 @@ def test_address_without_a_valid_key_gets_429(client: FlaskClient, seconds: Fake
     assert client.get("/me").status_code == 401
 
 
-def test_cached_key_works_from_a_limited_address(client: FlaskClient, acme: ApiClient) -> None:
+def test_valid_key_works_from_a_limited_address(client: FlaskClient, acme: ApiClient) -> None:
     assert acme.get("/me").status_code == 200
     for _ in range(10):
         client.get("/me")

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 
 class EmptyEnvironment:
-    """Runs code in a virtual environment. Like Lambda, it looks for modules in `task_folder` first."""
+    """Runs code in a virtual environment that, like Lambda, looks for modules in `task_folder` first."""
 
     def __init__(self, folder: Path, task_folder: Path) -> None:
         self._task_folder = task_folder
@@ -35,7 +35,7 @@ class EmptyEnvironment:
 
 
 def _find_requirements(name: str) -> set[str]:
-    """Returns the name and the names of all packages that it requires, directly or not."""
+    """Returns the names of the package and of all packages that it requires, directly or not."""
     found: set[str] = set()
     unresolved = {name}
     while unresolved:
