@@ -6,7 +6,7 @@ from inbox.api.pages import OWN_ONLY
 
 blueprint = Blueprint("console", __name__, static_folder="static", static_url_path="/console")
 
-# Unlike the API's pages, the console uses no data: images.
+# Unlike the API's pages, the console uses no `data:` images.
 _POLICY = OWN_ONLY.replace("img-src 'self' data:", "img-src 'self'")
 
 
@@ -21,7 +21,7 @@ def index() -> Response:
 
 @blueprint.after_request
 def add_security_headers(response: Response) -> Response:
-    # On every file: index.html is also served under /console/.
+    # Set on every file, because index.html is also served under /console/.
     response.headers["Content-Security-Policy"] = _POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

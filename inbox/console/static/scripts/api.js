@@ -34,7 +34,7 @@ class Problem extends Error {
   }
 }
 
-// `body` is JSON text, so that numbers are sent exactly as they were typed.
+// Returns {status, headers, text}. `body` is JSON text, so that numbers are sent exactly as they were typed.
 export async function request(path, { method = "GET", body, signal, key = session.key } = {}) {
   const headers = { Authorization: `Bearer ${key}` };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -53,7 +53,7 @@ export async function request(path, { method = "GET", body, signal, key = sessio
       : new Problem("Can’t reach the service", "It may be restarting, or your network may be down.");
   }
   if (response.ok) return { status: response.status, headers: response.headers, text };
-  const problem = responseProblem(response, text);
+  const problem = parseProblem(response, text);
   if (problem.status === 401 && key === session.key && session.me) session.onkeyrejected();
   throw problem;
 }
@@ -69,17 +69,17 @@ export async function sendJson(method, path, document, signal) {
 }
 
 // Returns the path of the next page from the `Link` header, or null.
-export function nextPagePath(headers) {
+export function getNextPagePath(headers) {
   return /<([^>]*)>;\s*rel="next"/.exec(headers.get("Link") ?? "")?.[1] ?? null;
 }
 
-// Leaves out parameters without a value.
+// Returns the path with a query. Leaves out parameters without a value.
 export function withQuery(path, parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value);
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-function responseProblem(response, text) {
+function parseProblem(response, text) {
   let document = {};
   try {
     document = JSON.parse(text) ?? {};

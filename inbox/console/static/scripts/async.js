@@ -2,8 +2,8 @@
 
 const MAX_BACKOFF_MS = 30_000;
 
-// Returns functions that start and stop running `load(signal)` repeatedly. Starting again aborts the previous run. Calls
-// pause while the tab is hidden. If `load` returns a number, it is the minimum delay until the next call, in
+// Returns {start, stop}: `start()` calls `load(signal)` repeatedly, `stop()` aborts it. Starting again aborts the previous
+// run. Calls pause while the tab is hidden. If `load` returns a number, it is the minimum delay until the next call, in
 // milliseconds. Failures are passed to `onproblem`, and the delay after them grows exponentially.
 export function repeater(load, intervalMs, signal, onproblem) {
   const nextSignal = supersedingSignals(signal);
@@ -23,7 +23,7 @@ export function repeater(load, intervalMs, signal, onproblem) {
         failures += 1;
       }
       await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), current);
-      await pageVisible(current);
+      await waitUntilVisible(current);
     }
   }
   return { start, stop: nextSignal };
@@ -36,7 +36,7 @@ export function sleep(ms, signal) {
   });
 }
 
-async function pageVisible(signal) {
+async function waitUntilVisible(signal) {
   while (document.hidden && !signal.aborted) await new Promise((resolve) => {
     document.addEventListener("visibilitychange", resolve, { once: true });
     signal.addEventListener("abort", resolve, { once: true });

@@ -14,12 +14,12 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copySelection(text);
+    return copyWithSelection(text);
   }
 }
 
 // Browsers refuse the clipboard API on plain HTTP, except on localhost.
-function copySelection(text) {
+function copyWithSelection(text) {
   const focused = document.activeElement;
   const area = el("textarea", { class: "visually-hidden", "aria-hidden": "true", readonly: true });
   area.value = text;
@@ -32,8 +32,8 @@ function copySelection(text) {
   return copied;
 }
 
-// Copies what `getText()` returns. `describedBy` is the ID of an element that tells this button apart from others with the
-// same label.
+// Returns a button that copies the result of `getText()`. `describedBy` is the ID of an element that tells this button apart
+// from others with the same label.
 export function copyButton(getText, { label = "Copy", classes = "small", describedBy = null, message = "Copied" } = {}) {
   return button(label, async () => {
     const copied = await copy(getText());
@@ -41,7 +41,7 @@ export function copyButton(getText, { label = "Copy", classes = "small", describ
   }, classes, { "aria-describedby": describedBy });
 }
 
-function quote(text) {
+function quoteForShell(text) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
@@ -55,8 +55,8 @@ export function eventBody(eventType, payload, idempotencyKey) {
 // Returns a command that sends the event. Invisible characters are escaped: a terminal could interpret them when pasted.
 export function sendCommand(eventType, payload, idempotencyKey) {
   const body = escapeInvisible(eventBody(eventType, payload, idempotencyKey));
-  const command = `curl -sS ${quote(`${location.origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
+  const command = `curl -sS ${quoteForShell(`${location.origin}/events`)} -H "Authorization: Bearer $INBOX_API_KEY" -H 'Content-Type: application/json'`;
   return new TextEncoder().encode(body).length < MAX_ARGUMENT_BYTES
-    ? `${command} -d ${quote(body)}`
+    ? `${command} -d ${quoteForShell(body)}`
     : `${command} --data-binary @- <<'END_OF_EVENT'\n${body}\nEND_OF_EVENT`;
 }

@@ -11,8 +11,8 @@ export function closeButton(onclick) {
   return el("button", { type: "button", class: "button plain square", "aria-label": "Close", onclick }, icon("close"));
 }
 
-// A label with its control, hint and error message. Screen readers announce the error at once if `urgent`. `check(value)`
-// returns an error message, or "" if the value is valid. `validate()` shows it, and returns the control if it is invalid.
+// Returns a control with its label, hint and error message. `check(value)` returns an error message, or "" if the value is
+// valid. `validate()` shows it, and returns the control if it is invalid. Screen readers announce it at once if `urgent`.
 export function field(label, control, { hint = null, check = () => "", urgent = false } = {}) {
   const id = (control.id ||= newId());
   const error = el("p", { class: "field-error", id: `${id}-error`, ...(urgent ? { role: "alert" } : { "aria-live": "polite" }) });
@@ -38,7 +38,6 @@ export function input(attributes = {}) {
 const EVENT_TYPE = /^[A-Za-z0-9._:/-]*$/;
 const MAX_EVENT_TYPE_LENGTH = 128;
 
-// The type may be empty.
 export function eventTypeField(control, hint) {
   return field("Type", control, { hint, check: (text) => {
     const type = text.trim();
@@ -84,7 +83,7 @@ export function statusBadge(status) {
   return badge(status, `dot ${STATUS_KINDS[status] ?? ""}`);
 }
 
-// Returns a form. Submitting it runs `action` and shows its problem, or focuses the first invalid field.
+// Returns a form. Submitting it focuses the first invalid field, or runs `action` and shows its problem.
 export function form(verb, action, ...content) {
   const slot = alertSlot();
   const submit = el("button", { type: "submit", class: "button primary" }, verb);
@@ -99,9 +98,9 @@ export function form(verb, action, ...content) {
   return element;
 }
 
-export function formCard(title, entry) {
+export function formCard(title, formElement) {
   const id = newId();
-  return el("section", { class: "card stack", "aria-labelledby": id }, el("h3", { id }, title), entry);
+  return el("section", { class: "card stack", "aria-labelledby": id }, el("h3", { id }, title), formElement);
 }
 
 // Prevents a second click while the action runs. Browsers move the focus away from disabled controls, so it is restored.

@@ -5,8 +5,8 @@ import { el, fill, newId } from "./dom.js";
 import { alertSlot, runOrReport } from "./messages.js";
 import { isOverlay } from "./router.js";
 
-// Opens a dialog. `render(close, dialog)` returns its content. The result resolves when the dialog closes, which also aborts
-// its `signal`. A `locked` dialog closes by its own buttons only. `leave`, if given, is called in place of closing the dialog.
+// Shows what `render(close, dialog)` returns. Returns a promise that resolves when the dialog closes, with `close(result)` and a
+// `signal` that then aborts. Only its buttons close a `locked` dialog. `leave`, if given, is called instead of closing it.
 export function openDialog(name, classes, render, { leave, locked = false } = {}) {
   const { promise: closed, resolve } = Promise.withResolvers();
   const closing = new AbortController();
@@ -61,6 +61,7 @@ export function closeAllDialogs() {
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
 }
 
+// Returns {head, foot, opened}: elements to fill, and the result of `openDialog`.
 export function openDrawer(name, title, parts, leave) {
   const head = el("div", {}, el("h3", {}, title));
   const foot = el("div", { class: "drawer-foot" });
@@ -72,7 +73,7 @@ export function openDrawer(name, title, parts, leave) {
   return { head, foot, opened };
 }
 
-// Returns a function that shows the drawer for the ID in the URL, and closes it if there is none. `open(id, leave)` opens
+// Returns a function that shows the drawer for an ID from the URL, or closes it if the ID is missing. `open(id, leave)` opens
 // the drawer. `leave` goes back in the history, or calls `clearUrl` if the page was opened with the drawer in its URL.
 export function routedDrawer(open, clearUrl, signal) {
   let close = () => {};

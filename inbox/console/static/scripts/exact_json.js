@@ -5,7 +5,7 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y;
 const LITERAL = /true|false|null/y;
 
-// The API's limit for a request body.
+// The API's limit for a request body. Responses add levels around payloads.
 export const MAX_DEPTH = 32;
 
 // Returns {kind: "object" | "array", children: [[name, node]]}, or {kind: "string" | "number" | "literal", text}. The names
@@ -36,42 +36,42 @@ export function parseExact(text, maxDepth = 2 * MAX_DEPTH) {
     return true;
   }
 
-  function value(depth) {
+  function parseValue(depth) {
     if (peek() === undefined) fail("unexpected end");
     if ("{[".includes(peek()) && depth > maxDepth) fail(`nested more than ${maxDepth} levels deep`);
-    if (skip("{")) return { kind: "object", children: children("}", depth) };
-    if (skip("[")) return { kind: "array", children: children("]", depth) };
-    if (peek() === '"') return { kind: "string", text: string() };
+    if (skip("{")) return { kind: "object", children: parseChildren("}", depth) };
+    if (skip("[")) return { kind: "array", children: parseChildren("]", depth) };
+    if (peek() === '"') return { kind: "string", text: parseString() };
     const literal = match(LITERAL);
     if (literal) return { kind: "literal", text: literal };
     return { kind: "number", text: match(NUMBER) ?? fail("expected a value") };
   }
 
-  function string() {
+  function parseString() {
     return match(STRING) ?? fail("unterminated string, or a character in it that must be escaped");
   }
 
-  function children(end, depth) {
+  function parseChildren(end, depth) {
     const found = [];
     if (skip(end)) return found;
     const names = new Set();
-    do found.push([end === "}" ? memberName(names) : String(found.length), value(depth + 1)]);
+    do found.push([end === "}" ? parseName(names) : String(found.length), parseValue(depth + 1)]);
     while (skip(","));
     if (!skip(end)) fail(`expected a comma or ${end}`);
     return found;
   }
 
-  function memberName(others) {
+  function parseName(others) {
     if (peek() !== '"') fail("expected a name in double quotes");
     const start = position;
-    const name = string();
+    const name = parseString();
     if (others.has(JSON.parse(name))) fail(`duplicate name ${name}`, start);
     others.add(JSON.parse(name));
     if (!skip(":")) fail("expected a colon");
     return name;
   }
 
-  const node = value(1);
+  const node = parseValue(1);
   if (peek() !== undefined) fail("unexpected text after the end of the value");
   return node;
 }
@@ -83,7 +83,7 @@ export function escapeInvisible(text) {
   return text.replace(INVISIBLE, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-export function member(object, name) {
+export function getMember(object, name) {
   return object.children.find(([text]) => JSON.parse(text) === name)?.[1];
 }
 

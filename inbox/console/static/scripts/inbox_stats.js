@@ -19,32 +19,32 @@ export function isDisabled(inbox) {
   return inbox.enabled === false;
 }
 
-export function inboxLabel(inbox, name) {
-  return isDisabled(inbox) ? el("span", { class: "line" }, name, " ", badge("disabled")) : name;
+export function inboxLabel(inbox, content) {
+  return isDisabled(inbox) ? el("span", { class: "line" }, content, " ", badge("disabled")) : content;
 }
 
-export function getStats(inbox, window, signal) {
-  return getJson(withQuery("/stats", { inbox, window }), signal);
+export function getStats(name, window, signal) {
+  return getJson(withQuery("/stats", { inbox: name, window }), signal);
 }
 
-// Keeps the latest statistics of several inboxes. `get(inbox)` returns them, or null if they are not loaded yet.
+// Returns a cache of the latest statistics of each inbox. `get(name)` returns null if they are not loaded yet.
 export function statsCache(window) {
   const cache = new Map();
 
   // Calls `onupdate` after each response. The least recently loaded inboxes come first, so that a round that was cut
   // short by a rate limit continues with the next one.
-  async function refresh(inboxes, signal, onupdate) {
+  async function refresh(names, signal, onupdate) {
     const loaded = [...cache.keys()];
-    await mapConcurrently(inboxes.toSorted((one, other) => loaded.indexOf(one) - loaded.indexOf(other)), async (inbox) => {
-      const stats = await getStats(inbox, window, signal).catch((problem) => {
+    await mapConcurrently(names.toSorted((one, other) => loaded.indexOf(one) - loaded.indexOf(other)), async (name) => {
+      const stats = await getStats(name, window, signal).catch((problem) => {
         // Another program deleted the inbox.
         if (problem.status !== 404) throw problem;
         return null;
       });
-      cache.delete(inbox);
-      cache.set(inbox, stats);
+      cache.delete(name);
+      cache.set(name, stats);
       onupdate();
     });
   }
-  return { get: (inbox) => cache.get(inbox) ?? null, refresh };
+  return { get: (name) => cache.get(name) ?? null, refresh };
 }

@@ -15,17 +15,17 @@ import { openSend } from "./views/send.js";
 import { openTenants } from "./views/tenants.js";
 
 const PRODUCT = "Polling Inbox";
-const REJECTED = "Your API key was revoked or has expired. Sign in with another key.";
-const ANY = ["events:write", "events:read", "inbox:read", "tenant:manage", "admin"];
+const KEY_REJECTED = "Your API key was revoked or has expired. Sign in with another key.";
+const ALL_SCOPES = ["events:write", "events:read", "inbox:read", "tenant:manage", "admin"];
 
-// The name in the URL, the title, and the scopes of which a key needs one.
+// The name in the URL, the title, and the scopes. A key needs one of them.
 const VIEWS = [
   { name: "overview", title: "Overview", scopes: ["events:read", "inbox:read"], open: openOverview },
   { name: "events", title: "Events", scopes: ["events:read", "inbox:read"], open: openEvents },
   { name: "inboxes", title: "Inboxes", scopes: ["events:read", "inbox:read", "tenant:manage"], open: openInboxes },
   { name: "send", title: "Send", scopes: ["events:write"], open: openSend },
   { name: "keys", title: "Keys", scopes: ["tenant:manage"], open: openKeys },
-  { name: "connect", title: "Connect", scopes: ANY, open: openConnect },
+  { name: "connect", title: "Connect", scopes: ALL_SCOPES, open: openConnect },
   { name: "tenants", title: "Tenants", scopes: ["admin"], open: openTenants },
 ];
 
@@ -48,7 +48,7 @@ function signIn(reason = "") {
   const key = input({ type: "password", class: "code", required: true });
   const keyField = field("API key", key, { urgent: true });
 
-  // Checks the key here: if the field checked it, the form would move the focus.
+  // Checks the key here and not in the field, because the form moves the focus to invalid fields.
   async function submit() {
     const text = key.value.trim();
     if (!text) return keyField.setError("Enter an API key.");
@@ -62,17 +62,17 @@ function signIn(reason = "") {
       keyField.setError("Invalid API key. Check that you copied the whole key, and that it isn’t revoked or expired.");
       return key.select();
     }
-    enter();
+    openConsole();
     main.focus();
   }
-  const entry = form("Sign in", submit,
+  const signInForm = form("Sign in", submit,
     el("h2", { tabindex: -1 }, "Sign in"),
     el("p", { class: "faint" }, "Send events to your inbox, and poll them when you’re ready."),
     reason && el("p", { class: "notice", role: "status" }, reason), keyField);
-  entry.classList.add("card");
-  entry.append(el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
+  signInForm.classList.add("card");
+  signInForm.append(el("p", { class: "faint small" }, "Your key is kept in this tab until you close it, and sent only to this service."));
 
-  fill(main, el("div", { class: "sign-in" }, entry,
+  fill(main, el("div", { class: "sign-in" }, signInForm,
     el("div", { class: "faint small stack-tight" },
       el("p", {}, "No key yet? ", el("code", {}, "make run"), " prints one on its first start. To create another, run ",
         el("code", {}, ".venv/bin/inbox keys create demo --scope all"), ", or on a deployed service ",
@@ -85,7 +85,7 @@ function signOut() {
   signIn("You signed out.");
 }
 
-function enter() {
+function openConsole() {
   showFrame();
   showView();
 }
@@ -95,7 +95,7 @@ function showView({ oldURL } = {}) {
   // The content of a locked dialog would be lost, so the navigation is undone.
   if (isLocked()) return history.pushState(null, "", oldURL);
   const route = parseHash(location.hash);
-  const view = offeredViews().find((each) => each.name === route.name);
+  const view = getOfferedViews().find((each) => each.name === route.name);
   if (!view) {
     // Every key may open Connect, so it is the last choice.
     const first = VIEWS.find(({ name, scopes }) => name !== "connect" && session.hasScope(...scopes));
@@ -134,12 +134,12 @@ async function resume() {
     session.start(session.key, await getJson("/me", signal));
   } catch (problem) {
     if (signal.aborted) return;
-    if (problem.status === 401) signIn(REJECTED);
+    if (problem.status === 401) signIn(KEY_REJECTED);
     else if (problem.status === 403) signIn(problem.message);
     else showConnectionError(problem);
     return;
   }
-  enter();
+  openConsole();
 }
 
 function showConnectionError(problem) {
@@ -157,8 +157,8 @@ function showConnectionError(problem) {
   tryAgain.focus();
 }
 
-// Views without the scope they need are explained, except Tenants, which most keys never need.
-function offeredViews() {
+// Returns the views in the navigation. A view explains a missing scope. Tenants is listed for admin keys only.
+function getOfferedViews() {
   return VIEWS.filter((view) => view.name !== "tenants" || session.hasScope(...view.scopes));
 }
 
@@ -167,7 +167,7 @@ function showFrame() {
     session.me && userText(session.me.tenant_name, { class: "tenant", title: `Tenant ID: ${session.me.tenant_id}` }),
     el("a", { class: "button plain small docs", href: "/docs" }, "API docs"),
     session.me && button("Sign out", signOut, "small"));
-  fill(side, session.me && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, offeredViews().map((view) =>
+  fill(side, session.me && el("nav", { class: "nav", "aria-label": "Console" }, el("ul", {}, getOfferedViews().map((view) =>
     el("li", {}, el("a", { href: hashFor(view.name), "data-view": view.name }, icon(view.name), view.title))))));
 }
 
@@ -181,7 +181,7 @@ document.getElementById("skip").addEventListener("click", (event) => {
   main.focus();
 });
 addEventListener("hashchange", showView);
-session.onkeyrejected = () => signIn(REJECTED);
+session.onkeyrejected = () => signIn(KEY_REJECTED);
 
 if (session.key) resume();
 else signIn();

@@ -5,7 +5,7 @@ import { el, fill, topmostDialog } from "./dom.js";
 const TOAST_MS = 5000;
 let timer;
 
-// A modal dialog silences live regions outside it, so the toast goes into the topmost dialog.
+// Screen readers do not announce changes behind a modal dialog, so the toast appears in the topmost dialog.
 export function showToast(text) {
   clearTimeout(timer);
   for (const each of document.querySelectorAll(".toast")) each.textContent = "";

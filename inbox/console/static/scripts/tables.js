@@ -4,8 +4,8 @@ import { button } from "./controls.js";
 import { el, restoreFocus } from "./dom.js";
 import { runOrReport } from "./messages.js";
 
-// `show(rows)` updates the table. `columns` are {label, kind}: `number` aligns right, `lead` has no label on a card, and
-// `actions` holds buttons. Explicit roles keep the table's semantics, which CSS would remove by changing `display`.
+// Returns {box, show, row}: `show(rows)` updates the table, `row` creates a row. `columns` are {label, kind}: `number` aligns
+// right, `lead` has no label on a card, `actions` holds buttons. Roles are explicit because CSS changes `display`, which removes implicit ones.
 export function table(caption, columns, { cards = true, captionShown = false, classes = "" } = {}) {
   const body = el("tbody", { role: "rowgroup" });
   const head = el("tr", { role: "row" }, columns.map(({ label, kind }) =>
@@ -36,7 +36,7 @@ function emptyRow(columns, text) {
   return el("tr", { role: "row", class: "none", "data-key": "" }, el("td", { role: "cell", class: "empty", colspan: columns.length }, text));
 }
 
-// Attributes for a row that opens something when clicked, unless the click selects text.
+// Returns the attributes of a row that calls `open` when clicked. Ignores clicks on buttons and clicks that select text.
 export function openOnClick(open) {
   return { "data-opens": "", onclick: ({ target }) => target.closest("button") || !getSelection().isCollapsed || open() };
 }
@@ -62,8 +62,8 @@ function updateRows(body, rows) {
 }
 
 // Runs `load(signal)`, which fills the table. If it fails, shows the problem and a button to try again.
-export async function loadTable(rows, slot, nextSignal, load) {
+export async function loadTable(tableView, slot, nextSignal, load) {
   const current = nextSignal();
   if ((await runOrReport(slot, () => load(current))) || current.aborted) return;
-  rows.show([], button("Try again", () => loadTable(rows, slot, nextSignal, load)));
+  tableView.show([], button("Try again", () => loadTable(tableView, slot, nextSignal, load)));
 }

@@ -127,14 +127,14 @@ const python = {
   description: "Requires the requests package: pip install requests.",
   environment: true,
   parts: ({ url, key }) => [
-    { title: "Send an event", text: `${setup(url, key)}
+    { title: "Send an event", text: `${pythonSetup(url, key)}
 event = {"event_type": "order.created", "payload": {"order": 1001}}
 # With an idempotency key, a retry does not store the event twice.
 response = session.post(f"{url}/events", json=event, headers={"Idempotency-Key": "order-1001"}, timeout=30)
 response.raise_for_status()
 print("stored as", response.json()["id"])
 ` },
-    { title: "Consume events", note: "Acknowledges events after processing them. Other events are delivered again when their lease expires.", text: `${setup(url, key)}
+    { title: "Consume events", note: "Acknowledges events after processing them. Other events are delivered again when their lease expires.", text: `${pythonSetup(url, key)}
 poll = session.get(f"{url}/inbox", params={"mode": "lease", "limit": 50, "wait": 20}, timeout=60)
 poll.raise_for_status()
 receipts = []
@@ -147,7 +147,7 @@ if receipts:
   ],
 };
 
-function setup(url, key) {
+function pythonSetup(url, key) {
   return `${key ? "" : "import os\n\n"}import requests
 
 url = "${url}"

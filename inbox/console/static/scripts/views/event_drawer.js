@@ -1,17 +1,17 @@
 // A drawer with the details of one event: payload as a tree or as JSON, history, copies and actions.
 
-import { getJson, nextPagePath, request, sendJson, session, withQuery } from "../api.js";
+import { getJson, getNextPagePath, request, sendJson, session, withQuery } from "../api.js";
 import { mapConcurrently, repeater } from "../async.js";
 import { copyButton, sendCommand } from "../clipboard.js";
 import { asyncButton, button, eventTypeLabel, statusBadge } from "../controls.js";
 import { confirmAction, openDrawer } from "../dialogs.js";
 import { el, fill, restoreFocus, userText } from "../dom.js";
-import { compact, escapeInvisible, member, parseExact, pretty } from "../exact_json.js";
+import { compact, escapeInvisible, getMember, parseExact, pretty } from "../exact_json.js";
 import { pluralize, timestamp } from "../format.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
 
 const REFRESH_MS = 2000;
-// A batch of 500 events shares one millisecond.
+// The events of a batch have the same timestamp, and a batch has up to 500.
 const MAX_COPY_PAGES = 5;
 
 export function openEvent(id, inbox, { onchange, leave }) {
@@ -61,7 +61,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
     const { text } = await request(withQuery(path, { inbox }), { signal: current });
     if (text === shown) return fill(loadSlot);
     event = JSON.parse(text);
-    exactPayload = member(parseExact(text), "payload");
+    exactPayload = getMember(parseExact(text), "payload");
     fill(head, el("h3", {}, eventTypeLabel(event.event_type)),
       el("div", { class: "line" }, statusBadge(event.status), inbox && el("span", { class: "faint small" }, `in inbox ${inbox}`)));
     fill(facts, factsAndHistory(event));
@@ -93,11 +93,11 @@ function factsAndHistory(event) {
       el("dt", {}, "Received"), el("dd", {}, timestamp(event.created_at)),
       el("dt", {}, "Deliveries"), el("dd", {}, String(event.deliveries))),
     el("section", { class: "stack-tight", "aria-label": "History" }, el("h4", {}, "History"),
-      el("ol", { class: "timeline" }, history(event).map(([text, at]) => el("li", {}, el("span", {}, text), at && timestamp(at))))),
+      el("ol", { class: "timeline" }, describeHistory(event).map(([text, at]) => el("li", {}, el("span", {}, text), at && timestamp(at))))),
   ];
 }
 
-function history(event) {
+function describeHistory(event) {
   const deliveries = event.deliveries > 0 && [`Delivered or leased ${pluralize(event.deliveries, "time")}`];
   const now = {
     undelivered: ["Undelivered"],
@@ -129,12 +129,12 @@ async function findCopy(inbox, event, signal) {
     const { text, headers } = await request(path, { signal });
     const copy = JSON.parse(text).find((each) => each.id === event.id);
     if (copy) return copy;
-    path = nextPagePath(headers);
+    path = getNextPagePath(headers);
   }
   return null;
 }
 
-// Branches are rendered when they are opened, in pages, so that payloads of any size stay responsive.
+// Branches are rendered when they are opened, in pages, so that the drawer stays responsive with payloads of any size.
 const PAGE_SIZE = 100;
 const MAX_TEXT_LENGTH = 600;
 const OPEN_LEVELS = 2;

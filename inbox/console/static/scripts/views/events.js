@@ -1,6 +1,6 @@
 // Live list of events, newest first, and its filters, which are kept in the URL.
 
-import { getJson, nextPagePath, request, session, withQuery } from "../api.js";
+import { getJson, getNextPagePath, request, session, withQuery } from "../api.js";
 import { repeater } from "../async.js";
 import { button, checkbox, eventTypeField, eventTypeLabel, field, input, select, statusBadge, viewHeader } from "../controls.js";
 import { routedDrawer } from "../dialogs.js";
@@ -62,16 +62,16 @@ export function openEvents(root, { query, signal }) {
     repeated.start();
   }
 
-  // Requests all rows that are shown, so that older rows do not go stale. Without live updates, repeats failures only.
+  // Requests all rows that are shown, so that older rows do not go stale. Without live updates, repeats only failed requests.
   async function load(current) {
     if (!isStale && !follow.box.checked) return 0;
     const found = await loadNewest(parameters(), requested, current);
     events = found.events;
     shown = requested;
-    show(found.more);
+    show(found.hasMore);
     for (const each of [slot, moreSlot]) fill(each);
     isStale = false;
-    return found.size * MS_PER_CHARACTER;
+    return found.characters * MS_PER_CHARACTER;
   }
 
   function showFailure(problem) {
@@ -117,19 +117,19 @@ function noEvents() {
     el("a", { href: hashFor("connect") }, "connect a system"), ". New events appear here automatically.");
 }
 
-// Loads up to `limit` events without their payloads. The API returns short pages if payloads are large or filters match
-// little, so the number of requests is limited.
+// Returns {events, hasMore, characters}: up to `limit` events without their payloads, and the size of the responses. The API
+// returns short pages if payloads are large or few events match, so the number of requests is limited.
 async function loadNewest(parameters, limit, signal) {
   const events = [];
   let path = withQuery("/events", { ...parameters, limit });
-  let size = 0;
+  let characters = 0;
   for (let requests = 0; path && events.length < limit && requests < limit / PAGE_SIZE; requests += 1) {
     const { text, headers } = await request(path, { signal });
     events.push(...JSON.parse(text).map(({ payload: _, ...event }) => event));
-    size += text.length;
-    path = nextPagePath(headers);
+    characters += text.length;
+    path = getNextPagePath(headers);
   }
-  return { events: events.slice(0, limit), more: path !== null || events.length > limit, size };
+  return { events: events.slice(0, limit), hasMore: path !== null || events.length > limit, characters };
 }
 
 const COLUMNS = [
@@ -137,7 +137,7 @@ const COLUMNS = [
   { label: "Deliveries", kind: "times number" }, { label: "ID", kind: "id" },
 ];
 
-// New rows are highlighted.
+// Returns a table of events that highlights new rows.
 function eventTable(open) {
   const events = table("Events", COLUMNS, { classes: "events" });
   let seen = null;
@@ -200,7 +200,7 @@ function eventFilters(initial, onchange, signal) {
     query,
     hasAny,
     isValid: () => !typeField.validate(),
-    // Takes the values of a URL. Returns true if they changed.
+    // Applies the values of a URL. Returns true if they changed.
     apply: (wanted) => {
       const before = JSON.stringify(query());
       setValues(wanted);

@@ -5,7 +5,7 @@ import { repeater, sleep } from "../async.js";
 import { button, closeButton, eventTypeLabel, field, form, formCard, input, viewHeader } from "../controls.js";
 import { confirmAction, openDialog } from "../dialogs.js";
 import { el, fill } from "../dom.js";
-import { member, parseExact, pretty } from "../exact_json.js";
+import { getMember, parseExact, pretty } from "../exact_json.js";
 import { formatCount, formatDuration, timestamp, timestampOr } from "../format.js";
 import { DEFAULT_INBOX, inboxLabel, isDisabled, listInboxes, statsCache } from "../inbox_stats.js";
 import { alertSlot, runOrReport, showProblem, showToast } from "../messages.js";
@@ -134,7 +134,7 @@ function splitPatterns(text) {
 function patternsError(text) {
   const patterns = splitPatterns(text);
   const invalid = patterns.find((each) => !PATTERN.test(each));
-  if (invalid) return `${invalid} isn’t a valid pattern. Use letters, digits and . _ : / - * only.`;
+  if (invalid) return `${invalid} isn’t a valid pattern. Use up to 128 letters, digits and . _ : / - *`;
   return patterns.length > MAX_PATTERNS ? `Use up to ${MAX_PATTERNS} patterns.` : "";
 }
 
@@ -156,7 +156,7 @@ function openPeek(inbox) {
   runOrReport(slot, async () => {
     const { text, headers } = await request(`/inbox/${inbox}?mode=peek&limit=${PEEK_LIMIT}`, { signal });
     const events = JSON.parse(text);
-    const payloads = parseExact(text).children.map(([, event]) => pretty(member(event, "payload")));
+    const payloads = parseExact(text).children.map(([, event]) => pretty(getMember(event, "payload")));
     const hasMore = headers.get("Inbox-More") === "true" || events.length === PEEK_LIMIT;
     fill(list,
       events.length === 0 && el("p", {}, "No undelivered events."),

@@ -60,7 +60,7 @@ export function openKeys(root, { signal }) {
     ]);
   }
 
-  // Evaluated on every use: after a rotation the tab continues with another key.
+  // Reads the session on every call, because the tab continues with another key after a rotation.
   const isOwn = (key) => key.key_id === session.me.key_id;
 
   async function rotate(key) {

@@ -126,7 +126,7 @@ function inboxTable() {
     { label: "Received", kind: "number" }, { label: "Delivered", kind: "number" }, { label: "Dead", kind: "number" },
   ], { cards: false, captionShown: true });
 
-  // Takes pairs of an inbox and its statistics, or null while they load.
+  // Takes pairs of an inbox and its statistics. The statistics are null while they load.
   function show(all) {
     inboxes.show(all.map(([inbox, stats]) => inboxes.row(inbox.name, [
       inboxLabel(inbox, el("a", { href: hashFor("events", { inbox: inbox.name === DEFAULT_INBOX ? "" : inbox.name }) }, inbox.name)),
@@ -155,7 +155,7 @@ function welcomeCard() {
   return el("section", { class: "card welcome", "aria-labelledby": "welcome", hidden: true },
     el("div", {}, el("h3", { id: "welcome" }, "No events yet. Here’s how it works"),
       el("p", { class: "faint" }, "You can try all three steps from this console.")),
-    el("ol", { class: "journey" }, STEPS.map(([picture, title, text]) =>
+    el("ol", { class: "steps" }, STEPS.map(([picture, title, text]) =>
       el("li", {}, el("span", { class: "badge-icon" }, icon(picture)), el("h4", {}, title), el("p", {}, text)))),
     el("div", { class: "line" },
       session.hasScope("events:write") && el("a", { class: "button primary", href: hashFor("send") }, "Send your first event"),

@@ -6,7 +6,7 @@ import { table } from "../tables.js";
 
 const HEIGHT_PX = 240;
 const formatCompact = new Intl.NumberFormat("en-GB", { notation: "compact" }).format;
-const dark = matchMedia("(prefers-color-scheme: dark)");
+const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 
 export function chartCard(signal) {
   const holder = el("div", { class: "plot" });
@@ -41,11 +41,11 @@ export function chartCard(signal) {
 
   function draw() {
     plot?.destroy();
-    plot = new globalThis.uPlot(options(holder, shown, showBucket), columns(shown.buckets), holder);
+    plot = new globalThis.uPlot(chartOptions(holder, shown, showBucket), columns(shown.buckets), holder);
   }
   const resize = new ResizeObserver(() => plot?.setSize({ width: holder.clientWidth, height: HEIGHT_PX }));
   resize.observe(holder);
-  dark.addEventListener("change", () => plot && draw(), { signal });
+  darkScheme.addEventListener("change", () => plot && draw(), { signal });
   signal.addEventListener("abort", () => {
     resize.disconnect();
     plot?.destroy();
@@ -63,8 +63,8 @@ function columns(buckets) {
   return [buckets.map((_, index) => index), buckets.map((each) => each.received), buckets.map((each) => each.delivered)];
 }
 
-// Calls `onhover` with the bucket under the pointer, or null.
-function options(holder, shown, onhover) {
+// Returns uPlot's options. Calls `onhover` with the bucket under the pointer, or null.
+function chartOptions(holder, shown, onhover) {
   // A canvas needs the color for the current scheme, and only standard properties are resolved to it.
   const color = (token) => {
     holder.style.color = `var(${token})`;

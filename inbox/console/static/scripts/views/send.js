@@ -44,9 +44,9 @@ export function openSend(root, { signal }) {
     fill(result, successNotice(status, JSON.parse(text)));
     result.firstChild.scrollIntoView({ block: "nearest" });
   }
-  const entry = form("Send event", send, fields);
-  entry.append(result);
-  entry.addEventListener("submit", () => fill(result));
+  const sendForm = form("Send event", send, fields);
+  sendForm.append(result);
+  sendForm.addEventListener("submit", () => fill(result));
 
   function showCommand() {
     copy.disabled = fields.filter((each) => each.validate()).length > 0;
@@ -61,7 +61,7 @@ export function openSend(root, { signal }) {
   showCommand();
   root.append(
     viewHeader("Send", "Send an event to your inbox. Events are stored durably until their retention ends."),
-    el("div", { class: "halves" }, el("section", { class: "card" }, entry),
+    el("div", { class: "halves" }, el("section", { class: "card" }, sendForm),
       el("section", { class: "card snippet", "aria-labelledby": "with-curl" },
         el("div", { class: "snippet-head" }, el("h3", { id: "with-curl" }, "curl command"), copy),
         el("p", { class: "soft small" }, "Set your key first: ", el("code", {}, "export INBOX_API_KEY=…")),

@@ -1,4 +1,4 @@
-// The tenant registry, for admins: list and create tenants, and a drawer with the audit log and actions of one.
+// The tenant registry, for admins: list and create tenants, and a drawer with a tenant's audit log and actions.
 
 import { getJson, sendJson, withQuery } from "../api.js";
 import { supersedingSignals } from "../async.js";
@@ -38,12 +38,12 @@ export function openTenants(root, { query, signal }) {
   rows.show([], "Loading…");
 
   const open = (id) => openOverlay("tenants", { status: status.value, tenant: id });
-  const optional = (text) => (text ? userText(text) : el("span", { class: "faint" }, "–"));
+  const textOrDash = (text) => (text ? userText(text) : el("span", { class: "faint" }, "–"));
   const row = (tenant) => rows.row(tenant.tenant_id, [
     el("button", { type: "button", class: "link-button", onclick: () => open(tenant.tenant_id) }, tenant.tenant_id),
-    optional(tenant.organization_name),
+    textOrDash(tenant.organization_name),
     statusBadge(tenant.active ? tenant.status : "deleted"),
-    optional(tenant.email),
+    textOrDash(tenant.email),
     timestamp(tenant.date_created, "day"),
   ], openOnClick(() => open(tenant.tenant_id)));
 
@@ -90,7 +90,7 @@ function tenantForm(oncreate, signal) {
     }, signal);
     const message = status === 201 ? "Tenant created." : "A tenant with this email address already exists. Nothing was created.";
     email.value = id.value = name.value = "";
-    // Opening the tenant changes the URL. The toast must appear in its drawer, which silences the page behind it.
+    // The toast must be in the drawer: screen readers do not announce changes behind a modal dialog.
     addEventListener("hashchange", () => showToast(message), { once: true });
     oncreate(document.tenant_id);
   }
@@ -102,7 +102,7 @@ function tenantForm(oncreate, signal) {
 
 const AUDIT_LIMIT = 50;
 const SYSTEM = "system";
-const FIRST_KEY = { name: "first key", scopes: ["events:write", "events:read", "inbox:read", "tenant:manage"] };
+const NEW_KEY = { name: "created in console", scopes: ["events:write", "events:read", "inbox:read", "tenant:manage"] };
 
 const VALIDATE = { verb: "Validate", to: "VALIDATED" };
 const REGISTER = { verb: "Register", to: "REGISTERED" };
@@ -167,7 +167,7 @@ function openTenant(id, { onchange, leave }) {
 
   async function createKey() {
     let key;
-    if (!(await runOrReport(slot, async () => (key = (await send("POST", "/keys", FIRST_KEY)).document)))) return;
+    if (!(await runOrReport(slot, async () => (key = (await send("POST", "/keys", NEW_KEY)).document)))) return;
     await showNewKey(key);
     await runOrReport(slot, load);
   }
