@@ -5,15 +5,15 @@
 const { trimmed } = require('./events');
 
 // Zapier stops a step after 30 seconds.
-const STEP_MS = 25_000;
+const STEP_TIMEOUT_MS = 25_000;
 // The service may take 10 seconds for a poll.
-const ATTEMPT_MS = 12_000;
+const ATTEMPT_TIMEOUT_MS = 12_000;
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 4_000;
 const CONNECTION_ERRORS = ['FetchError', 'AbortError'];
 
 /** Returns the deadline for all requests of a step that starts now. */
-const deadlineFromNow = () => Date.now() + STEP_MS;
+const deadlineFromNow = () => Date.now() + STEP_TIMEOUT_MS;
 
 /** beforeRequest: adds the base URL and the API key of the connection. */
 const authorize = (request, z, bundle) => {
@@ -48,13 +48,13 @@ const throwForError = (response, z) => {
     throw new z.errors.Error('The server at this address is not a Polling Inbox.', 'invalid-address', status);
   }
   if (status >= 400 && status < 500 && status !== 429 && !(status === 404 && response.request.allowNotFound)) {
-    throw new z.errors.Error(errorMessage(response), 'refused', status);
+    throw new z.errors.Error(getErrorMessage(response), 'refused', status);
   }
   return response;
 };
 
 /** Returns the text of the problem document, or the status if the response has another body. */
-const errorMessage = ({ status, data }) => {
+const getErrorMessage = ({ status, data }) => {
   if (typeof data?.detail !== 'string') return `The request failed with status ${status}.`;
   // The detail of a problem with a single error contains that error.
   const errors = (Array.isArray(data.errors) ? data.errors : []).filter((error) => !data.detail.includes(error?.detail));
@@ -62,7 +62,8 @@ const errorMessage = ({ status, data }) => {
 };
 
 /**
- * Sends a request that is safe to repeat: it only reads, or has an ID by which the service recognizes a retry.
+ * Sends a request that is safe to repeat, and returns its response. The request only reads, or has an ID by which the
+ * service recognizes a retry.
  *
  * `mustComplete`: the service may have processed a request whose response was lost, so the request is repeated until the
  * deadline, even if Retry-After asks for a longer pause. `waitForRateLimit`: waits instead of failing on a 429.
@@ -75,23 +76,23 @@ const call = async (z, request, { mustComplete = false, waitForRateLimit = false
     try {
       const response = await z.request({
         ...request,
-        signal: AbortSignal.timeout(Math.max(1, Math.min(ATTEMPT_MS, deadline - Date.now()))),
+        signal: AbortSignal.timeout(Math.max(1, Math.min(ATTEMPT_TIMEOUT_MS, deadline - Date.now()))),
         redirect: 'manual',
         skipThrowForStatus: true,
         throwForThrottlingEarly: false,
       });
       const { status } = response;
       if (status < 429) return response;
-      const seconds = Number.parseInt(response.getHeader('Retry-After'), 10) || 1;
-      failure = new z.errors.ThrottledError(`The service responded with status ${status}.`, seconds);
+      const retryAfterSeconds = Number.parseInt(response.getHeader('Retry-After'), 10) || 1;
+      failure = new z.errors.ThrottledError(`The service responded with status ${status}.`, retryAfterSeconds);
       // A rate-limited request was not processed, so Zapier can repeat the step later.
       if (status === 429 && !mayBeProcessed && !waitForRateLimit) throw failure;
-      waitMs = Math.max(waitMs, seconds * 1000);
+      waitMs = Math.max(waitMs, retryAfterSeconds * 1000);
       // No ThrottledError: Zapier would repeat the step from the start, with another ID.
-      if (mustComplete) failure = connectionError(z, status);
+      if (mustComplete) failure = makeConnectionError(z, status);
     } catch (error) {
       if (!CONNECTION_ERRORS.includes(error.name)) throw error;
-      failure = connectionError(z, error.code ?? error.type);
+      failure = makeConnectionError(z, error.code ?? error.type);
     }
     mayBeProcessed = mustComplete;
     if (mustComplete) waitMs = Math.min(waitMs, MAX_PAUSE_MS);
@@ -100,6 +101,6 @@ const call = async (z, request, { mustComplete = false, waitForRateLimit = false
   }
 };
 
-const connectionError = (z, cause) => new z.errors.Error(`Could not reach the service (${cause}).`, 'no-response', 503);
+const makeConnectionError = (z, cause) => new z.errors.Error(`Could not reach the service (${cause}).`, 'no-response', 503);
 
 module.exports = { authorize, throwForError, call, deadlineFromNow };

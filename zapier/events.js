@@ -32,7 +32,7 @@ const parsePatterns = (z, field) => {
   const patterns = [field ?? []].flat().flatMap((text) => trimmed(text).split(/[\s,]+/)).filter(Boolean);
   const invalid = patterns.find((pattern) => !/^[A-Za-z0-9._:/*-]{1,128}$/.test(pattern));
   if (invalid) {
-    const message = `"${invalid}" is not a valid event type. Use letters, digits and . _ : / - only, and * for any characters.`;
+    const message = `"${invalid}" is not a valid event type. Use up to 128 letters, digits and . _ : / -, and * for any characters.`;
     throw new z.errors.Error(message, 'invalid-event-type', 422);
   }
   return patterns;

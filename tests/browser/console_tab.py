@@ -83,9 +83,9 @@ class ConsoleTab:
         confirmation.get_by_role("button", name=verb).click()
         expect(confirmation).to_be_hidden()
 
-    def stored_values(self) -> list[str]:
+    def read_stored_values(self) -> list[str]:
         return list(self.page.evaluate("() => Object.values(sessionStorage)"))
 
-    def horizontal_overflow(self) -> int:
+    def measure_overflow_px(self) -> int:
         """Returns the number of pixels the page can be scrolled sideways."""
         return max(0, int(self.page.evaluate("() => document.scrollingElement.scrollWidth - innerWidth")))

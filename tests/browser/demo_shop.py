@@ -17,11 +17,11 @@ from tests.service import Service
 
 SHOP = "harbour-coffee"
 SHOP_NAME = "Harbour Coffee"
-# The newest event, shown in the drawer.
-_ORDER = """{"order": 10482, "customer": {"id": "c_7731", "name": "Zoë Lindqvist", "since": "2021-03-14"},
+# The payload of the newest event, which the screenshot of the drawer shows.
+_NEWEST_PAYLOAD = """{"order": 10482, "customer": {"id": "c_7731", "name": "Zoë Lindqvist", "since": "2021-03-14"},
 "total": 35.90, "currency": "EUR", "items": [{"sku": "ETH-YIRG-250", "quantity": 2, "price": 14.50},
 {"sku": "FLT-V60-100", "quantity": 1, "price": 6.90}], "ship_to": {"city": "Göteborg", "country": "SE"}}"""
-_WEIGHTS = {
+_TYPE_WEIGHTS = {
     "order.created": 30,
     "order.paid": 24,
     "order.shipped": 16,
@@ -35,7 +35,7 @@ _HOURS = 72
 _STEP_MINUTES = 12
 _MINUTE_MS = 60_000
 _DAY_MS = 24 * 60 * _MINUTE_MS
-_ALL = PageSize(500, 16_000_000)
+_MAX_PAGE = PageSize(500, 16_000_000)
 # One expired lease makes an event dead.
 _MAX_DELIVERIES = 1
 
@@ -65,20 +65,20 @@ def _write_history(store: Store, now_ms: int) -> None:
         offsets_ms = sorted(rng.randrange(_STEP_MINUTES * _MINUTE_MS) for _ in events)
         for offset_ms, event in zip(offsets_ms, events, strict=True):
             _put(store, event, at_ms + offset_ms)
-        left, end_ms = len(starts) - step, at_ms + _STEP_MINUTES * _MINUTE_MS - 1
+        steps_left, end_ms = len(starts) - step, at_ms + _STEP_MINUTES * _MINUTE_MS - 1
         # The newest events stay undelivered, more of them in the inbox crm.
-        if left > 1:
-            store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms)
-        if left > 5:
-            store.events.claim(SHOP, "crm", _ALL, end_ms)
-        if left > 1:
+        if steps_left > 1:
+            store.events.claim(SHOP, DEFAULT_INBOX, _MAX_PAGE, end_ms)
+        if steps_left > 5:
+            store.events.claim(SHOP, "crm", _MAX_PAGE, end_ms)
+        if steps_left > 1:
             _lease_and_acknowledge(store, end_ms)
-        if left == 40:
+        if steps_left == 40:
             # Becomes dead when its lease expires.
             _put(store, _new_event("invoice.paid", {"invoice": 2210, "total": 512.40}), end_ms)
-            store.events.claim(SHOP, DEFAULT_INBOX, _ALL, end_ms, end_ms + _MINUTE_MS)
+            store.events.claim(SHOP, DEFAULT_INBOX, _MAX_PAGE, end_ms, end_ms + _MINUTE_MS)
     store.events.claim(SHOP, DEFAULT_INBOX, PageSize(1, 1_000_000), now_ms, now_ms + 60 * _MINUTE_MS)
-    _put(store, NewEvent(str(uuid.uuid4()), "order.created", _ORDER.encode()), now_ms)
+    _put(store, NewEvent(str(uuid.uuid4()), "order.created", _NEWEST_PAYLOAD.encode()), now_ms)
 
 
 def _put(store: Store, event: NewEvent, at_ms: int) -> None:
@@ -89,7 +89,7 @@ def _generate_events(rng: random.Random, at_ms: int) -> Iterator[NewEvent]:
     """Yields more events around noon than at night."""
     daylight = 1 - math.cos(2 * math.pi * (at_ms % _DAY_MS) / _DAY_MS)
     for _ in range(round(rng.uniform(0.5, 4) * daylight + rng.uniform(0, 1.2))):
-        (event_type,) = rng.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
+        (event_type,) = rng.choices(list(_TYPE_WEIGHTS), list(_TYPE_WEIGHTS.values()))
         payload = {"order": rng.randrange(9000, 10482), "total": round(rng.uniform(8, 140), 2), "currency": "EUR"}
         yield _new_event(event_type, payload)
 
@@ -99,6 +99,6 @@ def _new_event(event_type: str, payload: dict[str, Any]) -> NewEvent:
 
 
 def _lease_and_acknowledge(store: Store, at_ms: int) -> None:
-    leased = store.events.claim(SHOP, "warehouse", _ALL, at_ms, at_ms + 5 * _MINUTE_MS).events
+    leased = store.events.claim(SHOP, "warehouse", _MAX_PAGE, at_ms, at_ms + 5 * _MINUTE_MS).events
     receipts = [Receipt(each.inbox, each.event_id, each.lease.claim_id) for each in leased if each.lease is not None]
     store.events.acknowledge(SHOP, receipts, at_ms)

@@ -24,7 +24,7 @@ def delayed(tab: ConsoleTab, method: str, path: str, query: str = "") -> Iterato
 
 @contextmanager
 def failing(tab: ConsoleTab, method: str, path: str, status: int, query: str = "") -> Iterator[None]:
-    """Responds to matching requests with a problem document."""
+    """Responds to matching requests with a problem document, and expects at least one of them."""
     tab.monitor.expect_error(method, path, status)
     problem = json.dumps({"title": f"Failed with {status}", "detail": "Try again.", "request_id": REQUEST_ID})
 

@@ -25,12 +25,12 @@ def main() -> None:
             service.start()
             with browser.running() as chromium:
                 for scheme in ("light", "dark"):
-                    _take(chromium, service.url, key, scheme)
+                    _take_screenshots(chromium, service.url, key, scheme)
         finally:
             service.kill()
 
 
-def _take(chromium: Browser, url: str, key: str, scheme: str) -> None:
+def _take_screenshots(chromium: Browser, url: str, key: str, scheme: str) -> None:
     for suffix, size, scale in (("", _DESKTOP, 1), ("-phone", _PHONE, 1.5)):
         context = chromium.new_context(viewport=size, device_scale_factor=scale, reduced_motion="reduce")
         tab = ConsoleTab(context.new_page(), PageMonitor(url))

@@ -18,7 +18,7 @@ class ApiClient:
     key: str
 
     def request(self, method: str, path: str, body: object = None, status: int | None = None) -> requests.Response:
-        """Expects `status`, or any success if it is None."""
+        """Returns the response. Fails unless its status is `status`, or a success if `status` is None."""
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
         headers = bearer(self.key) | ({} if data is None else {"Content-Type": "application/json"})
         response = requests.request(method, f"{self.url}{path}", headers=headers, data=data, timeout=30)
@@ -29,7 +29,7 @@ class ApiClient:
         return self.request("GET", path).json()
 
     def send(self, payload: object, event_type: str | None = None) -> str:
-        """Returns the event ID."""
+        """Sends an event and returns its ID."""
         event = {"payload": payload} | ({} if event_type is None else {"event_type": event_type})
         return str(self.request("POST", "/events", event).json()["id"])
 
@@ -40,11 +40,11 @@ class ApiClient:
     def poll(self, query: str = "") -> list[dict[str, Any]]:
         return list(self.get(f"/inbox{query}"))
 
-    def key_named(self, name: str) -> dict[str, Any]:
+    def get_key(self, name: str) -> dict[str, Any]:
         (key,) = [key for key in self.get("/keys") if key["name"] == name]
         return dict(key)
 
-    def event(self, event_id: str) -> dict[str, Any]:
+    def get_event(self, event_id: str) -> dict[str, Any]:
         return dict(self.get(f"/events/{event_id}"))
 
 

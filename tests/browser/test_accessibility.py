@@ -6,7 +6,7 @@ from playwright.sync_api import ViewportSize, expect
 from tests.browser.accessibility import find_violations
 from tests.browser.console_tab import VIEWS, ConsoleTab
 from tests.browser.tenant import ApiClient, Tenant
-from tests.browser.test_sign_in import UNKNOWN
+from tests.browser.test_sign_in import UNKNOWN_KEY
 
 SIZES = {"desktop": ViewportSize(width=1280, height=800), "phone": ViewportSize(width=390, height=844)}
 LONG_TYPE = "a.very.long.type.of.event.that.a.producer.has.composed.from.very.many.words/and-then-some-more"
@@ -23,34 +23,34 @@ LOADED = {
 
 
 @pytest.fixture(params=SIZES, ids=str)
-def sized(tab: ConsoleTab, request: pytest.FixtureRequest) -> ConsoleTab:
+def sized_tab(tab: ConsoleTab, request: pytest.FixtureRequest) -> ConsoleTab:
     tab.page.set_viewport_size(SIZES[request.param])
     return tab
 
 
-def scan(tab: ConsoleTab) -> None:
-    assert tab.horizontal_overflow() == 0
+def expect_accessible(tab: ConsoleTab) -> None:
+    assert tab.measure_overflow_px() == 0
     for dark in (False, True):
         tab.page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
         assert find_violations(tab.page) == [], "dark" if dark else "light"
 
 
-def test_sign_in_page_and_views_of_a_new_tenant(sized: ConsoleTab, tenant: Tenant) -> None:
-    sized.monitor.expect_error("GET", "/me", 401)
-    scan(sized)
-    sized.submit_key(UNKNOWN)
-    expect(sized.page.get_by_label("API key")).to_have_attribute("aria-invalid", "true")
-    scan(sized)
-    sized.sign_in(tenant.create_key())
-    expect(sized.page.get_by_role("heading", name="No events yet")).to_be_visible()
-    expect(sized.page.get_by_role("link", name="Send your first event")).to_be_visible()
-    scan(sized)
-    sized.go("Events")
-    expect(sized.table("Events")).to_contain_text("No events yet")
-    scan(sized)
+def test_sign_in_page_and_views_of_a_new_tenant_are_accessible(sized_tab: ConsoleTab, tenant: Tenant) -> None:
+    sized_tab.monitor.expect_error("GET", "/me", 401)
+    expect_accessible(sized_tab)
+    sized_tab.submit_key(UNKNOWN_KEY)
+    expect(sized_tab.page.get_by_label("API key")).to_have_attribute("aria-invalid", "true")
+    expect_accessible(sized_tab)
+    sized_tab.sign_in(tenant.create_key())
+    expect(sized_tab.page.get_by_role("heading", name="No events yet")).to_be_visible()
+    expect(sized_tab.page.get_by_role("link", name="Send your first event")).to_be_visible()
+    expect_accessible(sized_tab)
+    sized_tab.go("Events")
+    expect(sized_tab.table("Events")).to_contain_text("No events yet")
+    expect_accessible(sized_tab)
 
 
-def test_views_and_dialogs(sized: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+def test_views_and_dialogs_are_accessible(sized_tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     api.request("PUT", "/inboxes/crm", {"event_types": ["order.*", f"{LONG_TYPE}*"]})
     api.send({"n": 1}, "order.created")
     api.poll()
@@ -59,41 +59,41 @@ def test_views_and_dialogs(sized: ConsoleTab, tenant: Tenant, api: ApiClient) ->
     api.poll("?mode=lease&limit=1")
     api.send({})
     tenant.create_key("inbox:read", name="a name that goes on for longer than any column of the table is wide today")
-    sized.sign_in(tenant.create_key())
+    sized_tab.sign_in(tenant.create_key())
     for view in VIEWS:
-        sized.go(view)
-        expect(sized.main).to_contain_text(LOADED[view])
-        scan(sized)
+        sized_tab.go(view)
+        expect(sized_tab.main).to_contain_text(LOADED[view])
+        expect_accessible(sized_tab)
 
-    drawer = sized.open_event(LONG_TYPE)
+    drawer = sized_tab.open_event(LONG_TYPE)
     expect(drawer).to_contain_text("unbroken")
-    scan(sized)
+    expect_accessible(sized_tab)
     drawer.get_by_role("button", name="Erase").click()
-    scan(sized)
-    sized.button("Cancel").click()
-    sized.page.keyboard.press("Escape")
-    sized.go("Inboxes")
-    sized.row("Inboxes", "crm").get_by_role("button", name="Peek").click()
-    expect(sized.dialog("Undelivered in crm")).to_contain_text("unbroken")
-    scan(sized)
-    sized.page.keyboard.press("Escape")
-    sized.go("Keys")
-    sized.button("Create key").click()
-    expect(sized.dialog("New key")).to_contain_text("ibx_")
-    scan(sized)
+    expect_accessible(sized_tab)
+    sized_tab.button("Cancel").click()
+    sized_tab.page.keyboard.press("Escape")
+    sized_tab.go("Inboxes")
+    sized_tab.row("Inboxes", "crm").get_by_role("button", name="Peek").click()
+    expect(sized_tab.dialog("Undelivered in crm")).to_contain_text("unbroken")
+    expect_accessible(sized_tab)
+    sized_tab.page.keyboard.press("Escape")
+    sized_tab.go("Keys")
+    sized_tab.button("Create key").click()
+    expect(sized_tab.dialog("New key")).to_contain_text("ibx_")
+    expect_accessible(sized_tab)
 
 
-def test_tenants(sized: ConsoleTab, admin: ApiClient, tenant: Tenant) -> None:
-    sized.sign_in(admin.key)
-    sized.go("Tenants")
-    expect(sized.row("Tenants", tenant.tenant_id)).to_be_visible()
-    scan(sized)
-    sized.open_row("Tenants", tenant.tenant_id)
-    expect(sized.dialog("Tenant")).to_contain_text("Audit log")
-    scan(sized)
+def test_tenants_view_is_accessible(sized_tab: ConsoleTab, admin: ApiClient, tenant: Tenant) -> None:
+    sized_tab.sign_in(admin.key)
+    sized_tab.go("Tenants")
+    expect(sized_tab.row("Tenants", tenant.tenant_id)).to_be_visible()
+    expect_accessible(sized_tab)
+    sized_tab.open_row("Tenants", tenant.tenant_id)
+    expect(sized_tab.dialog("Tenant")).to_contain_text("Audit log")
+    expect_accessible(sized_tab)
 
 
-def test_narrow_phone(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+def test_console_fits_on_a_narrow_phone(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     payload: object = "at the bottom of it"
     for _ in range(30):
         payload = {"deeper": payload}
@@ -105,14 +105,14 @@ def test_narrow_phone(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
     for scope in ("events:write", "inbox:read", "tenant:manage"):
         name = tab.page.get_by_role("group", name="Scopes").get_by_text(scope, exact=True)
         assert name.evaluate("name => name.offsetHeight < 2 * name.previousElementSibling.offsetHeight")
-    scan(tab)
+    expect_accessible(tab)
     drawer = tab.open_event("order.created")
     bottom = drawer.get_by_text("at the bottom of it")
     for _ in range(28):
         drawer.locator("details:not([open]) > summary").last.click()
     expect(bottom).to_be_visible()
     assert bottom.evaluate("text => text.getClientRects().length") <= 3
-    scan(tab)
+    expect_accessible(tab)
     tab.page.keyboard.press("Escape")
 
     # The navigation must not cover the result of sending.

@@ -12,7 +12,7 @@ from tests.browser.console_tab import ConsoleTab
 from tests.browser.tenant import ApiClient, Tenant
 
 
-def snippet(console: ConsoleTab, title: str) -> str:
+def read_snippet(console: ConsoleTab, title: str) -> str:
     return console.page.get_by_role("group", name=title, exact=True).inner_text()
 
 
@@ -31,17 +31,17 @@ def run(command: list[str], key: str) -> str:
 
 
 @pytest.mark.usefixtures("recipe_programs")
-def test_curl_snippets(console: ConsoleTab, api: ApiClient, tmp_path: Path) -> None:
-    def bash(title: str) -> str:
-        return run(["bash", "-euo", "pipefail", "-c", f"cd {tmp_path}; {snippet(console, title)}"], api.key)
+def test_curl_snippets_work(console: ConsoleTab, api: ApiClient, tmp_path: Path) -> None:
+    def run_snippet(title: str) -> str:
+        return run(["bash", "-euo", "pipefail", "-c", f"cd {tmp_path}; {read_snippet(console, title)}"], api.key)
 
     console.go("Connect")
-    assert '"status":"undelivered"' in bash("Send an event")
-    assert '"deliveries":0' in bash("Peek")
-    assert '"status":"delivered"' in bash("Poll")
-    assert bash("Peek").strip() == "[]"
-    bash("Send an event")
-    printed = bash("Poll with leases")
+    assert '"status":"undelivered"' in run_snippet("Send an event")
+    assert '"deliveries":0' in run_snippet("Peek")
+    assert '"status":"delivered"' in run_snippet("Poll")
+    assert run_snippet("Peek").strip() == "[]"
+    run_snippet("Send an event")
+    printed = run_snippet("Poll with leases")
     assert '["order.created",{"order":1001}]' in printed
     assert '"lost":[]' in printed
     console.go("Events")
@@ -49,15 +49,15 @@ def test_curl_snippets(console: ConsoleTab, api: ApiClient, tmp_path: Path) -> N
     expect(console.row("Events", "undelivered")).to_have_count(0)
 
 
-def test_python_snippets(console: ConsoleTab, api: ApiClient) -> None:
+def test_python_snippets_work(console: ConsoleTab, api: ApiClient) -> None:
     console.go("Connect")
     console.page.get_by_role("tab", name="Python").click()
-    stored = run([sys.executable, "-c", snippet(console, "Send an event")], api.key)
+    stored = run([sys.executable, "-c", read_snippet(console, "Send an event")], api.key)
     (event,) = api.poll("?mode=peek")
     assert stored == f"stored as {event['id']}\n"
-    consumed = run([sys.executable, "-c", snippet(console, "Consume events")], api.key)
+    consumed = run([sys.executable, "-c", read_snippet(console, "Consume events")], api.key)
     assert consumed == "order.created {'order': 1001}\n"
-    assert api.event(event["id"])["status"] == "delivered"
+    assert api.get_event(event["id"])["status"] == "delivered"
 
 
 def test_key_appears_in_snippets_only_on_request(tab: ConsoleTab, tenant: Tenant) -> None:

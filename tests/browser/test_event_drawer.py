@@ -49,7 +49,7 @@ def test_replay_succeeds_although_refreshing_fails(console: ConsoleTab, api: Api
         drawer.get_by_role("button", name="Replay").click()
         expect(drawer.get_by_role("status")).to_contain_text("Event replayed")
         expect(alert).to_be_visible()
-    assert api.event(event_id)["status"] == "undelivered"
+    assert api.get_event(event_id)["status"] == "undelivered"
     expect(alert).to_have_count(0)
     expect(drawer.get_by_role("button", name="Erase")).to_be_visible()
 
@@ -74,7 +74,7 @@ def test_event_is_erased_only_after_confirmation(console: ConsoleTab, api: ApiCl
         console.button("Erase event").click()
         expect(console.confirmation.get_by_role("alert")).to_contain_text(REQUEST_ID)
     console.button("Cancel").click()
-    assert api.event(event_id)["status"] == "delivered"
+    assert api.get_event(event_id)["status"] == "delivered"
     # The drawer still refreshes, and notices that another program erases the event.
     api.request("POST", f"{path}/replay")
     expect(drawer).to_contain_text("undelivered")

@@ -14,7 +14,7 @@ EXACT = "12345678901234567890.000"
 
 
 def expect_rows(console: ConsoleTab, *rows: str) -> None:
-    """Expects exactly these rows, each containing the text of its cells without separators."""
+    """Expects the header and exactly these rows, each containing the text of its cells without separators."""
     expected = [re.compile(re.escape(text)) for text in ("Deliveries", *rows)]
     expect(console.table("Events").get_by_role("row")).to_have_text(expected)
 
@@ -45,7 +45,7 @@ def test_event_is_sent_consumed_replayed_and_erased(console: ConsoleTab, api: Ap
     row.get_by_role("rowheader").click()
     drawer.get_by_role("button", name="Replay").click()
     expect(drawer).to_contain_text("undelivered")
-    assert api.event(event["id"])["status"] == "undelivered"
+    assert api.get_event(event["id"])["status"] == "undelivered"
 
     drawer.get_by_role("button", name="Erase").click()
     console.confirm("Erase")

@@ -42,7 +42,7 @@ def test_key_is_created_and_rotated(console: ConsoleTab, api: ApiClient) -> None
     expect(row.get_by_role("cell", name="never").first).to_be_visible()
     own = console.row("API keys", "browser")
     expect(own).to_contain_text("this key")
-    used = api.key_named("browser")["last_used_at"]
+    used = api.get_key("browser")["last_used_at"]
     expect(own.locator(f"time[datetime='{used}']")).to_be_visible()
 
     row.get_by_role("button", name="Rotate").click()
@@ -82,7 +82,7 @@ def test_rotating_the_key_of_the_tab_switches_to_the_new_one(tab: ConsoleTab, te
     tab.row("API keys", "own").get_by_role("button", name="Rotate").click()
     tab.confirm("Rotate")
     first = save_new_key(tab)
-    assert tab.stored_values() == [first]
+    assert tab.read_stored_values() == [first]
     old = tab.row("API keys", "own").filter(has_not_text="this key")
     expect(old).to_have_count(1)
     for action in ("Rotate", "Revoke"):
@@ -100,4 +100,4 @@ def test_rotating_the_key_of_the_tab_switches_to_the_new_one(tab: ConsoleTab, te
     tab.page.reload()
     tab.go("Keys")
     expect(own).to_contain_text("active")
-    assert tab.stored_values() == [second]
+    assert tab.read_stored_values() == [second]

@@ -35,7 +35,7 @@ def test_reload_during_an_outage_keeps_the_key(tab: ConsoleTab, tenant: Tenant, 
         assert find_violations(tab.page) == []
         tab.button("Try again").press("Enter")
         expect(tab.button("Try again")).to_be_focused()
-        assert tab.stored_values() == [key]
+        assert tab.read_stored_values() == [key]
     tab.button("Try again").press("Enter")
     expect(tab.row("API keys", "this key")).to_be_visible()
     expect(tab.main).to_be_focused()
@@ -46,11 +46,11 @@ def test_reload_with_a_rejected_key_signs_out(console: ConsoleTab, status: int) 
     with failing(console, "GET", "/me", status):
         console.page.reload()
         expect(console.heading("Sign in")).to_be_visible()
-    assert console.stored_values() == []
+    assert console.read_stored_values() == []
 
 
 def test_back_and_esc_do_not_close_a_dialog_with_a_new_key(console: ConsoleTab, api: ApiClient) -> None:
-    rotation = f"/keys/{api.key_named('another program')['key_id']}/rotate"
+    rotation = f"/keys/{api.get_key('another program')['key_id']}/rotate"
     console.go("Connect")
     console.go("Keys")
     rotate = console.row("API keys", "another program").get_by_role("button", name="Rotate")
@@ -126,10 +126,10 @@ def test_latest_inbox_list_and_time_range_win(console: ConsoleTab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "table", "limited"), [("Inboxes", "Inboxes", "inbox="), ("Overview", "By inbox", "inbox=crm")]
+    ("view", "table", "failing_query"), [("Inboxes", "Inboxes", "inbox="), ("Overview", "By inbox", "inbox=crm")]
 )
-def test_inboxes_are_listed_without_their_statistics(
-    console: ConsoleTab, api: ApiClient, view: str, table: str, limited: str
+def test_inboxes_are_listed_before_their_statistics(
+    console: ConsoleTab, api: ApiClient, view: str, table: str, failing_query: str
 ) -> None:
     api.request("PUT", "/inboxes/crm", {})
     api.send({}, "order.created")
@@ -141,7 +141,7 @@ def test_inboxes_are_listed_without_their_statistics(
         expect(console.row(table, "default").get_by_role("cell", name="1", exact=True).first).to_be_visible()
     expect(crm.get_by_role("cell", name="1", exact=True).first).to_be_visible()
     console.go("Connect")
-    with failing(console, "GET", "/stats", 429, limited):
+    with failing(console, "GET", "/stats", 429, failing_query):
         console.go(view)
         expect(console.alert(REQUEST_ID)).to_be_visible()
         expect(crm).to_contain_text("–")

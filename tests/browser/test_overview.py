@@ -9,7 +9,7 @@ from tests.browser.console_tab import ConsoleTab
 from tests.browser.tenant import ApiClient
 
 
-def tile(console: ConsoleTab, name: str) -> Locator:
+def find_tile(console: ConsoleTab, name: str) -> Locator:
     term = console.page.get_by_role("term").filter(has_text=re.compile(f"^{name}$"))
     return term.locator("..").get_by_role("definition").first
 
@@ -21,10 +21,10 @@ def test_figures_match_the_events(console: ConsoleTab, api: ApiClient) -> None:
     api.poll("?limit=1")
     console.go("Events")
     console.go("Overview")
-    expect(tile(console, "Undelivered")).to_have_text("2")
-    expect(tile(console, "Oldest undelivered")).to_have_text(re.compile(r"^\d+ (s|min)"))
-    expect(tile(console, "Received")).to_have_text("3")
-    expect(tile(console, "Delivered")).to_have_text("1")
+    expect(find_tile(console, "Undelivered")).to_have_text("2")
+    expect(find_tile(console, "Oldest undelivered")).to_have_text(re.compile(r"^\d+ (s|min)"))
+    expect(find_tile(console, "Received")).to_have_text("3")
+    expect(find_tile(console, "Delivered")).to_have_text("1")
     expect(console.row("By event type", "order.created")).to_contain_text("2")
     expect(console.row("By event type", "invoice.paid")).to_contain_text("1")
     expect(console.row("By inbox", "crm")).to_contain_text("2")
@@ -42,9 +42,9 @@ def test_notice_explains_that_default_is_disabled(console: ConsoleTab, api: ApiC
     console.page.keyboard.press("Escape")
     console.go("Overview")
     expect(console.main.get_by_text("The default inbox is disabled")).to_be_visible()
-    expect(tile(console, "Undelivered")).to_have_text("0")
-    expect(tile(console, "Received")).to_have_text("2")
-    expect(tile(console, "Delivered")).to_have_text("0")
+    expect(find_tile(console, "Undelivered")).to_have_text("0")
+    expect(find_tile(console, "Received")).to_have_text("2")
+    expect(find_tile(console, "Delivered")).to_have_text("0")
     expect(console.row("By inbox", "default").get_by_role("rowheader")).to_have_text("default disabled")
     expect(console.row("By inbox", "crm")).to_contain_text("2")
     assert find_violations(console.page) == []

@@ -9,7 +9,7 @@ from tests.browser.console_tab import VIEWS, ConsoleTab
 from tests.browser.tenant import Tenant
 
 # Well-formed but unknown.
-UNKNOWN = "ibx_0000000000000000000000000000000000000000000"
+UNKNOWN_KEY = "ibx_0000000000000000000000000000000000000000000"
 
 
 def test_unknown_key_is_rejected_and_page_explains_how_to_create_one(tab: ConsoleTab) -> None:
@@ -17,7 +17,7 @@ def test_unknown_key_is_rejected_and_page_explains_how_to_create_one(tab: Consol
     expect(tab.heading("Sign in")).to_be_visible()
     for command in (".venv/bin/inbox keys create demo --scope all", "inbox keys create TENANT --scope all"):
         expect(tab.page.get_by_text(command, exact=True)).to_be_visible()
-    tab.submit_key(UNKNOWN)
+    tab.submit_key(UNKNOWN_KEY)
     expect(tab.page.get_by_label("API key")).to_have_accessible_description(re.compile("Invalid API key"))
     expect(tab.heading("Sign in")).to_be_visible()
     expect(tab.nav).to_be_hidden()
@@ -28,7 +28,7 @@ def test_key_is_kept_in_this_tab_only_until_sign_out(
 ) -> None:
     key = tenant.create_key()
     tab.sign_in(key)
-    assert tab.stored_values() == [key]
+    assert tab.read_stored_values() == [key]
     assert tab.page.evaluate("() => Object.values(localStorage)") == []
     assert tab.page.context.cookies() == []
     assert key not in tab.page.url
@@ -41,7 +41,7 @@ def test_key_is_kept_in_this_tab_only_until_sign_out(
 
     tab.button("Sign out").click()
     expect(tab.heading("Sign in")).to_be_visible()
-    assert tab.stored_values() == []
+    assert tab.read_stored_values() == []
     tab.page.reload()
     expect(tab.heading("Sign in")).to_be_visible()
     expect(tab.page.get_by_label("API key")).to_have_value("")

@@ -15,7 +15,7 @@ const start = async (handle) => {
   return { url: `http://127.0.0.1:${server.address().port}`, close };
 };
 
-/** Sends the same response to every request. `requests` counts them. */
+/** Starts a server that sends the same response to every request, and counts the requests in `requests`. */
 const startServer = async (body, status = 200, headers = {}) => {
   const server = await start((request, response) => {
     server.requests += 1;
@@ -26,7 +26,7 @@ const startServer = async (body, status = 200, headers = {}) => {
 };
 
 /**
- * A proxy to the service that loses responses after the service has processed the request. `lose(n)` drops the next n
+ * Starts a proxy that loses responses of the service after the service has processed the request. `lose(n)` drops the next n
  * responses, `cut(n)` ends them halfway, and `lost` counts both. `fail(...)` then responds with these statuses and
  * Retry-After seconds itself. `loseAfter(n)` drops all responses after the next n.
  */

@@ -24,7 +24,7 @@ const send = async (count, event_type = 'order.created') => {
   return (await request('POST', '/events/batch', events)).map(({ id }) => id);
 };
 
-/** Creates an empty inbox. By default the inbox receives only the event types that its `send` uses. */
+/** Creates an empty inbox and returns its name and a `send` for it. By default it receives only what that `send` sends. */
 const createInbox = async (event_types) => {
   const name = `zap-${randomUUID()}`;
   await request('PUT', `/inboxes/${name}`, { event_types: event_types ?? [`${name}.*`] });

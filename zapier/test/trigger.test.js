@@ -26,7 +26,7 @@ test('editor shows polled events with the same IDs', async () => {
   assert.deepEqual(after.map(({ id }) => id), before.map(({ id }) => id));
 });
 
-test('positive limit does not poll', async () => {
+test('positive limit shows events and polls none', async () => {
   const zap = new SimulatedZap(authData, await createInbox());
   await zap.inbox.send(5);
   const shown = await appTester(App.triggers.new_event.operation.perform, {
@@ -71,7 +71,7 @@ test('Zap cannot be turned on if the inbox has more undelivered events than Zapi
   assert.equal(endless.requests, 200);
 });
 
-test('events leased while the Zap is turned on do not run later', async () => {
+test('events that are leased when the Zap is turned on do not run it later', async () => {
   const { name, send } = await createInbox();
   const zap = new SimulatedZap(authData, { name });
   await send(2);

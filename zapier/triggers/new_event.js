@@ -8,29 +8,30 @@ const { call, deadlineFromNow } = require('../client');
 // If a poll returns more, Zapier holds its runs until the user confirms them.
 const MAX_EVENTS = 100;
 // Zapier rejects results larger than about 6 MB, and their events would be lost. The trigger polls in small batches, sized
-// by the largest event so far, until it has MAX_EVENTS or POLLING_MS have passed.
+// by the largest event so far, until it has MAX_EVENTS or MAX_POLLING_MS have passed.
 const TARGET_BYTES = 3_000_000;
-const FIRST_BATCH = 3;
-const MAX_BATCH = 10;
-const POLLING_MS = 10_000;
+const FIRST_BATCH_SIZE = 3;
+const MAX_BATCH_SIZE = 10;
+const MAX_POLLING_MS = 10_000;
 const EDITOR_LIMIT = 3;
-const PAGE = 500;
+const PAGE_SIZE = 500;
 // Zapier's deduplication remembers 105,000 IDs.
 const MAX_REMEMBERED = 100_000;
-const PAGE_MS = 3_000;
+// Time to reserve for another page before the deadline.
+const PAGE_BUDGET_MS = 3_000;
 
 /** Lists events, newest first, without changing them. */
-const listEvents = (z, inbox, params, options) => call(z, { url: '/events', params: { inbox, limit: PAGE, ...params } }, options);
+const listEvents = (z, inbox, params, options) => call(z, { url: '/events', params: { inbox, limit: PAGE_SIZE, ...params } }, options);
 
 /** Returns events for the editor, including delivered ones: a Zap empties its inbox. */
-const editorEvents = async (z, inbox, types, limit) => {
+const listEditorEvents = async (z, inbox, patterns, limit) => {
   // With a type filter, searches a whole page.
-  const { data } = await listEvents(z, inbox, types.length ? {} : { limit: Math.min(limit, PAGE) });
-  return data.map(toRecord).filter(matcher(types)).slice(0, limit);
+  const { data } = await listEvents(z, inbox, patterns.length ? {} : { limit: Math.min(limit, PAGE_SIZE) });
+  return data.map(toRecord).filter(matcher(patterns)).slice(0, limit);
 };
 
 /** Returns the IDs of all undelivered and leased events when the Zap is turned on. Zapier does not run the Zap for these. */
-const pendingIds = async (z, inbox) => {
+const listPendingIds = async (z, inbox) => {
   const deadline = deadlineFromNow();
   const ids = [];
   // Leased events may become undelivered again.
@@ -39,8 +40,8 @@ const pendingIds = async (z, inbox) => {
     do {
       const response = await listEvents(z, inbox, { status, ...(cursor && { cursor }) }, { waitForRateLimit: true, deadline });
       for (const event of response.data) ids.push({ id: toRecord(event).id });
-      cursor = nextCursor(response);
-      if (cursor && (ids.length >= MAX_REMEMBERED || Date.now() > deadline - PAGE_MS)) {
+      cursor = parseNextCursor(response);
+      if (cursor && (ids.length >= MAX_REMEMBERED || Date.now() > deadline - PAGE_BUDGET_MS)) {
         const message = `The inbox ${inbox} contains more than ${ids.length} undelivered or leased events. Empty it or choose another inbox.`;
         throw new z.errors.Error(message, 'too-many-events', 409);
       }
@@ -49,17 +50,17 @@ const pendingIds = async (z, inbox) => {
   return ids;
 };
 
-const nextCursor = (response) => {
+const parseNextCursor = (response) => {
   const [, target] = /<([^>]+)>; rel="next"/.exec(response.getHeader('Link') ?? '') ?? [];
   return target && new URL(target, 'http://service').searchParams.get('cursor');
 };
 
 /** Polls events, which marks them delivered, and returns the records that run the Zap. */
-const poll = async (z, inbox, types) => {
+const poll = async (z, inbox, patterns) => {
   const deadline = deadlineFromNow();
   const start = Date.now();
   const [records, sizes] = [[], []];
-  for (let limit = FIRST_BATCH; limit > 0; limit = Math.min(MAX_BATCH, MAX_EVENTS - records.length, countRemaining(sizes))) {
+  for (let limit = FIRST_BATCH_SIZE; limit > 0; limit = Math.min(MAX_BATCH_SIZE, MAX_EVENTS - records.length, countRemaining(sizes))) {
     let response;
     try {
       response = await pollBatch(z, inbox, limit, deadline);
@@ -71,16 +72,16 @@ const poll = async (z, inbox, types) => {
     const batch = response.data.map(toRecord);
     records.push(...batch);
     sizes.push(...batch.map((each) => Buffer.byteLength(JSON.stringify(each))));
-    if (response.getHeader('Inbox-More') !== 'true' || Date.now() - start > POLLING_MS) break;
+    if (response.getHeader('Inbox-More') !== 'true' || Date.now() - start > MAX_POLLING_MS) break;
   }
   // Polls return the oldest event first, and Zapier expects the newest first.
-  return records.filter(matcher(types)).reverse();
+  return records.filter(matcher(patterns)).reverse();
 };
 
 /** Returns the number of events that still fit, assuming the size of the largest so far. */
 const countRemaining = (sizes) => {
-  const room = sizes.reduce((left, size) => left - size, TARGET_BYTES);
-  return sizes.length ? Math.floor(room / Math.max(...sizes)) : FIRST_BATCH;
+  const bytesLeft = sizes.reduce((rest, size) => rest - size, TARGET_BYTES);
+  return sizes.length ? Math.floor(bytesLeft / Math.max(...sizes)) : FIRST_BATCH_SIZE;
 };
 
 const pollBatch = (z, inbox, limit, deadline) => {
@@ -95,11 +96,11 @@ const perform = async (z, bundle) => {
   const meta = bundle.meta ?? {};
   const inbox = parseInbox(inputData);
   // Validated before polling: an invalid type would empty the inbox without running the Zap.
-  const types = parsePatterns(z, inputData.event_types);
-  if (meta.isPopulatingDedupe) return pendingIds(z, inbox);
+  const patterns = parsePatterns(z, inputData.event_types);
+  if (meta.isPopulatingDedupe) return listPendingIds(z, inbox);
   // In the editor, Zapier sets a positive limit. For runs of the Zap it is -1.
-  if (meta.isLoadingSample || meta.limit > 0) return editorEvents(z, inbox, types, meta.limit > 0 ? meta.limit : EDITOR_LIMIT);
-  return poll(z, inbox, types);
+  if (meta.isLoadingSample || meta.limit > 0) return listEditorEvents(z, inbox, patterns, meta.limit > 0 ? meta.limit : EDITOR_LIMIT);
+  return poll(z, inbox, patterns);
 };
 
 module.exports = {
