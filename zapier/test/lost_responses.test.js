@@ -15,7 +15,7 @@ const startProxy = async (t) => {
   t.after(proxy.close);
   return proxy;
 };
-const zapBehindProxy = async (t) => {
+const startZapBehindProxy = async (t) => {
   const proxy = await startProxy(t);
   return { proxy, zap: new SimulatedZap({ ...authData, url: `${proxy.url}/` }, await createInbox()) };
 };
@@ -23,14 +23,14 @@ const zapBehindProxy = async (t) => {
 // Concurrent, since these tests mostly wait.
 describe('lost responses', { concurrency: true }, () => {
   test('polled batches run although the service fails before the last one', async (t) => {
-    const { proxy, zap } = await zapBehindProxy(t);
+    const { proxy, zap } = await startZapBehindProxy(t);
     const sent = await zap.inbox.send(12);
     proxy.loseAfter(1);
     assert.deepEqual(eventIds(await zap.poll()), reversed(sent.slice(0, 3)));
   });
 
   test('short outage after a lost response loses no event', async (t) => {
-    const { proxy, zap } = await zapBehindProxy(t);
+    const { proxy, zap } = await startZapBehindProxy(t);
     const sent = await zap.inbox.send(3);
     proxy.lose(1);
     proxy.fail([503, 30], [429, 1], [503, 1]);
@@ -40,7 +40,7 @@ describe('lost responses', { concurrency: true }, () => {
   // node-fetch, which Zapier uses, does not detect a truncated response: the second case waits for its timeout.
   for (const [loss, times] of [['lose', 3], ['cut', 1]]) {
     test(`retry returns the events of a lost response (${loss})`, async (t) => {
-      const { proxy, zap } = await zapBehindProxy(t);
+      const { proxy, zap } = await startZapBehindProxy(t);
       const sent = await zap.inbox.send(3);
       proxy[loss](times);
       assert.deepEqual(eventIds(await zap.poll()), reversed(sent));
@@ -50,7 +50,7 @@ describe('lost responses', { concurrency: true }, () => {
   }
 
   test('turning on waits for the rate limit instead of starting over', async (t) => {
-    const { proxy, zap } = await zapBehindProxy(t);
+    const { proxy, zap } = await startZapBehindProxy(t);
     await zap.inbox.send(1);
     proxy.fail([429, 1]);
     await zap.turnOn();
