@@ -9,21 +9,21 @@ export function repeater(load, intervalMs, signal, onproblem) {
   const nextSignal = supersedingSignals(signal);
 
   async function start() {
-    const current = nextSignal();
+    const runSignal = nextSignal();
     let failures = 0;
-    while (!current.aborted) {
+    while (!runSignal.aborted) {
       let minimumMs = 0;
       try {
-        minimumMs = (await load(current)) ?? 0;
+        minimumMs = (await load(runSignal)) ?? 0;
         failures = 0;
       } catch (problem) {
-        if (current.aborted) return;
+        if (runSignal.aborted) return;
         onproblem(problem);
         if (!problem.title) throw problem;
         failures += 1;
       }
-      await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), current);
-      await waitUntilVisible(current);
+      await sleep(Math.max(minimumMs, Math.min(intervalMs * 2 ** failures, MAX_BACKOFF_MS)), runSignal);
+      await waitUntilVisible(runSignal);
     }
   }
   return { start, stop: nextSignal };

@@ -1,4 +1,4 @@
-// Copy buttons, and the command they copy.
+// Copy buttons, and the curl command that sends an event.
 
 import { button } from "./controls.js";
 import { el, topmostDialog } from "./dom.js";

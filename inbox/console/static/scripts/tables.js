@@ -63,7 +63,7 @@ function updateRows(body, rows) {
 
 // Runs `load(signal)`, which fills the table. If it fails, shows the problem and a button to try again.
 export async function loadTable(tableView, slot, nextSignal, load) {
-  const current = nextSignal();
-  if ((await runOrReport(slot, () => load(current))) || current.aborted) return;
+  const runSignal = nextSignal();
+  if ((await runOrReport(slot, () => load(runSignal))) || runSignal.aborted) return;
   tableView.show([], button("Try again", () => loadTable(tableView, slot, nextSignal, load)));
 }

@@ -41,15 +41,15 @@ export function openConnect(root, { signal }) {
   }
 
   async function fillPanel() {
-    const current = nextSignal();
+    const runSignal = nextSignal();
     const key = showKey.box.checked ? session.key : null;
     // Clears the panel before loading: it may show the key.
     fill(panel, el("p", { class: "soft" }, selected.description, selected.environment && !key
       ? [" First, set your key: ", el("code", {}, "export INBOX_API_KEY=…")] : []));
     const loaded = await runOrReport(slot, async () => {
-      panel.append(...(await selected.parts({ url: location.origin, key, signal: current })).map(snippet));
+      panel.append(...(await selected.parts({ url: location.origin, key, signal: runSignal })).map(snippet));
     });
-    if (!loaded && !current.aborted) panel.append(button("Try again", () => (panel.focus(), fillPanel())));
+    if (!loaded && !runSignal.aborted) panel.append(button("Try again", () => (panel.focus(), fillPanel())));
   }
 
   root.append(

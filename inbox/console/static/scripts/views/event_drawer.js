@@ -57,8 +57,8 @@ export function openEvent(id, inbox, { onchange, leave }) {
     }
   }
 
-  async function load(current) {
-    const { text } = await request(withQuery(path, { inbox }), { signal: current });
+  async function load(runSignal) {
+    const { text } = await request(withQuery(path, { inbox }), { signal: runSignal });
     if (text === shown) return fill(loadSlot);
     event = JSON.parse(text);
     exactPayload = getMember(parseExact(text), "payload");
@@ -68,7 +68,7 @@ export function openEvent(id, inbox, { onchange, leave }) {
     if (!payload.childNodes.length) fill(payload, payloadSection(exactPayload));
     replay.ariaDisabled = String(!["delivered", "dead"].includes(event.status));
     if (!foot.childNodes.length) fill(foot, session.hasScope("inbox:read") && replay, curl, session.hasScope("tenant:manage") && erase);
-    fill(copies, await copiesSection(event, current));
+    fill(copies, await copiesSection(event, runSignal));
     // Set last, so that a failed request for the copies is repeated.
     shown = text;
     fill(loadSlot);

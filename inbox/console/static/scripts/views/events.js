@@ -22,7 +22,7 @@ export function openEvents(root, { query, signal }) {
   const moreSlot = alertSlot();
   const filters = eventFilters(query, applyFilters, signal);
   const follow = checkbox("Live updates", { checked: true });
-  const rows = eventTable((id) => openOverlay("events", { ...filters.query(), event: id }));
+  const tableView = eventTable((id) => openOverlay("events", { ...filters.query(), event: id }));
   const more = button("Load more", loadMore, "", { hidden: true });
   const limitNote = el("p", { hidden: true }, `Showing the newest ${formatCount(MAX_SHOWN)} events. Narrow the filters to find older ones.`);
   const repeated = repeater(load, REFRESH_MS, signal, showFailure);
@@ -30,7 +30,7 @@ export function openEvents(root, { query, signal }) {
 
   root.append(
     viewHeader("Events", "All stored events, delivered or not. Viewing events doesn’t change them.", follow),
-    filters.element, slot, rows.box, moreSlot, el("div", { class: "more" }, more, limitNote));
+    filters.element, slot, tableView.box, moreSlot, el("div", { class: "more" }, more, limitNote));
 
   function applyFilters() {
     replaceHash("events", filters.query());
@@ -45,10 +45,10 @@ export function openEvents(root, { query, signal }) {
     fill(moreSlot);
     if (!filters.isValid()) {
       repeated.stop();
-      rows.show([], false, "Not a valid event type. The filter matches whole types and doesn’t support *.");
+      tableView.show([], false, "Not a valid event type. The filter matches whole types and doesn’t support *.");
       return;
     }
-    rows.show([], false, "Loading…");
+    tableView.show([], false, "Loading…");
     refresh();
   }
 
@@ -63,9 +63,9 @@ export function openEvents(root, { query, signal }) {
   }
 
   // Requests all rows that are shown, so that older rows do not go stale. Without live updates, repeats only failed requests.
-  async function load(current) {
+  async function load(runSignal) {
     if (!isStale && !follow.box.checked) return 0;
-    const found = await loadNewest(parameters(), requested, current);
+    const found = await loadNewest(parameters(), requested, runSignal);
     events = found.events;
     shown = requested;
     show(found.hasMore);
@@ -76,7 +76,7 @@ export function openEvents(root, { query, signal }) {
 
   function showFailure(problem) {
     showProblem(shown && requested > shown ? moreSlot : slot, problem);
-    if (!shown) rows.show([], false, "Couldn’t load events. Retrying…");
+    if (!shown) tableView.show([], false, "Couldn’t load events. Retrying…");
   }
 
   // Without live updates, "Load more" must not add events that arrived meanwhile.
@@ -86,7 +86,7 @@ export function openEvents(root, { query, signal }) {
   }
 
   function show(hasMore) {
-    rows.show(events, true, hasMore ? "No matches among the newest events. Load more to search older ones."
+    tableView.show(events, true, hasMore ? "No matches among the newest events. Load more to search older ones."
       : filters.hasAny() ? "No events match these filters." : noEvents());
     more.hidden = !hasMore || shown >= MAX_SHOWN;
     if (more.hidden && document.activeElement === more) {

@@ -33,7 +33,7 @@ const COLUMNS = [
 
 export function openInboxes(root, { signal }) {
   const slot = alertSlot();
-  const rows = table("Inboxes", COLUMNS);
+  const tableView = table("Inboxes", COLUMNS);
   const refresh = repeater(load, REFRESH_MS, signal, (problem) => showProblem(slot, problem));
   const stats = statsCache("24h");
   const canRead = session.hasScope("events:read", "inbox:read");
@@ -42,15 +42,15 @@ export function openInboxes(root, { signal }) {
     "To create or delete inboxes, sign in with a key that has the scope ", el("code", {}, "tenant:manage"), ".");
   root.append(
     viewHeader("Inboxes", "The default inbox receives every event. Create a named inbox per consumer to give each its own copy of the events, and poll it at GET /inbox/NAME."),
-    slot, rows.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refresh.start, signal) : readOnlyNotice);
-  rows.show([], "Loading…");
+    slot, tableView.box, session.hasScope("tenant:manage") ? inboxForm((name) => names.has(name), refresh.start, signal) : readOnlyNotice);
+  tableView.show([], "Loading…");
 
-  async function load(current) {
-    const inboxes = await listInboxes(current);
+  async function load(runSignal) {
+    const inboxes = await listInboxes(runSignal);
     names = new Set(inboxes.map((inbox) => inbox.name));
-    const show = () => rows.show(inboxes.map(row));
+    const show = () => tableView.show(inboxes.map(row));
     show();
-    if (canRead) await stats.refresh([...names], current, show);
+    if (canRead) await stats.refresh([...names], runSignal, show);
     fill(slot);
   }
 
@@ -59,7 +59,7 @@ export function openInboxes(root, { signal }) {
     const patterns = types ? el("div", { class: "chips" }, types.map((each) => el("span", { class: "chip" }, each))) : "all";
     const known = stats.get(name);
     const age = known?.oldest_undelivered_age_seconds ?? null;
-    return rows.row(name, [
+    return tableView.row(name, [
       inboxLabel(inbox, name), isDisabled(inbox) ? "none" : patterns,
       known ? formatCount(known.undelivered) : "–", age === null ? "–" : formatDuration(age),
       timestampOr(name === DEFAULT_INBOX ? null : created, "built-in", "day"),

@@ -29,16 +29,16 @@ const MAX_NAME_LENGTH = 200;
 export function openKeys(root, { signal }) {
   const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
-  const rows = table("API keys", COLUMNS);
+  const tableView = table("API keys", COLUMNS);
   root.append(
     viewHeader("Keys", "Create a separate key for each program, with only the scopes it needs. You can then revoke one without affecting the others."),
-    slot, rows.box, keyForm(showCreated, signal));
-  rows.show([], "Loading…");
+    slot, tableView.box, keyForm(showCreated, signal));
+  tableView.show([], "Loading…");
 
-  const refresh = () => loadTable(rows, slot, nextSignal, async (current) => {
-    const newestFirst = (await getJson("/keys", current)).reverse();
+  const refresh = () => loadTable(tableView, slot, nextSignal, async (runSignal) => {
+    const newestFirst = (await getJson("/keys", runSignal)).reverse();
     const isActive = (key) => key.status === "active";
-    rows.show([...newestFirst.filter(isActive), ...newestFirst.filter((key) => !isActive(key))].map(row));
+    tableView.show([...newestFirst.filter(isActive), ...newestFirst.filter((key) => !isActive(key))].map(row));
   });
 
   async function showCreated(key) {
@@ -48,7 +48,7 @@ export function openKeys(root, { signal }) {
 
   function row(key) {
     const canManage = !key.scopes.includes("admin") || session.hasScope("admin");
-    return rows.row(key.key_id, [
+    return tableView.row(key.key_id, [
       el("span", { class: "line" }, key.name ? userText(key.name) : el("span", { class: "faint" }, "(no name)"), isOwn(key) && badge("this key", "accent")),
       el("span", { class: "mono small nowrap", title: key.key_id }, key.hint ?? key.key_id),
       el("div", { class: "chips" }, key.scopes.map((scope) => el("span", { class: "chip" }, scope))),

@@ -41,22 +41,22 @@ export function openOverview(root, { query, signal }) {
     refresh.start();
   }
 
-  async function load(current) {
-    const stats = await getStats(DEFAULT_INBOX, window, current);
+  async function load(runSignal) {
+    const stats = await getStats(DEFAULT_INBOX, window, runSignal);
     for (const part of parts) part.show(stats);
     const isQuiet = stats.undelivered === 0 && stats.totals.received === 0;
-    welcome.hidden = !isQuiet || (await getJson("/events?limit=1", current)).length > 0;
-    if (round % ROUNDS_PER_INBOX_REFRESH === 0) await refreshInboxes(stats, current);
+    welcome.hidden = !isQuiet || (await getJson("/events?limit=1", runSignal)).length > 0;
+    if (round % ROUNDS_PER_INBOX_REFRESH === 0) await refreshInboxes(stats, runSignal);
     round += 1;
     fill(slot);
   }
 
-  async function refreshInboxes(stats, current) {
-    const [defaultInbox, ...named] = await listInboxes(current);
+  async function refreshInboxes(stats, runSignal) {
+    const [defaultInbox, ...named] = await listInboxes(runSignal);
     disabledNotice.hidden = !isDisabled(defaultInbox);
     const show = () => inboxes.show([[defaultInbox, stats], ...named.map((inbox) => [inbox, cache.get(inbox.name)])]);
     show();
-    await cache.refresh(named.map((inbox) => inbox.name), current, show);
+    await cache.refresh(named.map((inbox) => inbox.name), runSignal, show);
   }
 
   select(windowFrom(query));

@@ -22,7 +22,7 @@ export function openTenants(root, { query, signal }) {
   const nextSignal = supersedingSignals(signal);
   const slot = alertSlot();
   const moreSlot = alertSlot();
-  const rows = table("Tenants", COLUMNS);
+  const tableView = table("Tenants", COLUMNS);
   const status = select([["", "Any"], ...STATUSES.map((each) => [each, each])], query.status);
   const deleted = checkbox("Show deleted");
   const more = asyncButton("Load more", () => runOrReport(moreSlot, () => loadPage(nextSignal(), nextStart)), "", { hidden: true });
@@ -34,12 +34,12 @@ export function openTenants(root, { query, signal }) {
   root.append(
     viewHeader("Tenants", "Each tenant has its own keys, inboxes and events, isolated from all others."),
     el("section", { class: "card filters", "aria-label": "Filters" }, field("Status", status), deleted),
-    slot, rows.box, moreSlot, el("div", { class: "more" }, more), tenantForm((id) => (reload(), open(id)), signal));
-  rows.show([], "Loading…");
+    slot, tableView.box, moreSlot, el("div", { class: "more" }, more), tenantForm((id) => (reload(), open(id)), signal));
+  tableView.show([], "Loading…");
 
   const open = (id) => openOverlay("tenants", { status: status.value, tenant: id });
   const textOrDash = (text) => (text ? userText(text) : el("span", { class: "faint" }, "–"));
-  const row = (tenant) => rows.row(tenant.tenant_id, [
+  const row = (tenant) => tableView.row(tenant.tenant_id, [
     el("button", { type: "button", class: "link-button", onclick: () => open(tenant.tenant_id) }, tenant.tenant_id),
     textOrDash(tenant.organization_name),
     statusBadge(tenant.active ? tenant.status : "deleted"),
@@ -47,19 +47,19 @@ export function openTenants(root, { query, signal }) {
     timestamp(tenant.date_created, "day"),
   ], openOnClick(() => open(tenant.tenant_id)));
 
-  async function loadPage(current, startAt) {
+  async function loadPage(runSignal, startAt) {
     const found = await getJson(withQuery("/admin/tenants", {
       status: status.value, includeInactive: deleted.box.checked ? "true" : "", pageSize: PAGE_SIZE, startAt,
-    }), current);
+    }), runSignal);
     tenants = [...(startAt ? tenants : []), ...found.tenants].slice(0, MAX_SHOWN);
     nextStart = found.moreAvailable && tenants.length < MAX_SHOWN ? found.startAt : null;
-    rows.show(tenants.map(row), "No tenants match these filters.");
+    tableView.show(tenants.map(row), "No tenants match these filters.");
     more.hidden = !nextStart;
   }
 
   function reload() {
     fill(moreSlot);
-    return loadTable(rows, slot, nextSignal, loadPage);
+    return loadTable(tableView, slot, nextSignal, loadPage);
   }
 
   const showDrawer = routedDrawer(
