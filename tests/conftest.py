@@ -37,7 +37,7 @@ _SLOW = (
     "tests/torture/",
     "tests/zapier/",
 )
-# They start first: a long test that starts last keeps one worker busy while the others have nothing to do.
+# These tests start first: a long test that starts last keeps one worker busy while the others have nothing to do.
 _LONGEST = (
     "tests/zapier/",
     "tests/deploy/test_readme.py",
@@ -56,18 +56,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if renamed := [path for path in (*_SLOW, *_LONGEST) if not (config.rootpath / path).exists()]:
-        raise pytest.UsageError(f"tests/conftest.py names files that do not exist: {', '.join(renamed)}")
-    # Ignored in background jobs of a shell and under nohup, and programs that tests start would inherit that.
+    if missing := [path for path in (*_SLOW, *_LONGEST) if not (config.rootpath / path).exists()]:
+        raise pytest.UsageError(f"tests/conftest.py names files that do not exist: {', '.join(missing)}")
+    # Background jobs of a shell and nohup ignore these signals, and programs that tests start would do so too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    # Not in xdist's workers: they inherit what it sets.
+    # Not in xdist's workers, because they inherit the environment that it sets.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(CallRecording())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # Not skipped, because the summary of skipped tests should not list tests that only `make recipes` runs.
+    # Ignored, not skipped, so that the summary of skipped tests does not list tests that only `make recipes` runs.
     if collection_path.name == "test_node_red.py" and not config.getoption("--node-red"):
         return True
     return None
@@ -105,22 +105,22 @@ def torture(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def connections() -> Iterator[None]:
-    """Closes the connections that the tests of one engine share."""
+    """Closes, after all tests, the connections that the tests of one engine share."""
     yield
     DynamoDBHarness.close_connections()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def botocore_loader() -> Iterator[None]:
-    """One loader for all connections, because parsing botocore's service descriptions takes longer than a test."""
+    """Shares one loader between connections: parsing botocore's service descriptions takes longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_memory() -> Iterator[None]:
-    """Removes the metrics folders of killed services, as the next start of a service would."""
+def metrics_folders() -> Iterator[None]:
+    """Removes, after all tests, the metrics folders of killed services, as the next start of a service would."""
     yield
     # Workers of a killed service may still be exiting. Running services of other test processes keep their folders.
     for _ in range(20):
@@ -179,7 +179,7 @@ def containers(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def on_moto(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # moto shares this process and handles one request at a time, so on a busy machine a response may take longer than
-    # the store's timeout. The store would then repeat a write that moto still carries out, and it would happen twice.
+    # the store's timeout. The store would then repeat a write that moto still carries out, and moto would execute both.
     monkeypatch.setattr("inbox.store.dynamodb.connection._READ_TIMEOUT_SECONDS", 60)
     for name, value in aws_environment(moto_url).items():
         monkeypatch.setenv(name, value)

@@ -9,7 +9,7 @@ from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
 from tests.engines.harnesses import DynamoDBHarness, Harness, LaggingHarness, SQLiteHarness
 
-# The name of an engine → the fixture that starts it, and how a store is opened on it.
+# Engine name → the fixture that starts the engine, and a function that creates its harness.
 ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "sqlite": (None, SQLiteHarness),
     "moto": ("on_moto", lambda _folder: DynamoDBHarness()),
@@ -18,7 +18,7 @@ ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
 }
 _SLOW = {"lagging-index"}
 
-_WITHOUT_INDEX = {
+_NOT_ON_LAGGING_INDEX = {
     *("test_batches", "test_counters", "test_idempotency", "test_keys", "test_positions", "test_receipts"),
     *("test_registry", "test_retention", "test_tenant_audit", "test_tenant_pages", "test_tenant_races", "test_tenants"),
 }
@@ -27,10 +27,10 @@ _WITHOUT_INDEX = {
 def _is_run_on(engine: str, file: str) -> bool:
     match engine:
         case "lagging-index":
-            return file not in _WITHOUT_INDEX
+            return file not in _NOT_ON_LAGGING_INDEX
         case "moto":
             # moto executes a PartiQL statement even if its condition is false, so the store claims with single updates
-            # there. Only this code needs moto; all other code runs on DynamoDB Local.
+            # there. Only these claims need moto; all other code runs on DynamoDB Local.
             return file in ("test_events", "test_leases")
     return True
 

@@ -18,18 +18,21 @@ from inbox.domain.events import (
 from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Counts, Span, UndeliveredSummary
 from inbox.store.interface import Store
-from tests.contract.samples import LATER, MINUTE, NOW, numbered, page_of
+from tests.contract.samples import LATER_S, MINUTE, NOW, numbered, page_of
 from tests.engines.harnesses import Harness
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Waits for lagging indexes before it reads from them, unless `waits` is False."""
+    """Waits until indexes have caught up before it reads from them, unless `settles` is False.
+
+    `at`, `until` and `since` are epoch milliseconds.
+    """
 
     harness: Harness
     tenant_id: str = "acme"
     inbox: str = DEFAULT_INBOX
-    waits: bool = True
+    settles: bool = True
     process: Store | None = None
 
     def in_tenant(self, tenant_id: str) -> "Consumer":
@@ -42,16 +45,17 @@ class Consumer:
         return replace(self, process=self.harness.another())
 
     def without_settling(self) -> "Consumer":
-        return replace(self, waits=False)
+        return replace(self, settles=False)
 
     def create_inbox(self, *event_types: str) -> bool:
         """Creates the inbox for events of these types, or for all."""
         return self._store.inboxes.save(self.tenant_id, Inbox(self.inbox, event_types or None, NOW))
 
-    def put(self, events: Sequence[NewEvent], at: int = NOW, expires_at_s: int = LATER) -> list[PutResult]:
+    def put(self, events: Sequence[NewEvent], at: int = NOW, expires_at_s: int = LATER_S) -> list[PutResult]:
         return self._store.events.put(self.tenant_id, events, at, expires_at_s)
 
-    def send(self, *events: NewEvent, at: int = NOW, expires_at_s: int = LATER) -> list[NewEvent]:
+    def send(self, *events: NewEvent, at: int = NOW, expires_at_s: int = LATER_S) -> list[NewEvent]:
+        """Like `put`, but returns the events."""
         self.put(events, at, expires_at_s)
         return list(events)
 
@@ -62,15 +66,15 @@ class Consumer:
         return self._store.events.get(self.tenant_id, self.inbox, event_id, at)
 
     def peek(self, limit: int = 9, at: int = NOW, order: Order = Order.OLDEST) -> Page:
-        return self._indexed.events.peek(self.tenant_id, self.inbox, order, page_of(limit), at)
+        return self._settled_store.events.peek(self.tenant_id, self.inbox, order, page_of(limit), at)
 
     def consume(self, limit: int = 9, at: int = NOW, attempt: str | None = None) -> Page:
-        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(limit), at, attempt=attempt)
+        return self._settled_store.events.claim(self.tenant_id, self.inbox, page_of(limit), at, attempt=attempt)
 
     def lease(self, limit: int = 9, at: int = NOW, until: int | None = None, attempt: str | None = None) -> Page:
         """Leases for a minute unless `until` is given."""
         end = at + MINUTE if until is None else until
-        return self._indexed.events.claim(self.tenant_id, self.inbox, page_of(limit), at, end, attempt)
+        return self._settled_store.events.claim(self.tenant_id, self.inbox, page_of(limit), at, end, attempt)
 
     def acknowledge(self, receipts: Sequence[Receipt], at: int = NOW) -> list[bool]:
         return self._store.events.acknowledge(self.tenant_id, receipts, at)
@@ -87,7 +91,7 @@ class Consumer:
         return self._store.events.replay(self.tenant_id, self.inbox, event_id, at)
 
     def replay_all(self, selection: Selection | None = None, limit: int = 9, at: int = NOW) -> ReplayResult:
-        return self._indexed.events.replay_all(self.tenant_id, selection or Selection(self.inbox), limit, at)
+        return self._settled_store.events.replay_all(self.tenant_id, selection or Selection(self.inbox), limit, at)
 
     def erase(self, event_id: str, at: int = NOW) -> bool:
         return self._store.events.erase(self.tenant_id, event_id, at)
@@ -101,7 +105,7 @@ class Consumer:
         at: int = NOW,
     ) -> Listing:
         chosen = selection or Selection(self.inbox)
-        return self._indexed.events.page(self.tenant_id, chosen, order, page_of(limit), after, at)
+        return self._settled_store.events.page(self.tenant_id, chosen, order, page_of(limit), after, at)
 
     def history(
         self, selection: Selection | None = None, order: Order = Order.OLDEST, limit: int = 9, at: int = NOW
@@ -114,21 +118,21 @@ class Consumer:
             events = events + listing.events
         return events
 
-    def counted(self, span: Span = Span.DAY, since: int = 0) -> dict[tuple[int, str | None], Counts]:
+    def read_counts(self, span: Span = Span.DAY, since: int = 0) -> dict[tuple[int, str | None], Counts]:
         """Returns the counts by start and event type, after flushing those of this process."""
         self._store.counters.flush()
-        counted = self._store.counters.list_counts(self.tenant_id, self.inbox, span, since)
-        assert len({each[:2] for each in counted}) == len(counted)
-        return {(start_ms, event_type): counts for start_ms, event_type, counts in counted}
+        listed = self._store.counters.list_counts(self.tenant_id, self.inbox, span, since)
+        assert len({each[:2] for each in listed}) == len(listed)
+        return {(start_ms, event_type): counts for start_ms, event_type, counts in listed}
 
     def totals(self, span: Span = Span.DAY) -> Counts:
         totals = Counts()
-        for counts in self.counted(span).values():
+        for counts in self.read_counts(span).values():
             totals = totals.plus(counts)
         return totals
 
     def undelivered(self, at: int = NOW) -> UndeliveredSummary:
-        return self._indexed.counters.undelivered(self.tenant_id, self.inbox, at)
+        return self._settled_store.counters.undelivered(self.tenant_id, self.inbox, at)
 
     def recount(self, since: int = 0, at: int = NOW) -> int:
         return self._store.counters.recount(self.tenant_id, since, at)
@@ -138,7 +142,7 @@ class Consumer:
         return self.process or self.harness.store
 
     @property
-    def _indexed(self) -> Store:
-        if self.waits:
+    def _settled_store(self) -> Store:
+        if self.settles:
             self.harness.settle()
         return self._store

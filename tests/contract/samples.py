@@ -11,10 +11,10 @@ from inbox.domain.events import Event, NewEvent, Order, PageSize, Receipt
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
 from inbox.store.interface import Store
 
-# In the future: DynamoDB Local deletes expired items by its own clock.
+# Milliseconds, in the future because DynamoDB Local deletes expired items by its own clock.
 NOW = 4_102_444_800_123
-LATER = NOW // 1000 + 3600
 MINUTE = 60_000
+LATER_S = NOW // 1000 + 3600
 
 Result = TypeVar("Result")
 
@@ -67,7 +67,7 @@ def run_concurrently(workers: int, act: Callable[[int], Result]) -> list[Result]
 
 
 def tenant(tenant_id: str = "acme", at_ms: int = NOW, **members: Any) -> Tenant:
-    """A tenant that has just been created."""
+    """Returns a tenant that has just been created."""
     initial: dict[str, Any] = {
         "status": TenantStatus.REGISTERED,
         "created_at_ms": at_ms,
@@ -78,7 +78,7 @@ def tenant(tenant_id: str = "acme", at_ms: int = NOW, **members: Any) -> Tenant:
 
 
 def creation_entries(tenant: Tenant) -> list[AuditEntry]:
-    """The audit log of a new tenant."""
+    """Returns the audit log of a new tenant."""
     return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.CREATED, {})]
 
 
@@ -87,7 +87,7 @@ def next_version(tenant: Tenant, **members: Any) -> Tenant:
 
 
 def update_entries(tenant: Tenant) -> list[AuditEntry]:
-    """The audit entry of an update."""
+    """Returns the audit entry of the update that made this version."""
     return [AuditEntry(tenant.version, tenant.updated_at_ms, tenant.updated_by, AuditAction.UPDATED, {})]
 
 

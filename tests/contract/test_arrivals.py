@@ -1,4 +1,4 @@
-"""ArrivalWatch: reporting events that become claimable."""
+"""The arrival watch reports inboxes in which events become claimable."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from tests.engines.harnesses import MAX_DELIVERIES, Harness
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each check examines every inbox. tests/dynamodb/test_arrivals.py tests the limits."""
+    """Makes each check examine every inbox. tests/dynamodb/test_arrivals.py tests the limits."""
     monkeypatch.setattr("inbox.store.dynamodb.arrivals._MIN_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr("inbox.store.dynamodb.arrivals._MAX_SECONDS_PER_CHECK", 60.0)
 
@@ -45,7 +45,7 @@ def test_empty_inbox_is_not_reported(acme: Consumer, watch: ArrivalWatch) -> Non
     assert check(watch, acme, at=NOW + MINUTE) == set()
 
 
-def test_event_before_the_first_check_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
+def test_event_sent_before_the_first_check_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
     acme.send(new_event())
     assert check(watch, acme) == {key_of(acme)}
 
@@ -58,7 +58,7 @@ def test_new_events_are_reported(acme: Consumer, producer: Consumer, watch: Arri
     assert check(watch, acme) == {key_of(acme)}
 
 
-def test_event_before_its_inbox_waits_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
+def test_event_sent_before_its_inbox_is_polled_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
     other = acme.in_tenant("globex")
     check(watch, acme)
     other.send(new_event())
@@ -67,7 +67,7 @@ def test_event_before_its_inbox_waits_is_reported(acme: Consumer, watch: Arrival
     assert check(watch, acme, other) == {key_of(other)}
 
 
-def test_event_while_no_inbox_waits_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
+def test_event_sent_while_no_inbox_is_polled_is_reported(acme: Consumer, watch: ArrivalWatch) -> None:
     check(watch, acme)
     watch.check(frozenset(), NOW)
     acme.send(new_event())
@@ -88,7 +88,7 @@ def test_only_inboxes_that_receive_the_event_are_reported(
     assert check(watch, acme, orders, parcels) == {key_of(acme), key_of(orders)}
 
 
-def test_another_tenant_is_not_reported(acme: Consumer, producer: Consumer, watch: ArrivalWatch) -> None:
+def test_event_is_not_reported_for_another_tenant(acme: Consumer, producer: Consumer, watch: ArrivalWatch) -> None:
     other = acme.in_tenant("acme-2")
     check(watch, acme, other)
     producer.in_tenant("acme-2").send(new_event())

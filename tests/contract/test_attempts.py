@@ -54,28 +54,28 @@ def test_repeated_attempt_adds_no_events(acme: Consumer, claim: Claim) -> None:
     assert ids(claim(acme, 9, NOW + 1, attempt="b").events) == [second.event_id]
 
 
-@pytest.mark.parametrize(("after", "known"), [(ATTEMPT_MS - 1, True), (ATTEMPT_MS, False)])
-def test_attempt_expires_five_minutes_after_its_first_use(acme: Consumer, after: int, known: bool) -> None:
+@pytest.mark.parametrize(("after_ms", "is_repeated"), [(ATTEMPT_MS - 1, True), (ATTEMPT_MS, False)])
+def test_attempt_expires_five_minutes_after_its_first_use(acme: Consumer, after_ms: int, is_repeated: bool) -> None:
     events = acme.send_some(2)
     acme.consume(1, attempt="a")
     acme.consume(1, NOW + 5, attempt="a")
     acme.replay(events[0].event_id, NOW + 6)
     acme.consume(1, NOW + 7, attempt="a")
 
-    assert ids(acme.consume(1, NOW + after, attempt="a").events) == ids(events[:1] if known else events[1:])
+    assert ids(acme.consume(1, NOW + after_ms, attempt="a").events) == ids(events[:1] if is_repeated else events[1:])
 
 
 def test_expired_attempt_starts_again(acme: Consumer) -> None:
     events = acme.send_some(3)
-    for time in range(3):
-        for at in (NOW + time * ATTEMPT_MS, NOW + time * ATTEMPT_MS + 5):
-            assert ids(acme.consume(1, at, attempt="a").events) == [events[time].event_id]
+    for number in range(3):
+        for at in (NOW + number * ATTEMPT_MS, NOW + number * ATTEMPT_MS + 5):
+            assert ids(acme.consume(1, at, attempt="a").events) == [events[number].event_id]
 
 
 def test_empty_attempt_is_not_stored(acme: Consumer) -> None:
     acme.send_some(1)
-    for time in range(MAX_DELIVERIES):
-        acme.lease(at=NOW + time, until=NOW + time + 1)
+    for elapsed_ms in range(MAX_DELIVERIES):
+        acme.lease(at=NOW + elapsed_ms, until=NOW + elapsed_ms + 1)
     at = NOW + MAX_DELIVERIES
     assert [acme.consume(at=at, attempt="a").events, acme.consume(at=at, attempt="a").events] == [[], []]
 
@@ -132,19 +132,19 @@ def test_repeated_attempt_consumes_replayed_events_again(acme: Consumer) -> None
     assert [(event.deliveries, event.delivered_at_ms) for event in again] == [(1, NOW), (2, NOW + 6)]
 
 
-@pytest.mark.parametrize("take", [Consumer.consume, Consumer.lease], ids=["consume", "lease"])
-def test_repeated_attempt_omits_events_of_another_claim(acme: Consumer, take: Claim) -> None:
+@pytest.mark.parametrize("other_claim", [Consumer.consume, Consumer.lease], ids=["consume", "lease"])
+def test_repeated_attempt_omits_events_of_another_claim(acme: Consumer, other_claim: Claim) -> None:
     events = acme.send_some(3)
     first = acme.lease(2, attempt="a").events
     acme.release([receipt(first[0])])
-    take(acme, 1, NOW + 1)
+    other_claim(acme, 1, NOW + 1)
 
     assert acme.lease(2, NOW + 2, attempt="a").events == first[1:]
     acme.acknowledge([receipt(first[1])], NOW + 3)
     acme.replay(first[1].event_id, NOW + 3)
-    take(acme, 1, NOW + 4)
-    left = acme.lease(2, NOW + 5, attempt="a")
-    assert (left.events, left.more) == ([], True)
+    other_claim(acme, 1, NOW + 4)
+    page = acme.lease(2, NOW + 5, attempt="a")
+    assert (page.events, page.more) == ([], True)
     assert ids(acme.consume(at=NOW + 6).events) == ids(events[2:])
 
 
@@ -158,12 +158,12 @@ def test_repeated_attempt_returns_acknowledged_events_as_delivered(acme: Consume
 
 
 def test_repeated_attempt_omits_delayed_dead_and_erased_events(acme: Consumer) -> None:
-    delayed, dying, erased, kept = acme.send_some(4)
-    for time in range(MAX_DELIVERIES - 1):
-        acme.lease(4, NOW + time, until=NOW + time + 1)
+    delayed, dead, erased, kept = acme.send_some(4)
+    for elapsed_ms in range(MAX_DELIVERIES - 1):
+        acme.lease(4, NOW + elapsed_ms, until=NOW + elapsed_ms + 1)
     at = NOW + MAX_DELIVERIES
     first = acme.lease(4, at, until=at + 10, attempt="a").events
-    acme.extend([receipt(event) for event in first if event.event_id != dying.event_id], at + MINUTE, at)
+    acme.extend([receipt(event) for event in first if event.event_id != dead.event_id], at + MINUTE, at)
     acme.release([receipt(first[0])], at, until=at + 20)
     acme.erase(erased.event_id, at)
 

@@ -13,7 +13,7 @@ def test_processes_agree_with_the_wall_clock(harness: Harness) -> None:
     assert max(times) <= after_ms + 100
 
 
-def test_time_advances_and_never_falls(harness: Harness) -> None:
+def test_time_advances_and_never_goes_back(harness: Harness) -> None:
     times = [harness.store.now_ms()]
     started = time.monotonic()
     while times[-1] < times[0] + 50:

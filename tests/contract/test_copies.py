@@ -80,11 +80,11 @@ def test_inbox_receives_events_of_its_types(
     assert len(acme.consume().events) == len(types)
 
 
-def test_only_events_after_the_inbox_are_copied(acme: Consumer) -> None:
+def test_events_sent_before_the_inbox_is_created_are_not_copied(acme: Consumer) -> None:
     shipping, other_process = acme.in_inbox("shipping"), acme.in_another_process()
     before = [acme.send(new_event())[0], other_process.send(new_event())[0]]
     shipping.create_inbox()
-    # Both have cached the tenant's inboxes in their first put.
+    # Both processes cached the tenant's inboxes in their first put.
     after = [other_process.send(new_event())[0], acme.send(new_event())[0]]
 
     assert [shipping.get(event.event_id) for event in before] == [None, None]
@@ -124,18 +124,18 @@ def test_inbox_name_can_be_a_number(acme: Consumer) -> None:
     assert ids(third.consume().events) == ids(events[1:])
 
 
-@pytest.mark.parametrize("batch", [1, 30])
-def test_repeated_event_is_copied_once(acme: Consumer, batch: int) -> None:
+@pytest.mark.parametrize("batch_size", [1, 30])
+def test_repeated_event_is_copied_once(acme: Consumer, batch_size: int) -> None:
     shipping, typed = acme.in_inbox("shipping"), acme.in_inbox("typed")
     shipping.create_inbox()
     typed.create_inbox("order.*")
-    events = [keyed_event(str(uuid.uuid4())) for _ in range(batch)]
+    events = [keyed_event(str(uuid.uuid4())) for _ in range(batch_size)]
     acme.put(events)
     shipping.consume(100)
 
     assert all(stored.repeated for stored in acme.put(events, at=NOW + 5))
     assert shipping.consume(100).events == []
-    assert len(shipping.history()) == batch
+    assert len(shipping.history()) == batch_size
     assert typed.history() == []
 
 

@@ -1,4 +1,4 @@
-"""Counting events."""
+"""The counts of events in an inbox."""
 
 import uuid
 
@@ -21,7 +21,7 @@ from tests.engines.harnesses import MAX_DELIVERIES
 HOUR = Span.HOUR.ms
 THIS_HOUR, TODAY = Span.HOUR.start_ms(NOW), Span.DAY.start_ms(NOW)
 ORDER = "order.created"
-TOMORROW = NOW // 1000 + 86_400
+TOMORROW_S = NOW // 1000 + 86_400
 
 
 def test_received_events_are_counted_by_hour_day_and_type(acme: Consumer) -> None:
@@ -30,25 +30,25 @@ def test_received_events_are_counted_by_hour_day_and_type(acme: Consumer) -> Non
     expected = {"invoice": Counts(received=1, bytes=2), ORDER: Counts(received=2, bytes=9)}
 
     hours = {(THIS_HOUR, event_type): counts for event_type, counts in expected.items()}
-    assert acme.counted(Span.HOUR) == hours | {(THIS_HOUR + HOUR, None): Counts(received=1, bytes=2)}
-    assert acme.counted(Span.HOUR, since=THIS_HOUR + 1) == {(THIS_HOUR + HOUR, None): Counts(received=1, bytes=2)}
+    assert acme.read_counts(Span.HOUR) == hours | {(THIS_HOUR + HOUR, None): Counts(received=1, bytes=2)}
+    assert acme.read_counts(Span.HOUR, since=THIS_HOUR + 1) == {(THIS_HOUR + HOUR, None): Counts(received=1, bytes=2)}
     days = {(TODAY, event_type): counts for event_type, counts in expected.items()}
-    assert acme.counted(Span.DAY) == days | {(TODAY, None): Counts(received=1, bytes=2)}
+    assert acme.read_counts(Span.DAY) == days | {(TODAY, None): Counts(received=1, bytes=2)}
 
 
 def test_claims_are_counted_when_they_happen(acme: Consumer) -> None:
-    acme.send(*numbered(5), expires_at_s=TOMORROW)
+    acme.send(*numbered(5), expires_at_s=TOMORROW_S)
     acme.consume(2)
     acme.lease(3, at=NOW + HOUR, until=NOW + HOUR + MINUTE)
 
-    assert acme.counted(Span.HOUR) == {
+    assert acme.read_counts(Span.HOUR) == {
         (THIS_HOUR, ORDER): Counts(received=5, delivered=2, bytes=35),
         (THIS_HOUR + HOUR, ORDER): Counts(leased=3),
     }
 
 
 def test_acknowledge_counts_once_and_release_does_not_count(acme: Consumer) -> None:
-    acme.send(*numbered(3), expires_at_s=TOMORROW)
+    acme.send(*numbered(3), expires_at_s=TOMORROW_S)
     one, another, last = receipts(acme.lease().events)
     acme.extend([one], NOW + 2 * MINUTE)
     for _ in range(2):
@@ -71,30 +71,30 @@ def test_repeated_event_is_not_counted_again(acme: Consumer) -> None:
 
 
 def test_repeated_attempt_is_not_counted_again(acme: Consumer) -> None:
-    acme.send(*numbered(2), expires_at_s=TOMORROW)
+    acme.send(*numbered(2), expires_at_s=TOMORROW_S)
     for _ in range(3):
         acme.consume(attempt="a")
 
     assert acme.totals().delivered == 2
 
 
-def test_deaths_and_replays_are_counted(acme: Consumer) -> None:
-    events = acme.send(*numbered(2), expires_at_s=TOMORROW)
+def test_dead_and_replayed_events_are_counted(acme: Consumer) -> None:
+    events = acme.send(*numbered(2), expires_at_s=TOMORROW_S)
     for lease in range(MAX_DELIVERIES):
         acme.lease(at=NOW + lease * MINUTE, until=NOW + (lease + 1) * MINUTE)
-    after = NOW + MAX_DELIVERIES * MINUTE
+    end_ms = NOW + MAX_DELIVERIES * MINUTE
     # One replay before the store has marked the event dead, and one after.
-    acme.replay(events[0].event_id, after)
-    acme.consume(at=after)
-    acme.replay_all(at=after)
+    acme.replay(events[0].event_id, end_ms)
+    acme.consume(at=end_ms)
+    acme.replay_all(at=end_ms)
 
     leased = 2 * MAX_DELIVERIES
     assert acme.totals() == Counts(received=2, leased=leased, dead=2, replayed=3, delivered=1, bytes=14)
-    assert acme.undelivered(after) == UndeliveredSummary(2, NOW)
+    assert acme.undelivered(end_ms) == UndeliveredSummary(2, NOW)
 
 
-def test_death_by_failed_releases_is_counted_once(acme: Consumer) -> None:
-    acme.send(*numbered(2), expires_at_s=TOMORROW)
+def test_event_made_dead_by_failed_releases_is_counted_once(acme: Consumer) -> None:
+    acme.send(*numbered(2), expires_at_s=TOMORROW_S)
     for lease in range(MAX_DELIVERIES):
         first = receipts(acme.lease(1).events)
         for _ in range(2):
@@ -124,7 +124,7 @@ def test_deleting_an_inbox_deletes_its_counts(acme: Consumer) -> None:
     # In DynamoDB's key order, counts of this inbox are between those of `default`.
     named = acme.in_inbox("2099-12-31t")
     named.create_inbox()
-    acme.send(*numbered(2), expires_at_s=TOMORROW)
+    acme.send(*numbered(2), expires_at_s=TOMORROW_S)
     assert named.totals().received == 2
 
     acme.harness.store.inboxes.close(acme.tenant_id, named.inbox)
@@ -138,44 +138,44 @@ def test_deleting_an_inbox_deletes_its_counts(acme: Consumer) -> None:
 def test_undelivered_counts_claimable_events(acme: Consumer) -> None:
     assert acme.undelivered() == UndeliveredSummary(0, None)
     acme.send(new_event(), expires_at_s=NOW // 1000 + 10)
-    acme.send(*numbered(5), at=NOW + 1, expires_at_s=TOMORROW)
+    acme.send(*numbered(5), at=NOW + 1, expires_at_s=TOMORROW_S)
     assert acme.undelivered() == UndeliveredSummary(6, NOW)
     # One of the events has expired.
-    then = NOW + 10_000
-    assert acme.undelivered(then) == UndeliveredSummary(5, NOW + 1)
+    then_ms = NOW + 10_000
+    assert acme.undelivered(then_ms) == UndeliveredSummary(5, NOW + 1)
 
-    acme.consume(1, at=then)
-    delayed, released, leased = receipts(acme.lease(3, at=then).events)
-    assert acme.undelivered(then).count == 1
-    acme.release([delayed], at=then, until=then + 1_000)
-    acme.release([released], at=then)
-    acme.extend([leased], then + 10 * MINUTE, then)
-    assert acme.undelivered(then).count == 2
-    acme.erase(acme.peek(1, then).events[0].event_id)
-    assert acme.undelivered(then).count == 1
-    assert acme.undelivered(then + 1_000).count == 2
-    assert acme.undelivered(then + 10 * MINUTE).count == 3
+    acme.consume(1, at=then_ms)
+    delayed, released, leased = receipts(acme.lease(3, at=then_ms).events)
+    assert acme.undelivered(then_ms).count == 1
+    acme.release([delayed], at=then_ms, until=then_ms + 1_000)
+    acme.release([released], at=then_ms)
+    acme.extend([leased], then_ms + 10 * MINUTE, then_ms)
+    assert acme.undelivered(then_ms).count == 2
+    acme.erase(acme.peek(1, then_ms).events[0].event_id)
+    assert acme.undelivered(then_ms).count == 1
+    assert acme.undelivered(then_ms + 1_000).count == 2
+    assert acme.undelivered(then_ms + 10 * MINUTE).count == 3
 
 
 def test_event_that_replaces_an_expired_one_is_counted(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
     acme.put([keyed_event(event_id)], expires_at_s=NOW // 1000 + 10)
-    then = NOW + 10_000
-    acme.put([keyed_event(event_id)], at=then)
+    then_ms = NOW + 10_000
+    acme.put([keyed_event(event_id)], at=then_ms)
 
-    assert acme.undelivered(then) == UndeliveredSummary(1, then)
+    assert acme.undelivered(then_ms) == UndeliveredSummary(1, then_ms)
     assert acme.totals().received == 2
 
 
 def test_purged_events_are_not_undelivered(acme: Consumer) -> None:
     acme.send(*numbered(3), expires_at_s=NOW // 1000 + 10)
-    acme.send(new_event(), expires_at_s=TOMORROW)
-    then = NOW + 10_000
-    acme.harness.store.events.purge(then, 2)
+    acme.send(new_event(), expires_at_s=TOMORROW_S)
+    then_ms = NOW + 10_000
+    acme.harness.store.events.purge(then_ms, 2)
 
-    assert acme.undelivered(then).count == 1
-    assert acme.recount(at=then) > 0
-    assert acme.undelivered(then).count == 1
+    assert acme.undelivered(then_ms).count == 1
+    assert acme.recount(at=then_ms) > 0
+    assert acme.undelivered(then_ms).count == 1
 
 
 def test_erasing_a_claimable_event_lowers_undelivered(acme: Consumer) -> None:
@@ -185,26 +185,26 @@ def test_erasing_a_claimable_event_lowers_undelivered(acme: Consumer) -> None:
     acme.release([receipt(delayed)], until=NOW + MINUTE)
     acme.release([receipt(released)])
     assert acme.undelivered().count == 3
-    for event, left in ((delivered, 3), (leased, 3), (delayed, 3), (released, 2)):
+    for event, undelivered in ((delivered, 3), (leased, 3), (delayed, 3), (released, 2)):
         acme.erase(event.event_id)
-        assert acme.undelivered().count == left
+        assert acme.undelivered().count == undelivered
     assert acme.undelivered(NOW + MINUTE).count == 2
 
 
-def test_further_event_types_are_counted_together(acme: Consumer) -> None:
+def test_event_types_above_the_maximum_are_counted_together(acme: Consumer) -> None:
     acme.send(*(new_event(b"{}", f"type-{number:02}") for number in range(MAX_TYPES)))
-    assert set(acme.counted()) == {(TODAY, f"type-{number:02}") for number in range(MAX_TYPES)}
+    assert set(acme.read_counts()) == {(TODAY, f"type-{number:02}") for number in range(MAX_TYPES)}
     acme.send(*(new_event(b"{}", f"more-{number}") for number in range(2)), new_event(b"{}", "type-00"))
 
     for span, start_ms in ((Span.HOUR, THIS_HOUR), (Span.DAY, TODAY)):
-        counted = acme.counted(span)
+        counted = acme.read_counts(span)
         assert len(counted) == MAX_TYPES + 1
         assert counted[start_ms, OTHER_TYPES] == Counts(received=2, bytes=4)
         assert counted[start_ms, "type-00"] == Counts(received=2, bytes=4)
 
 
 def test_counts_survive_a_restart_and_erased_events(acme: Consumer) -> None:
-    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW)
+    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW_S)
     acme.consume()
     acme.erase(first.event_id)
     acme.harness.reopen()
@@ -214,21 +214,21 @@ def test_counts_survive_a_restart_and_erased_events(acme: Consumer) -> None:
 
 def test_recount_of_correct_counts_changes_nothing(acme: Consumer) -> None:
     acme.in_inbox("orders").create_inbox("order.*")
-    acme.send(*numbered(6), new_event(b"{}", "invoice"), new_event(b"{}", None), expires_at_s=TOMORROW)
+    acme.send(*numbered(6), new_event(b"{}", "invoice"), new_event(b"{}", None), expires_at_s=TOMORROW_S)
     acme.consume(2)
     acme.acknowledge(receipts(acme.lease(2, at=NOW + HOUR, until=NOW + 2 * HOUR).events), at=NOW + HOUR)
     acme.lease(2)
     acme.in_inbox("orders").consume(4)
-    before = [consumer.counted(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span]
+    before = [consumer.read_counts(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span]
 
     assert acme.undelivered().count == 2
     assert acme.recount(at=NOW + HOUR) == 0
-    assert [consumer.counted(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span] == before
+    assert [consumer.read_counts(span) for consumer in (acme, acme.in_inbox("orders")) for span in Span] == before
     assert acme.undelivered().count == 2
 
 
 def test_recount_uses_stored_events_and_keeps_other_counts(acme: Consumer) -> None:
-    first, second, *_ = acme.send(*numbered(4), expires_at_s=TOMORROW)
+    first, second, *_ = acme.send(*numbered(4), expires_at_s=TOMORROW_S)
     acme.consume(2)
     acme.lease(1)
     acme.replay(second.event_id)
@@ -243,12 +243,12 @@ def test_recount_uses_stored_events_and_keeps_other_counts(acme: Consumer) -> No
 
 
 def test_recount_leaves_earlier_counts_alone(acme: Consumer) -> None:
-    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW)
-    acme.send(*numbered(3), at=NOW + HOUR, expires_at_s=TOMORROW)
+    first, *_ = acme.send(*numbered(2), expires_at_s=TOMORROW_S)
+    acme.send(*numbered(3), at=NOW + HOUR, expires_at_s=TOMORROW_S)
     acme.erase(first.event_id)
 
     acme.recount(since=THIS_HOUR + 1, at=NOW + HOUR)
-    assert acme.counted(Span.HOUR) == {
+    assert acme.read_counts(Span.HOUR) == {
         (THIS_HOUR, ORDER): Counts(received=2, bytes=14),
         (THIS_HOUR + HOUR, ORDER): Counts(received=3, bytes=21),
     }
@@ -260,12 +260,12 @@ def test_concurrent_processes_count_everything_once(acme: Consumer) -> None:
     workers = [acme.in_another_process().without_settling() for _ in range(4)]
 
     def work(number: int) -> int:
-        worker, taken = workers[number], 0
+        worker, consumed = workers[number], 0
         for _ in range(10):
             worker.send_some(5)
-            taken += len(worker.consume(3).events)
+            consumed += len(worker.consume(3).events)
             worker.acknowledge(receipts(worker.lease(2).events))
-        return taken
+        return consumed
 
     consumed = sum(run_concurrently(len(workers), work))
     for worker in workers:

@@ -10,7 +10,7 @@ from inbox.domain.stats import Counts, UndeliveredSummary
 from inbox.errors import EventLeased, IdempotencyConflict
 from inbox.store.interface import Store
 from tests.contract.consumer import Consumer
-from tests.contract.samples import LATER, NOW, ids, keyed_event, new_event, numbered, receipts
+from tests.contract.samples import LATER_S, NOW, ids, keyed_event, new_event, numbered, receipts
 from tests.engines.harnesses import Harness
 
 
@@ -200,7 +200,7 @@ def test_events_of_disabled_default_can_be_erased_and_expire(disabled: Consumer)
 
     assert disabled.erase(erased.event_id) is True
     assert (disabled.get(erased.event_id), crm.get(erased.event_id)) == (None, None)
-    later = LATER * 1000
+    later = LATER_S * 1000
     assert (disabled.get(expired.event_id, later), disabled.history(at=later)) == (None, [])
     disabled.harness.store.events.purge(later, 100)
     assert disabled.undelivered(later) == UndeliveredSummary(0, None)

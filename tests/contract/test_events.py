@@ -4,7 +4,7 @@ import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Event, Order, Status
 from tests.contract.consumer import Consumer
-from tests.contract.samples import LATER, NOW, ids, new_event, numbered, page_of, run_concurrently
+from tests.contract.samples import LATER_S, NOW, ids, new_event, numbered, page_of, run_concurrently
 from tests.engines.harnesses import Harness
 
 
@@ -18,7 +18,7 @@ def test_put_event_can_be_read(acme: Consumer) -> None:
 
 def test_put_returns_one_result_per_event_in_order(harness: Harness) -> None:
     events = numbered(3)
-    stored = harness.store.events.put("acme", events, NOW, LATER)
+    stored = harness.store.events.put("acme", events, NOW, LATER_S)
 
     assert [each.event_id for each in stored] == ids(events)
     assert [(each.event_type, each.timestamp_ms, each.repeated) for each in stored] == [
@@ -62,13 +62,13 @@ def test_claim_marks_events_delivered(acme: Consumer) -> None:
     assert acme.get(event.event_id) == delivered
 
 
-def test_claim_takes_the_oldest_events_and_reports_whether_more_remain(acme: Consumer) -> None:
+def test_claim_returns_the_oldest_events_and_reports_whether_more_remain(acme: Consumer) -> None:
     events = acme.send_some(5)
     acme.harness.settle()
 
-    taken = [acme.without_settling().consume(2) for _ in range(4)]
-    assert [ids(page.events) for page in taken] == [ids(events[0:2]), ids(events[2:4]), ids(events[4:]), []]
-    assert [page.more for page in taken] == [True, True, False, False]
+    pages = [acme.without_settling().consume(2) for _ in range(4)]
+    assert [ids(page.events) for page in pages] == [ids(events[0:2]), ids(events[2:4]), ids(events[4:]), []]
+    assert [page.more for page in pages] == [True, True, False, False]
     acme.send_some(2)
     assert acme.consume(2).more is False
 
@@ -82,19 +82,21 @@ def test_peek_changes_nothing_in_either_order(acme: Consumer) -> None:
     assert ids(acme.consume().events) == ids(events)
 
 
-@pytest.mark.parametrize(("payload_bytes", "taken"), [(1, 1), (100, 1), (101, 2), (250, 3), (500, 5), (1000, 5)])
-def test_page_ends_when_its_payloads_are_large_enough(harness: Harness, payload_bytes: int, taken: int) -> None:
+@pytest.mark.parametrize(("payload_bytes", "event_count"), [(1, 1), (100, 1), (101, 2), (250, 3), (500, 5), (1000, 5)])
+def test_page_ends_when_its_payloads_reach_the_page_size(
+    harness: Harness, payload_bytes: int, event_count: int
+) -> None:
     events = [new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)]
     assert {len(event.payload) for event in events} == {100}
-    harness.store.events.put("acme", events, NOW, LATER)
+    harness.store.events.put("acme", events, NOW, LATER_S)
     harness.settle()
 
     size = page_of(9, payload_bytes)
     for order, expected in ((Order.OLDEST, ids(events)), (Order.NEWEST, ids(events)[::-1])):
         page = harness.store.events.peek("acme", DEFAULT_INBOX, order, size, NOW)
-        assert (ids(page.events), page.more) == (expected[:taken], taken < 5)
+        assert (ids(page.events), page.more) == (expected[:event_count], event_count < 5)
     claimed = harness.store.events.claim("acme", DEFAULT_INBOX, size, NOW)
-    assert (ids(claimed.events), claimed.more) == (ids(events)[:taken], taken < 5)
+    assert (ids(claimed.events), claimed.more) == (ids(events)[:event_count], event_count < 5)
 
 
 def test_peek_omits_events_just_claimed(acme: Consumer) -> None:
@@ -125,12 +127,12 @@ def test_concurrent_claims_share_the_events(acme: Consumer) -> None:
     processes = [acme.without_settling(), acme.without_settling().in_another_process()]
 
     def claim(worker: int) -> list[str]:
-        taken = []
+        claimed = []
         while page := processes[worker % 2].consume(7).events:
-            taken += ids(page)
-        return taken
+            claimed += ids(page)
+        return claimed
 
-    taken = run_concurrently(6, claim)
-    assert sorted(event_id for each in taken for event_id in each) == sorted(ids(events))
+    claimed = run_concurrently(6, claim)
+    assert sorted(event_id for each in claimed for event_id in each) == sorted(ids(events))
     positions = {event_id: position for position, event_id in enumerate(ids(events))}
-    assert all([positions[one] for one in each] == sorted(positions[one] for one in each) for each in taken)
+    assert all([positions[one] for one in each] == sorted(positions[one] for one in each) for each in claimed)

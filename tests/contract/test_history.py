@@ -4,29 +4,29 @@ import pytest
 
 from inbox.domain.events import Order, Selection, Status
 from tests.contract.consumer import Consumer
-from tests.contract.samples import LATER, MINUTE, NOW, ids, in_order, new_event, numbered, receipt
+from tests.contract.samples import LATER_S, MINUTE, NOW, ids, in_order, new_event, numbered, receipt
 from tests.engines.harnesses import MAX_DELIVERIES
 
 ORDERS = pytest.mark.parametrize("order", list(Order))
 
 
-def one_of_each(acme: Consumer) -> dict[str, str]:
-    """Returns the IDs of events in every state at NOW + 10, with the timestamps NOW, NOW + 1, …"""
-    names = ["dead", "leased", "acknowledged", "lease expired", "delayed", "consumed", "new"]
-    events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(len(names)))]
-    for time in range(MAX_DELIVERIES):
-        acme.lease(1, NOW + time, until=NOW + time + 1)
+def send_event_for_each_state(acme: Consumer) -> dict[str, str]:
+    """Returns the IDs of events by the state that they have at NOW + 10. Their timestamps are NOW, NOW + 1, …"""
+    states = ["dead", "leased", "acknowledged", "lease expired", "delayed", "consumed", "new"]
+    events = [acme.send(event, at=NOW + number)[0] for number, event in enumerate(numbered(len(states)))]
+    for elapsed_ms in range(MAX_DELIVERIES):
+        acme.lease(1, NOW + elapsed_ms, until=NOW + elapsed_ms + 1)
     acme.lease(1, NOW + 6, until=NOW + MINUTE)
     acme.acknowledge([receipt(acme.lease(1, NOW + 6).events[0])], NOW + 6)
     acme.lease(1, NOW + 6, until=NOW + 10)
     acme.release([receipt(acme.lease(1, NOW + 6).events[0])], NOW + 6, until=NOW + MINUTE)
     acme.consume(1, NOW + 6)
-    return dict(zip(names, ids(events), strict=True))
+    return dict(zip(states, ids(events), strict=True))
 
 
 @ORDERS
 def test_list_contains_events_of_every_status(acme: Consumer, order: Order) -> None:
-    expected = list(one_of_each(acme).values())[:: 1 if order == Order.OLDEST else -1]
+    expected = list(send_event_for_each_state(acme).values())[:: 1 if order == Order.OLDEST else -1]
 
     shown = acme.history(order=order, at=NOW + 10)
     assert ids(shown) == expected
@@ -37,7 +37,7 @@ def test_list_contains_events_of_every_status(acme: Consumer, order: Order) -> N
 @ORDERS
 @pytest.mark.parametrize("limit", [1, 100])
 def test_list_by_status_considers_expired_leases(acme: Consumer, order: Order, limit: int) -> None:
-    known = one_of_each(acme)
+    sent = send_event_for_each_state(acme)
     expected = {
         Status.UNDELIVERED: ["lease expired", "delayed", "new"],
         Status.LEASED: ["leased"],
@@ -47,7 +47,7 @@ def test_list_by_status_considers_expired_leases(acme: Consumer, order: Order, l
 
     for status, names in expected.items():
         shown = acme.history(Selection(status=status), order, limit, NOW + 10)
-        assert ids(shown) == [known[name] for name in names][:: 1 if order == Order.OLDEST else -1]
+        assert ids(shown) == [sent[name] for name in names][:: 1 if order == Order.OLDEST else -1]
         assert {event.status for event in shown} == {status}
 
 
@@ -63,7 +63,7 @@ def test_status_changes_in_the_millisecond_a_lease_expires(acme: Consumer) -> No
 
 
 @ORDERS
-def test_list_by_event_type(acme: Consumer, order: Order) -> None:
+def test_list_by_event_type_contains_no_other_types(acme: Consumer, order: Order) -> None:
     types = ["a", "b", None, "a", "ab", "a.b", "A"]
     events = [acme.send(new_event(event_type=each))[0] for each in types]
 
@@ -118,7 +118,7 @@ def test_list_combines_all_criteria(acme: Consumer) -> None:
         assert all(event.timestamp_ms < (selection.until_ms or 2 * NOW) for event in shown)
 
 
-def test_list_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
+def test_list_contains_events_of_one_tenant_and_inbox(acme: Consumer) -> None:
     shipping = acme.in_inbox("shipping")
     shipping.create_inbox("a")
     theirs = acme.in_tenant("globex").send_some(2)
@@ -138,13 +138,13 @@ def test_list_is_of_one_tenant_and_one_inbox(acme: Consumer) -> None:
 def test_list_omits_expired_events(acme: Consumer, order: Order) -> None:
     acme.send_some(1)
     acme.send(*numbered(3), expires_at_s=NOW // 1000 + 10)
-    (kept,) = acme.send(new_event(), expires_at_s=LATER + 1)
+    (kept,) = acme.send(new_event(), expires_at_s=LATER_S + 1)
     at = NOW + 10_000
 
     for selection in (Selection(), Selection(status=Status.UNDELIVERED), Selection(event_type="order.created")):
         assert len(acme.history(selection, order, 1, at - 1_000)) == 5
         assert len(acme.history(selection, order, 1, at)) == 2
-        assert ids(acme.history(selection, order, 1, LATER * 1000)) == [kept.event_id]
+        assert ids(acme.history(selection, order, 1, LATER_S * 1000)) == [kept.event_id]
 
 
 @ORDERS

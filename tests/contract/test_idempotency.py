@@ -22,15 +22,15 @@ def test_repeated_event_is_stored_once(acme: Consumer) -> None:
 
 
 def test_different_event_under_the_same_key_is_refused(acme: Consumer) -> None:
-    taken = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
-    acme.put([taken])
-    batch = [new_event(), keyed_event(str(uuid.uuid4())), keyed_event(taken.event_id, b"second", b'{"n":2}')]
+    first = keyed_event(str(uuid.uuid4()), b"first", b'{"n":1}')
+    acme.put([first])
+    batch = [new_event(), keyed_event(str(uuid.uuid4())), keyed_event(first.event_id, b"second", b'{"n":2}')]
     with pytest.raises(IdempotencyConflict) as refused:
         acme.put(batch)
 
     assert refused.value.positions == (2,)
     claimed = acme.consume().events
-    assert [(event.event_id, event.payload) for event in claimed] == [(taken.event_id, b'{"n":1}')]
+    assert [(event.event_id, event.payload) for event in claimed] == [(first.event_id, b'{"n":1}')]
 
 
 def test_key_repeated_within_one_put_is_stored_once(acme: Consumer) -> None:
@@ -59,9 +59,9 @@ def test_concurrent_puts_of_one_key_store_one_event(acme: Consumer) -> None:
 def test_key_is_free_after_its_event_has_expired(acme: Consumer) -> None:
     event_id = str(uuid.uuid4())
     acme.put([keyed_event(event_id, b"first")], expires_at_s=NOW // 1000 + 10)
-    later = acme.put([keyed_event(event_id, b"second", b'{"n":2}')], at=NOW + 10_000)
+    stored = acme.put([keyed_event(event_id, b"second", b'{"n":2}')], at=NOW + 10_000)
 
-    assert later[0].repeated is False
+    assert stored[0].repeated is False
     claimed = acme.consume(at=NOW + 10_000)
     assert [event.payload for event in claimed.events] == [b'{"n":2}']
 

@@ -32,7 +32,7 @@ FOUND = KeyRecord(
 )
 
 
-def found(store: Store, key: ApiKey = KEY) -> KeyRecord:
+def look_up(store: Store, key: ApiKey = KEY) -> KeyRecord:
     record = store.keys.get_by_hash(key.key_hash)
     assert record is not None
     return record
@@ -68,9 +68,9 @@ def test_key_is_found_with_the_current_tenant(store: Store) -> None:
     store.keys.create(KEY)
 
     renamed = update_tenant(store, ACME, organization_name="Globex", rate_limit=0)
-    assert found(store).principal == replace(FOUND.principal, tenant_name="Globex", rate_limit=0)
+    assert look_up(store).principal == replace(FOUND.principal, tenant_name="Globex", rate_limit=0)
     update_tenant(store, renamed, organization_name=None, rate_limit=None)
-    assert found(store).principal == replace(FOUND.principal, tenant_name="acme", rate_limit=None)
+    assert look_up(store).principal == replace(FOUND.principal, tenant_name="acme", rate_limit=None)
 
 
 def test_key_of_a_suspended_or_deleted_tenant_is_inactive(store: Store) -> None:
@@ -81,13 +81,13 @@ def test_key_of_a_suspended_or_deleted_tenant_is_inactive(store: Store) -> None:
     for status in TenantStatus:
         suspended = update_tenant(store, suspended, status=status)
         has_access = status is not TenantStatus.SUSPENDED
-        assert found(store).principal == replace(FOUND.principal, tenant_active=has_access)
+        assert look_up(store).principal == replace(FOUND.principal, tenant_active=has_access)
     resumed = update_tenant(store, suspended, status=TenantStatus.REGISTERED)
-    assert found(store) == FOUND
+    assert look_up(store) == FOUND
     deleted = update_tenant(store, resumed, active=False)
-    assert found(store).principal == replace(FOUND.principal, tenant_active=False)
+    assert look_up(store).principal == replace(FOUND.principal, tenant_active=False)
     update_tenant(store, deleted, active=True)
-    assert found(store) == FOUND
+    assert look_up(store) == FOUND
 
 
 def test_key_of_an_unknown_tenant_is_refused(store: Store) -> None:
@@ -128,19 +128,21 @@ def test_revoked_key_is_listed_but_not_found(harness: Harness) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own_expiry", "expiry"),
+    ("own_expiry_ms", "expiry_ms"),
     [(None, NOW + 5), (NOW + 6, NOW + 5), (NOW + 5, NOW + 5), (NOW + 4, NOW + 4)],
     ids=["none", "later", "the same", "earlier"],
 )
-def test_rotated_key_expires_and_its_successor_works(harness: Harness, own_expiry: int | None, expiry: int) -> None:
+def test_rotated_key_expires_and_its_successor_is_active(
+    harness: Harness, own_expiry_ms: int | None, expiry_ms: int
+) -> None:
     create_tenants(harness.store, ACME)
-    harness.store.keys.create(replace(KEY, expires_at_ms=own_expiry))
+    harness.store.keys.create(replace(KEY, expires_at_ms=own_expiry_ms))
 
     assert harness.store.keys.rotate("key_1", SUCCESSOR, NOW + 5) is True
     harness.reopen()
-    assert harness.store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry), SUCCESSOR]
-    assert found(harness.store) == replace(FOUND, expires_at_ms=expiry)
-    assert found(harness.store, SUCCESSOR).principal.key_id == "key_2"
+    assert harness.store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry_ms), SUCCESSOR]
+    assert look_up(harness.store) == replace(FOUND, expires_at_ms=expiry_ms)
+    assert look_up(harness.store, SUCCESSOR).principal.key_id == "key_2"
     assert harness.store.keys.get("key_2") == SUCCESSOR
 
 
@@ -157,9 +159,9 @@ def test_second_rotation_does_not_extend_the_key(store: Store) -> None:
 def test_key_can_expire_without_a_successor(store: Store) -> None:
     create_tenants(store, ACME)
     store.keys.create(replace(KEY, expires_at_ms=None))
-    for at_ms, expiry in ((NOW + 5, NOW + 5), (NOW + 9, NOW + 5), (NOW + 3, NOW + 3)):
+    for at_ms, expiry_ms in ((NOW + 5, NOW + 5), (NOW + 9, NOW + 5), (NOW + 3, NOW + 3)):
         assert store.keys.expire("key_1", at_ms) is True
-        assert store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry)]
+        assert store.keys.all("acme") == [replace(KEY, expires_at_ms=expiry_ms)]
 
     store.keys.revoke("key_1")
     assert store.keys.expire("key_1", NOW + 1) is False
@@ -167,11 +169,11 @@ def test_key_can_expire_without_a_successor(store: Store) -> None:
     assert store.keys.all("acme") == [replace(KEY, expires_at_ms=NOW + 3, status=KeyStatus.REVOKED)]
 
 
-ENDED = replace(KEY, expires_at_ms=SUCCESSOR.created_at_ms)
+EXPIRED = replace(KEY, expires_at_ms=SUCCESSOR.created_at_ms)
 REVOKED = replace(KEY, status=KeyStatus.REVOKED)
 
 
-@pytest.mark.parametrize("keys", [[ENDED], [REVOKED], []], ids=["expired", "revoked", "unknown"])
+@pytest.mark.parametrize("keys", [[EXPIRED], [REVOKED], []], ids=["expired", "revoked", "unknown"])
 def test_inactive_or_unknown_key_cannot_be_rotated(store: Store, keys: list[ApiKey]) -> None:
     create_tenants(store, ACME)
     for key in keys:
@@ -183,7 +185,7 @@ def test_inactive_or_unknown_key_cannot_be_rotated(store: Store, keys: list[ApiK
     assert store.keys.get("key_2") is None
 
 
-def test_one_of_concurrent_rotations_that_end_the_key_succeeds(harness: Harness) -> None:
+def test_one_of_concurrent_rotations_that_expire_the_key_at_once_succeeds(harness: Harness) -> None:
     create_tenants(harness.store, ACME)
     harness.store.keys.create(replace(KEY, expires_at_ms=None))
     stores = [harness.another() for _ in range(4)]
@@ -217,16 +219,16 @@ def test_recording_a_use_changes_nothing_else(harness: Harness) -> None:
     harness.store.keys.record_use(KEY.key_hash, NOW + 5)
     harness.reopen()
     assert harness.store.keys.all("acme") == [BARE, replace(KEY, last_used_at_ms=NOW + 5)]
-    assert found(harness.store) == replace(FOUND, last_used_at_ms=NOW + 5)
+    assert look_up(harness.store) == replace(FOUND, last_used_at_ms=NOW + 5)
 
 
 def test_latest_use_is_kept(store: Store) -> None:
     create_tenants(store, ACME)
     store.keys.create(KEY)
 
-    for delay_ms, latest in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
+    for delay_ms, latest_ms in ((5, 5), (7, 7), (6, 7), (7, 7), (8, 8)):
         store.keys.record_use(KEY.key_hash, NOW + delay_ms)
-        assert store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + latest)
+        assert store.keys.get("key_1") == replace(KEY, last_used_at_ms=NOW + latest_ms)
 
 
 def test_use_of_an_unknown_key_leaves_nothing(store: Store) -> None:

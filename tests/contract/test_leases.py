@@ -54,16 +54,16 @@ def test_leased_event_is_not_claimed_or_peeked(acme: Consumer) -> None:
     assert acme.consume().events == []
 
 
-@pytest.mark.parametrize(("at", "back"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
-def test_expired_lease_returns_event_to_inbox(acme: Consumer, at: int, back: bool) -> None:
+@pytest.mark.parametrize(("at", "is_expired"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
+def test_expired_lease_returns_event_to_inbox(acme: Consumer, at: int, is_expired: bool) -> None:
     (event,) = acme.send(new_event())
     leased = acme.lease().events[0]
 
     undelivered = leased._replace(status=Status.UNDELIVERED, lease=None)
-    assert acme.get(event.event_id, at) == (undelivered if back else leased)
-    assert acme.peek(at=at).events == ([undelivered] if back else [])
-    assert acme.extend([receipt(leased)], at + 1, at) == [not back]
-    assert acme.lease(at=at).events == ([acme.get(event.event_id, at)] if back else [])
+    assert acme.get(event.event_id, at) == (undelivered if is_expired else leased)
+    assert acme.peek(at=at).events == ([undelivered] if is_expired else [])
+    assert acme.extend([receipt(leased)], at + 1, at) == [not is_expired]
+    assert acme.lease(at=at).events == ([acme.get(event.event_id, at)] if is_expired else [])
 
 
 @pytest.mark.parametrize("until", [NOW + 10, NOW + 3 * MINUTE])
@@ -81,8 +81,8 @@ def test_extended_lease_expires_at_its_new_time(acme: Consumer, until: int) -> N
 
 def lose_leases(consumer: Consumer, times: int, at: int = NOW) -> int:
     """Leases every event `times` times for a minute. Returns the time at which the last lease expires."""
-    for time in range(times):
-        assert consumer.lease(at=at + time * MINUTE).events != []
+    for number in range(times):
+        assert consumer.lease(at=at + number * MINUTE).events != []
     return at + times * MINUTE
 
 
@@ -113,14 +113,14 @@ def test_returned_events_are_claimed_in_inbox_order(acme: Consumer) -> None:
     assert ids(acme.consume(4, at=NOW + 1000).events) == ids(events[4:])
 
 
-@pytest.mark.parametrize("back", ["release", "replay", "lose_leases"])
-def test_event_returned_by_one_process_is_claimable_in_all(acme: Consumer, back: str) -> None:
+@pytest.mark.parametrize("cause", ["release", "replay", "expired lease"])
+def test_event_returned_by_one_process_is_claimable_in_all(acme: Consumer, cause: str) -> None:
     (event,) = acme.send(new_event())
     other_process = acme.in_another_process()
     leased = receipts(acme.lease().events)
-    if back == "release":
+    if cause == "release":
         other_process.release(leased)
-    elif back == "replay":
+    elif cause == "replay":
         other_process.acknowledge(leased)
         other_process.replay(event.event_id)
     else:
@@ -143,13 +143,13 @@ def test_event_is_dead_after_max_deliveries_lost_leases(acme: Consumer) -> None:
     assert acme.get(event.event_id, at + 1) == dead
 
 
-@pytest.mark.parametrize("delay", [0, 5])
-def test_release_is_not_a_lost_lease(acme: Consumer, delay: int) -> None:
+@pytest.mark.parametrize("delay_ms", [0, 5])
+def test_release_is_not_a_lost_lease(acme: Consumer, delay_ms: int) -> None:
     (event,) = acme.send(new_event())
     at = NOW
     for _ in range(MAX_DELIVERIES):
-        acme.release(receipts(acme.lease(at=at).events), at, until=at + delay)
-        at += delay
+        acme.release(receipts(acme.lease(at=at).events), at, until=at + delay_ms)
+        at += delay_ms
     at = lose_leases(acme, MAX_DELIVERIES - 1, at)
 
     assert_status(acme, event, Status.UNDELIVERED, at)

@@ -59,9 +59,9 @@ def test_invalid_position_is_refused(acme: Consumer, after: str) -> None:
 
 
 @ORDERS
-@pytest.mark.parametrize(("payload_bytes", "limit"), [(1, 1), (100, 1), (101, 2), (250, 3), (1000, 5)])
-def test_page_ends_when_its_payloads_are_large_enough(
-    acme: Consumer, order: Order, payload_bytes: int, limit: int
+@pytest.mark.parametrize(("payload_bytes", "event_count"), [(1, 1), (100, 1), (101, 2), (250, 3), (1000, 5)])
+def test_page_ends_when_its_payloads_reach_the_page_size(
+    acme: Consumer, order: Order, payload_bytes: int, event_count: int
 ) -> None:
     events = acme.send(*[new_event(b'{"n":"' + b"x" * 92 + b'"}') for _ in range(5)])
     acme.harness.settle()
@@ -69,7 +69,7 @@ def test_page_ends_when_its_payloads_are_large_enough(
     page, size = acme.harness.store.events.page, page_of(9, payload_bytes)
     listing = page("acme", Selection(), order, size, None, NOW)
     shown = ids(listing.events)
-    assert shown == in_order(events, order)[:limit]
+    assert shown == in_order(events, order)[:event_count]
     while listing.position is not None:
         listing = page("acme", Selection(), order, size, listing.position, NOW)
         shown += ids(listing.events)
@@ -94,10 +94,10 @@ def test_forged_position_reveals_nothing(acme: Consumer, order: Order) -> None:
     events = acme.send_some(3)
     after = acme.page(order=order, limit=1).position
     assert after is not None
-    cut = {after[:length] for length in range(len(after))}
+    truncated = {after[:length] for length in range(len(after))}
     nines = {after[:index] + "9" + after[index + 1 :] for index in range(len(after))}
     huge = {re.sub(r"\d+", digit * 19, after) for digit in "09"}
-    for changed in cut | nines | huge | {after + "0", after * 2}:
+    for changed in truncated | nines | huge | {after + "0", after * 2}:
         try:
             shown = ids(acme.page(order=order, after=changed).events)
         except InvalidRequest:

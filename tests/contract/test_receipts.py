@@ -9,13 +9,13 @@ from tests.contract.consumer import Consumer
 from tests.contract.samples import MINUTE, NOW, ids, new_event, receipt, receipts
 
 
-@pytest.mark.parametrize(("at", "holds"), [(NOW + MINUTE - 1, True), (NOW + MINUTE, False)])
-def test_receipt_is_valid_until_the_lease_expires(acme: Consumer, at: int, holds: bool) -> None:
+@pytest.mark.parametrize(("at", "is_valid"), [(NOW + MINUTE - 1, True), (NOW + MINUTE, False)])
+def test_receipt_is_valid_until_the_lease_expires(acme: Consumer, at: int, is_valid: bool) -> None:
     acme.send_some(2)
     one, other = receipts(acme.lease().events)
 
-    assert acme.acknowledge([one], at) == [holds]
-    assert acme.release([other], at) == [holds]
+    assert acme.acknowledge([one], at) == [is_valid]
+    assert acme.release([other], at) == [is_valid]
 
 
 def test_acknowledged_event_stays_delivered(acme: Consumer) -> None:
@@ -42,9 +42,9 @@ def test_released_event_returns_to_its_position(acme: Consumer) -> None:
 
 
 @pytest.mark.parametrize("failed", [False, True])
-@pytest.mark.parametrize(("at", "back"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
+@pytest.mark.parametrize(("at", "is_claimable"), [(NOW + MINUTE - 1, False), (NOW + MINUTE, True)])
 def test_delayed_event_is_not_claimable_before_its_delay_ends(
-    acme: Consumer, at: int, back: bool, failed: bool
+    acme: Consumer, at: int, is_claimable: bool, failed: bool
 ) -> None:
     first, second = acme.send_some(2)
     leased = acme.lease(1).events[0]
@@ -52,12 +52,12 @@ def test_delayed_event_is_not_claimable_before_its_delay_ends(
 
     undelivered = leased._replace(status=Status.UNDELIVERED, lease=None)
     assert acme.get(first.event_id, at) == undelivered
-    expected = ids([first, second]) if back else ids([second])
+    expected = ids([first, second]) if is_claimable else ids([second])
     assert ids(acme.peek(at=at).events) == expected
     page = acme.peek(1, at=at)
-    assert (ids(page.events), page.more) == (expected[:1], back)
+    assert (ids(page.events), page.more) == (expected[:1], is_claimable)
     claimed = acme.consume(1, at=at)
-    assert (ids(claimed.events), claimed.more) == (expected[:1], back)
+    assert (ids(claimed.events), claimed.more) == (expected[:1], is_claimable)
 
 
 def test_first_of_repeated_releases_sets_the_delay(acme: Consumer) -> None:

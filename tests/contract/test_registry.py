@@ -1,4 +1,4 @@
-"""Tenant operations of several store calls, on every engine."""
+"""Operations of the tenant service that make several calls of the store."""
 
 import pytest
 
@@ -8,28 +8,28 @@ from tests.contract.samples import NOW, create_tenants, run_concurrently
 from tests.contract.samples import tenant as named
 from tests.engines.harnesses import Harness
 
-AT_ONCE = 8
+WORKERS = 8
 
 
-def registry_of(harness: Harness) -> TenantService:
+def open_tenant_service(harness: Harness) -> TenantService:
     return TenantService(harness.another().tenants, lambda: NOW)
 
 
 def test_concurrent_find_or_create_creates_one_tenant(harness: Harness) -> None:
-    registries = [registry_of(harness) for _ in range(AT_ONCE)]
+    services = [open_tenant_service(harness) for _ in range(WORKERS)]
 
-    def race(race: int) -> None:
-        def create(number: int) -> tuple[str, bool]:
-            # Some calls pass a tenant ID, others none. In one race all pass the same.
-            email = f"ops{race}@acme.example"
-            requested = {"tenant_id": f"acme-{race}-{number}"} if number % 2 else {}
-            requested = {"tenant_id": f"acme-{race}"} if race == 2 else requested
-            tenant, new = registries[number].find_or_create(
-                f"admin {number}", email.upper() if number % 3 else email, **requested
+    def race(number: int) -> None:
+        def create(worker: int) -> tuple[str, bool]:
+            # Every other call passes a tenant ID. In the last race, all calls pass the same one.
+            email = f"ops{number}@acme.example"
+            requested = {"tenant_id": f"acme-{number}-{worker}"} if worker % 2 else {}
+            requested = {"tenant_id": f"acme-{number}"} if number == 2 else requested
+            tenant, new = services[worker].find_or_create(
+                f"admin {worker}", email.upper() if worker % 3 else email, **requested
             )
             return tenant.tenant_id, new
 
-        created = run_concurrently(AT_ONCE, create)
+        created = run_concurrently(WORKERS, create)
         assert len({tenant_id for tenant_id, _ in created}) == 1
         assert [new for _, new in created].count(True) == 1
 
@@ -41,12 +41,12 @@ def test_concurrent_find_or_create_creates_one_tenant(harness: Harness) -> None:
 
 
 def test_concurrent_updates_of_a_tenant_all_succeed(harness: Harness) -> None:
-    registry_of(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
-    registries = [registry_of(harness) for _ in range(4)]
+    open_tenant_service(harness).create("admin", "acme", status=TenantStatus.REGISTERED)
+    services = [open_tenant_service(harness) for _ in range(4)]
     members = ({"organization_name": "Acme"}, {"email": "a@b.example"}, {"rate_limit": 7}, {"destination_email": "c@d"})
 
-    run_concurrently(4, lambda number: registries[number].update("acme", f"admin {number}", **members[number]))
-    tenant = registries[0].get("acme")
+    run_concurrently(4, lambda number: services[number].update("acme", f"admin {number}", **members[number]))
+    tenant = services[0].get("acme")
     assert (tenant.organization_name, tenant.email, tenant.rate_limit, tenant.destination_email, tenant.version) == (
         "Acme",
         "a@b.example",
@@ -54,24 +54,24 @@ def test_concurrent_updates_of_a_tenant_all_succeed(harness: Harness) -> None:
         "c@d",
         5,
     )
-    entries, _ = registries[0].audit("acme", 10)
+    entries, _ = services[0].audit("acme", 10)
     assert [entry.number for entry in entries] == [5, 4, 3, 2, 1]
     assert {entry.by for entry in entries[:-1]} == {f"admin {number}" for number in range(4)}
 
 
 @pytest.mark.parametrize("status", [each for each in TenantStatus if each is not TenantStatus.SUSPENDED])
 def test_resumed_tenant_has_its_former_status(harness: Harness, status: TenantStatus) -> None:
-    registry = registry_of(harness)
-    registry.create("admin", "acme", status=status)
+    service = open_tenant_service(harness)
+    service.create("admin", "acme", status=status)
     for _ in range(2):
-        suspended = registry.set_status("acme", "admin", TenantStatus.SUSPENDED)
+        suspended = service.set_status("acme", "admin", TenantStatus.SUSPENDED)
         assert (suspended.status, suspended.has_access) == (TenantStatus.SUSPENDED, False)
-        registry.update("acme", "admin", rate_limit=suspended.version)
+        service.update("acme", "admin", rate_limit=suspended.version)
 
-    resumed = registry.resume("acme", "admin")
+    resumed = service.resume("acme", "admin")
     assert (resumed.status, resumed.status_before_suspension) == (status, None)
-    assert registry.resume("acme", "admin") == resumed == registry.get("acme")
-    entries, _ = registry.audit("acme", 10)
+    assert service.resume("acme", "admin") == resumed == service.get("acme")
+    entries, _ = service.audit("acme", 10)
     assert [entry.changes for entry in entries if entry.action is AuditAction.STATUS_CHANGED] == [
         {"status": Change("SUSPENDED", status)},
         {"status": Change(status, "SUSPENDED")},
@@ -80,7 +80,7 @@ def test_resumed_tenant_has_its_former_status(harness: Harness, status: TenantSt
 
 
 def test_tenant_suspended_by_an_earlier_release_resumes_as_registered(harness: Harness) -> None:
-    # Earlier releases recorded no status before.
+    # Earlier releases did not store the status before the suspension.
     create_tenants(harness.store, named("acme", status=TenantStatus.SUSPENDED))
 
-    assert registry_of(harness).resume("acme", "admin").status is TenantStatus.REGISTERED
+    assert open_tenant_service(harness).resume("acme", "admin").status is TenantStatus.REGISTERED

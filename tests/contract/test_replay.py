@@ -9,9 +9,9 @@ from tests.engines.harnesses import MAX_DELIVERIES
 
 
 def make_dead(consumer: Consumer, limit: int = 9, at: int = NOW) -> int:
-    """Lets events lose all of their leases. Returns the time at which they are dead."""
-    for time in range(MAX_DELIVERIES):
-        assert consumer.lease(limit, at + time, until=at + time + 1).events != []
+    """Makes up to `limit` events dead. Returns the time at which the last lease expires."""
+    for elapsed_ms in range(MAX_DELIVERIES):
+        assert consumer.lease(limit, at + elapsed_ms, until=at + elapsed_ms + 1).events != []
     return at + MAX_DELIVERIES
 
 
@@ -42,22 +42,22 @@ def test_replayed_dead_event_has_no_lost_leases(acme: Consumer) -> None:
 
 def test_replayed_delivered_event_has_no_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    for time in range(MAX_DELIVERIES - 1):
-        acme.lease(at=NOW + time, until=NOW + time + 1)
+    for elapsed_ms in range(MAX_DELIVERIES - 1):
+        acme.lease(at=NOW + elapsed_ms, until=NOW + elapsed_ms + 1)
     at = NOW + MAX_DELIVERIES
     acme.consume(at=at)
     acme.replay(event.event_id, at)
-    for time in range(MAX_DELIVERIES - 1):
-        acme.lease(at=at + time, until=at + time + 1)
+    for elapsed_ms in range(MAX_DELIVERIES - 1):
+        acme.lease(at=at + elapsed_ms, until=at + elapsed_ms + 1)
 
     assert ids(acme.peek(at=at + MAX_DELIVERIES).events) == [event.event_id]
 
 
 def test_replay_of_an_undelivered_event_keeps_its_lost_leases(acme: Consumer) -> None:
     (event,) = acme.send(new_event())
-    for time in range(MAX_DELIVERIES):
-        acme.replay(event.event_id, NOW + time)
-        acme.lease(at=NOW + time, until=NOW + time + 1)
+    for elapsed_ms in range(MAX_DELIVERIES):
+        acme.replay(event.event_id, NOW + elapsed_ms)
+        acme.lease(at=NOW + elapsed_ms, until=NOW + elapsed_ms + 1)
 
     assert (found := acme.get(event.event_id, NOW + MAX_DELIVERIES)) is not None
     assert found.status == Status.DEAD
@@ -89,11 +89,11 @@ def test_replay_all_replays_only_delivered_and_dead_events(acme: Consumer) -> No
     at = make_dead(acme, 1)
     acme.consume(1, at)
     acme.release(receipts(acme.lease(1, at).events), at, until=at + MINUTE)
-    held = acme.lease(1, at).events
+    still_leased = acme.lease(1, at).events
 
     assert acme.replay_all(at=at) == ReplayResult(2, False)
     assert ids(acme.peek(at=at).events) == ids([dead, delivered, new])
-    assert acme.get(leased.event_id, at) == held[0]
+    assert acme.get(leased.event_id, at) == still_leased[0]
     assert ids(acme.consume(at=at + MINUTE).events) == ids([dead, delivered, delayed, leased, new])
 
 
@@ -101,7 +101,7 @@ def test_replay_all_replays_only_delivered_and_dead_events(acme: Consumer) -> No
     ("status", "expected"),
     [(Status.DELIVERED, [1]), (Status.DEAD, [0]), (Status.UNDELIVERED, []), (Status.LEASED, [])],
 )
-def test_replay_all_by_status(acme: Consumer, status: Status, expected: list[int]) -> None:
+def test_replay_all_by_status_replays_no_other_events(acme: Consumer, status: Status, expected: list[int]) -> None:
     events = acme.send_some(4)
     at = make_dead(acme, 1)
     acme.consume(1, at)
@@ -111,7 +111,7 @@ def test_replay_all_by_status(acme: Consumer, status: Status, expected: list[int
     assert ids(acme.peek(at=at).events) == ids([events[number] for number in [*expected, 3]])
 
 
-def test_replay_all_by_type_and_time(acme: Consumer) -> None:
+def test_replay_all_by_type_and_time_replays_no_other_events(acme: Consumer) -> None:
     events = [acme.send(new_event(event_type="ab"[number % 2]), at=NOW + number)[0] for number in range(6)]
     acme.consume(at=NOW + 6)
 

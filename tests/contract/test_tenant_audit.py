@@ -53,9 +53,9 @@ def test_audit_log_has_pages_newest_first(store: Store) -> None:
 
 def test_audit_log_belongs_to_one_tenant(store: Store) -> None:
     store.tenants.create(ACME, ENTRIES)
-    namesake = tenant("acme-1", at_ms=NOW + 1)
-    create_tenants(store, namesake)
+    same_prefix = tenant("acme-1", at_ms=NOW + 1)
+    create_tenants(store, same_prefix)
 
-    assert store.tenants.audit_log("acme-1", 99, None) == creation_entries(namesake)
+    assert store.tenants.audit_log("acme-1", 99, None) == creation_entries(same_prefix)
     assert store.tenants.audit_log("acme-", 99, None) == []
     assert len(store.tenants.audit_log("acme", 99, None)) == 12

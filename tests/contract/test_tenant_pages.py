@@ -17,8 +17,8 @@ STATUSES = list(TenantStatus)
 IDS = ("A", "Z", "a", "a-1", "a.1", "a0", "a_1", "z")
 
 
-def many() -> list[Tenant]:
-    """Returns tenants newest first: eight each at five times, of every status, some deleted."""
+def make_tenants() -> list[Tenant]:
+    """Returns tenants newest first: eight of each of five creation times, of every status, some deleted."""
     tenants = [
         tenant(f"{name}{9 - step}", NOW + step, status=STATUSES[(step + index) % 4], active=index % 3 != 2)
         for step in range(5)
@@ -31,7 +31,7 @@ def position_of(tenant: Tenant) -> TenantPosition:
     return TenantPosition(tenant.created_at_ms, tenant.tenant_id)
 
 
-def pages(store: Store, selection: TenantSelection, limit: int) -> Iterator[list[Tenant]]:
+def list_pages(store: Store, selection: TenantSelection, limit: int) -> Iterator[list[Tenant]]:
     after = None
     while page := store.tenants.page(selection, limit, after):
         yield page
@@ -39,8 +39,8 @@ def pages(store: Store, selection: TenantSelection, limit: int) -> Iterator[list
         after = position_of(page[-1])
 
 
-Selected = Callable[[Tenant], bool]
-SELECTIONS: dict[str, tuple[TenantSelection, Selected]] = {
+IsSelected = Callable[[Tenant], bool]
+SELECTIONS: dict[str, tuple[TenantSelection, IsSelected]] = {
     "all": (ALL, lambda _: True),
     "not deleted": (TenantSelection(), lambda each: each.active),
     "of a status": (TenantSelection(TenantStatus.VALIDATED), lambda each: each.active and each.status == STATUSES[1]),
@@ -69,7 +69,7 @@ SELECTIONS: dict[str, tuple[TenantSelection, Selected]] = {
 
 
 def test_pages_are_full_and_contain_every_selected_tenant_once(harness: Harness) -> None:
-    tenants = many()
+    tenants = make_tenants()
     create_tenants(harness.store, *random.Random(5).sample(tenants, len(tenants)))
     harness.settle()
 
@@ -77,7 +77,7 @@ def test_pages_are_full_and_contain_every_selected_tenant_once(harness: Harness)
         selected = [each for each in tenants if is_selected(each)]
         for limit in (3, 8, 99):
             expected = [selected[start : start + limit] for start in range(0, len(selected), limit)]
-            assert list(pages(harness.store, selection, limit)) == expected, (selection, limit)
+            assert list(list_pages(harness.store, selection, limit)) == expected, (selection, limit)
 
 
 def test_list_continues_behind_a_tenant_no_longer_selected(harness: Harness) -> None:
@@ -93,7 +93,7 @@ def test_list_continues_behind_a_tenant_no_longer_selected(harness: Harness) -> 
 
 
 def test_list_continues_when_a_tenant_was_created_meanwhile(harness: Harness) -> None:
-    tenants = many()
+    tenants = make_tenants()
     create_tenants(harness.store, *tenants)
     harness.settle()
     first = harness.store.tenants.page(ALL, 10, None)

@@ -18,10 +18,11 @@ WORKERS = 8
 ROUNDS = 3
 
 
-def creates(store: Store, new: Tenant, refusal: type[Exception]) -> bool:
+def create(store: Store, new: Tenant, expected_error: type[Exception]) -> bool:
+    """Returns False if the store raises the expected error."""
     try:
         create_tenants(store, new)
-    except refusal:
+    except expected_error:
         return False
     return True
 
@@ -33,10 +34,10 @@ def test_concurrent_creates_with_one_email_create_one_tenant(harness: Harness) -
         emails = [f"race-{number}@acme.example", f"RACE-{number}@acme.example"]
         candidates = [tenant(f"tenant-{number}-{worker}", email=emails[worker % 2]) for worker in range(WORKERS)]
 
-        won = run_concurrently(WORKERS, lambda worker: creates(stores[worker], candidates[worker], EmailTaken))
+        succeeded = run_concurrently(WORKERS, lambda worker: create(stores[worker], candidates[worker], EmailTaken))
 
-        assert won.count(True) == 1
-        winner = candidates[won.index(True)]
+        assert succeeded.count(True) == 1
+        winner = candidates[succeeded.index(True)]
         assert [each for each in harness.store.tenants.all() if each in candidates] == [winner]
         assert harness.store.tenants.get_by_email(emails[0]) == winner
         logs = [harness.store.tenants.audit_log(each.tenant_id, 9, None) for each in candidates]
@@ -52,10 +53,10 @@ def test_concurrent_creates_with_one_id_create_one_tenant(harness: Harness) -> N
     stores = [harness.another() for _ in range(WORKERS)]
     candidates = [tenant("acme", email=f"{worker}@acme.example") for worker in range(WORKERS)]
 
-    won = run_concurrently(WORKERS, lambda worker: creates(stores[worker], candidates[worker], TenantExists))
+    succeeded = run_concurrently(WORKERS, lambda worker: create(stores[worker], candidates[worker], TenantExists))
 
-    assert won.count(True) == 1
-    winner = candidates[won.index(True)]
+    assert succeeded.count(True) == 1
+    winner = candidates[succeeded.index(True)]
     assert harness.store.tenants.all() == [winner]
     found = [harness.store.tenants.get_by_email(f"{worker}@acme.example") for worker in range(WORKERS)]
     assert [each for each in found if each] == [winner]
@@ -68,15 +69,15 @@ def test_one_of_concurrent_updates_of_a_version_succeeds(harness: Harness) -> No
     def race(before: Tenant) -> Tenant:
         candidates = [next_version(before, rate_limit=worker, updated_by=f"key_{worker}") for worker in range(WORKERS)]
 
-        won = run_concurrently(
+        succeeded = run_concurrently(
             WORKERS,
             lambda worker: stores[worker].tenants.update(
                 candidates[worker], before.version, update_entries(candidates[worker])
             ),
         )
 
-        assert won.count(True) == 1
-        winner = candidates[won.index(True)]
+        assert succeeded.count(True) == 1
+        winner = candidates[succeeded.index(True)]
         assert harness.store.tenants.get("acme") == winner
         assert harness.store.tenants.audit_log("acme", 1, None) == update_entries(winner)
         return winner
@@ -99,9 +100,9 @@ def test_concurrent_updates_give_an_email_to_one_tenant(harness: Harness) -> Non
         except EmailTaken:
             return False
 
-    won = run_concurrently(WORKERS, update)
-    assert won.count(True) == 1
-    winner = won.index(True)
+    succeeded = run_concurrently(WORKERS, update)
+    assert succeeded.count(True) == 1
+    winner = succeeded.index(True)
     owner = harness.store.tenants.get_by_email("race@acme.example")
     assert owner == next_version(tenants[winner], email="race@acme.example")
-    assert [each.version for each in harness.store.tenants.all()] == [2 if each else 1 for each in won]
+    assert [each.version for each in harness.store.tenants.all()] == [2 if each else 1 for each in succeeded]

@@ -175,10 +175,10 @@ def test_update_of_an_unknown_tenant_changes_nothing(store: Store) -> None:
 
 def test_changed_email_frees_the_old_one(store: Store) -> None:
     create_tenants(store, ACME)
-    moved = update_tenant(store, ACME, email="new@acme.example")
+    with_new_email = update_tenant(store, ACME, email="new@acme.example")
 
     assert store.tenants.get_by_email("ops@acme.example") is None
-    assert store.tenants.get_by_email("new@acme.example") == moved
+    assert store.tenants.get_by_email("new@acme.example") == with_new_email
     with pytest.raises(EmailTaken):
         create_tenants(store, tenant("globex", email="NEW@acme.example"))
     globex = tenant("globex", email="ops@acme.example")
@@ -199,10 +199,10 @@ def test_removed_email_is_free(store: Store) -> None:
 def test_update_cannot_take_the_email_of_another_tenant(store: Store) -> None:
     globex = tenant("globex", email="ops@globex.example")
     create_tenants(store, ACME, globex)
-    greedy = next_version(globex, email="OPS@acme.example")
+    with_taken_email = next_version(globex, email="OPS@acme.example")
 
     with pytest.raises(EmailTaken):
-        store.tenants.update(greedy, 1, update_entries(greedy))
+        store.tenants.update(with_taken_email, 1, update_entries(with_taken_email))
     assert store.tenants.get("globex") == globex
     assert store.tenants.audit_log("globex", 9, None) == creation_entries(globex)
     assert store.tenants.get_by_email("ops@globex.example") == globex
@@ -211,8 +211,8 @@ def test_update_cannot_take_the_email_of_another_tenant(store: Store) -> None:
 
 def test_tenant_can_change_the_case_of_its_email(store: Store) -> None:
     create_tenants(store, ACME)
-    louder = update_tenant(store, ACME, email="OPS@ACME.EXAMPLE")
-    unchanged = update_tenant(store, louder, rate_limit=1)
+    with_uppercase_email = update_tenant(store, ACME, email="OPS@ACME.EXAMPLE")
+    unchanged = update_tenant(store, with_uppercase_email, rate_limit=1)
 
     assert store.tenants.get_by_email("ops@acme.example") == unchanged
     with pytest.raises(EmailTaken):

@@ -1,4 +1,4 @@
-"""A DynamoDB store on DynamoDB Local or moto, and helpers for short calls."""
+"""A DynamoDB store on DynamoDB Local or moto, and functions that shorten its calls."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ from tests.contract.samples import ids
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 
-# In the future, because DynamoDB Local deletes expired items by its own clock.
+# Milliseconds, in the future because DynamoDB Local deletes expired items by its own clock.
 NOW = 4_102_444_800_123
-LATER = NOW // 1000 + 3600
+LATER_S = NOW // 1000 + 3600
 TODAY = Span.DAY.start_ms(NOW)
 LEASE_UNTIL = NOW + 60_000
-ANY_SIZE = 1_000_000
-EVERYTHING = PageSize(500, ANY_SIZE)
+PAGE_BYTES = 1_000_000
+EVERYTHING = PageSize(500, PAGE_BYTES)
 BOTOCORE_ATTEMPTS = 3
 
 
@@ -43,7 +43,7 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
     request.getfixturevalue(f"on_{engine}")
     harness = DynamoDBHarness()
     yield harness
-    # Each test has its own tenant here, but some tests of the contract look at all tenants.
+    # Tests here only read their own tenant, but some tests of the contract read all tenants.
     for table in (EVENTS, TENANTS):
         harness.empty(table)
 
@@ -111,7 +111,7 @@ def keyed_event(payload: bytes = b'{"order":1001}', fingerprint: bytes = b"first
 
 def put_events(store: Store, tenant: str, count: int) -> list[str]:
     events = [new_event() for _ in range(count)]
-    store.events.put(tenant, events, NOW, LATER)
+    store.events.put(tenant, events, NOW, LATER_S)
     return ids(events)
 
 
@@ -125,21 +125,23 @@ def poll(
     lease_until_ms: int | None = None,
     attempt: str | None = None,
 ) -> list[Event]:
-    size = PageSize(limit, ANY_SIZE)
+    """Returns the claimed events."""
+    size = PageSize(limit, PAGE_BYTES)
     return store.events.claim(tenant, inbox, size, now_ms, lease_until_ms=lease_until_ms, attempt=attempt).events
 
 
 def claim(store: Store, tenant: str, limit: int = 500, **options: Any) -> list[str]:
+    """Returns the IDs of the claimed events."""
     return ids(poll(store, tenant, limit, **options))
 
 
-def repeatable_claim(store: Store, tenant: str, limit: int) -> list[str]:
+def claim_with_attempt(store: Store, tenant: str, limit: int) -> list[str]:
     return claim(store, tenant, limit, attempt="attempt-1")
 
 
 Claim = Callable[[Store, str, int], list[str]]
 
-both_claims = pytest.mark.parametrize("claim_in", [claim, repeatable_claim], ids=["plain", "repeatable"])
+both_claims = pytest.mark.parametrize("claim_in", [claim, claim_with_attempt], ids=["plain", "repeatable"])
 
 
 def warm_up(store: DynamoDBStore, tenant: str) -> str:

@@ -14,7 +14,7 @@ from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
 from inbox.store.dynamodb.claims import ClaimableEvents
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
-from tests.dynamodb.conftest import LATER, NOW, audit_entry, claim, new_event, put_events
+from tests.dynamodb.conftest import LATER_S, NOW, audit_entry, claim, new_event, put_events
 from tests.engines.wire import Fault, Wire
 from tests.service import until
 
@@ -57,7 +57,7 @@ def watch(index: FakeIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoD
 def check_for(
     watch: DynamoDBArrivalWatch, index: FakeIndex, waiting: frozenset[InboxKey], tenths: int
 ) -> list[set[InboxKey]]:
-    """Checks every tenth of a second, and returns the reported inboxes."""
+    """Checks every tenth of a second. Returns the inboxes of each check that reported any."""
     found = []
     for _ in range(tenths):
         found.append(watch.check(waiting, NOW))
@@ -65,7 +65,7 @@ def check_for(
     return [each for each in found if each]
 
 
-def unavailable(_key: InboxKey) -> bool:
+def raise_unavailable(_key: InboxKey) -> bool:
     raise StoreUnavailable("throttled")
 
 
@@ -93,7 +93,7 @@ def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivalWatch, index: F
     assert [tenths for tenths, _ in index.queries] == [53, 57]
 
 
-def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
+def test_inbox_that_is_polled_again_is_queried_soon(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     check_for(watch, index, ONLY_ACME, 60)
     check_for(watch, index, frozenset(), 1)
     index.queries.clear()
@@ -102,7 +102,7 @@ def test_inbox_that_waits_again_is_queried_soon(watch: DynamoDBArrivalWatch, ind
     assert [tenths for tenths, _ in index.queries] == [63]
 
 
-def test_check_queries_a_few_inboxes_in_turn(
+def test_check_queries_up_to_the_maximum_number_of_inboxes(
     watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)
@@ -126,7 +126,7 @@ def test_inboxes_with_events_do_not_delay_others(
 
 
 def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
-    index.has_event = lambda key: unavailable(key) if key == ACME else True
+    index.has_event = lambda key: raise_unavailable(key) if key == ACME else True
 
     assert check_for(watch, index, BOTH, 3) == [{GLOBEX}]
     index.has_event = lambda _key: True
@@ -135,7 +135,7 @@ def test_failed_query_affects_no_other_inbox(watch: DynamoDBArrivalWatch, index:
 
 def test_check_fails_if_every_query_fails(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
     watch.check(BOTH, NOW)
-    index.has_event = unavailable
+    index.has_event = raise_unavailable
     index.tenths = 2
     with pytest.raises(StoreUnavailable, match="throttled"):
         watch.check(BOTH, NOW)
@@ -165,7 +165,7 @@ def test_slow_query_is_reported_by_a_later_check(
     assert [key for _, key in index.queries].count(ACME) == 1
 
 
-def test_result_for_an_inbox_that_no_longer_waits_is_dropped(
+def test_result_for_an_inbox_that_is_no_longer_polled_is_dropped(
     watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_SECONDS_PER_CHECK", 0.01)
@@ -226,7 +226,7 @@ def test_event_in_any_shard_is_reported(
     key, other_key = (tenant, DEFAULT_INBOX), (f"{tenant}-2", DEFAULT_INBOX)
     assert watch_of_store.check(frozenset({key, other_key}), NOW) == set()
     for _ in range(8):
-        store.events.put(tenant, [new_event()], NOW + NOTICE_MS, LATER)
+        store.events.put(tenant, [new_event()], NOW + NOTICE_MS, LATER_S)
         assert watch_of_store.check(frozenset({key, other_key}), NOW + NOTICE_MS) == {key}
         claim(store, tenant, now_ms=NOW + NOTICE_MS)
 

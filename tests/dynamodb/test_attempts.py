@@ -11,7 +11,7 @@ from inbox.domain.events import DEFAULT_INBOX, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from tests.contract.samples import ids
-from tests.dynamodb.conftest import ANY_SIZE, BOTOCORE_ATTEMPTS, LEASE_UNTIL, NOW, claim, put_events, warm_up
+from tests.dynamodb.conftest import BOTOCORE_ATTEMPTS, LEASE_UNTIL, NOW, PAGE_BYTES, claim, put_events, warm_up
 from tests.engines.wire import Fault, Wire
 
 pytestmark = [
@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 
-def attempt(store: DynamoDBStore, tenant: str, lease_until_ms: int | None) -> list[str]:
+def poll_with_attempt(store: DynamoDBStore, tenant: str, lease_until_ms: int | None) -> list[str]:
     return claim(store, tenant, 60, lease_until_ms=lease_until_ms, attempt="attempt-1")
 
 
@@ -44,12 +44,12 @@ def test_another_process_resumes_an_interrupted_poll(
 ) -> None:
     wire.fail("BatchExecuteStatement", fault, BOTOCORE_ATTEMPTS, after=after)
     with pytest.raises(StoreUnavailable):
-        attempt(store, tenant, lease_until_ms)
+        poll_with_attempt(store, tenant, lease_until_ms)
 
     # Another poll claims events that the interrupted one has not claimed.
     others = claim(other_store, tenant, 10)
-    resumed = attempt(other_store, tenant, lease_until_ms)
-    assert resumed == attempt(store, tenant, lease_until_ms)
+    resumed = poll_with_attempt(other_store, tenant, lease_until_ms)
+    assert resumed == poll_with_attempt(store, tenant, lease_until_ms)
     assert sorted(resumed + others) == sorted(events)
     assert claim(store, tenant) == []
 
@@ -59,7 +59,7 @@ def test_writing_an_attempt_survives_a_lost_response(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lease_until_ms: int | None, fault: Fault
 ) -> None:
     wire.fail("PutItem", fault, 1)
-    assert attempt(store, tenant, lease_until_ms) == events
+    assert poll_with_attempt(store, tenant, lease_until_ms) == events
     assert wire.fired == 1
 
 
@@ -68,7 +68,7 @@ def test_attempt_that_cannot_be_written_claims_nothing(
 ) -> None:
     wire.fail("PutItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
-        attempt(store, tenant, lease_until_ms)
+        poll_with_attempt(store, tenant, lease_until_ms)
     assert claim(store, tenant) == events
 
 
@@ -83,9 +83,9 @@ def repeat(
     lease_until_ms: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Repeat]:
-    """Repeats the poll afterwards, or resumes one that chose the same events but writes its attempt second."""
+    """A function that repeats the poll, or resumes a poll that chose the same events but writes its attempt second."""
     if request.param == "after":
-        yield lambda: attempt(other_store, tenant, lease_until_ms)
+        yield lambda: poll_with_attempt(other_store, tenant, lease_until_ms)
         return
     begin, has_chosen, may_begin = other_store.events._attempts._begin, threading.Event(), threading.Event()
 
@@ -97,7 +97,7 @@ def repeat(
     monkeypatch.setattr(other_store.events._attempts, "_begin", begin_second)
     request.getfixturevalue("events")
     with ThreadPoolExecutor(1) as pool:
-        polling = pool.submit(attempt, other_store, tenant, lease_until_ms)
+        polling = pool.submit(poll_with_attempt, other_store, tenant, lease_until_ms)
         assert has_chosen.wait(30)
 
         def resume() -> list[str]:
@@ -129,8 +129,8 @@ def test_poll_that_was_repeated_while_running_claims_nothing_else(
 
     monkeypatch.setattr(store.events._attempts, "_claim", repeat_first)
     with pytest.raises(StoreUnavailable):
-        attempt(store, tenant, lease_until_ms)
-    assert attempt(store, tenant, lease_until_ms) == []
+        poll_with_attempt(store, tenant, lease_until_ms)
+    assert poll_with_attempt(store, tenant, lease_until_ms) == []
     assert claim(other_store, tenant) == later
 
 
@@ -151,6 +151,6 @@ def test_poll_chooses_again_if_another_was_faster(
         return begin(*arguments)
 
     monkeypatch.setattr(store.events._attempts, "_begin", claim_first)
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(20, ANY_SIZE), NOW, lease_until_ms, "attempt-1")
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(20, PAGE_BYTES), NOW, lease_until_ms, "attempt-1")
     assert (others, ids(page.events), page.more) == (events[:25], events[25:45], True)
-    assert attempt(other_store, tenant, lease_until_ms) == ids(page.events)
+    assert poll_with_attempt(other_store, tenant, lease_until_ms) == ids(page.events)

@@ -8,12 +8,12 @@ from inbox.domain.events import DEFAULT_INBOX, Order, PageSize, Selection, Statu
 from inbox.errors import InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, claims, history, status_index
 from tests.contract.samples import ids, receipt
-from tests.dynamodb.conftest import ANY_SIZE, EVERYTHING, LATER, NOW, claim, new_event, poll, put_events
+from tests.dynamodb.conftest import EVERYTHING, LATER_S, NOW, PAGE_BYTES, claim, new_event, poll, put_events
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Wire
 
-SOON = NOW // 1000 + 10
-AFTER_SOON = NOW + 10_000
+EXPIRES_AT_S = NOW // 1000 + 10
+EXPIRES_AT_MS = NOW + 10_000
 
 
 @pytest.mark.parametrize("attempt", [None, "attempt"])
@@ -22,22 +22,22 @@ def test_dead_events_do_not_hide_claimable_ones(
 ) -> None:
     monkeypatch.setattr(claims, "_MAX_EXPIRED_LEASES", 2)
     put_events(store, tenant, 6)
-    now = NOW
+    now_ms = NOW
     for _ in range(MAX_DELIVERIES):
-        leased = [claim(store, tenant, 2, now_ms=now, lease_until_ms=now + 1_000) for _ in range(3)]
+        leased = [claim(store, tenant, 2, now_ms=now_ms, lease_until_ms=now_ms + 1_000) for _ in range(3)]
         assert sum(map(len, leased)) == 6
-        now += 1_000
+        now_ms += 1_000
     late = put_events(store, tenant, 1)
-    poll(store, tenant, 1, now_ms=now, lease_until_ms=now + 1_000)
-    now += 1_000
+    poll(store, tenant, 1, now_ms=now_ms, lease_until_ms=now_ms + 1_000)
+    now_ms += 1_000
 
-    assert ids(store.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, EVERYTHING, now).events) == late
-    assert claim(store, tenant, now_ms=now, lease_until_ms=now + 1_000, attempt=attempt) == late
-    dead = store.events.page(tenant, Selection(status=Status.DEAD), Order.OLDEST, EVERYTHING, None, now)
+    assert ids(store.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, EVERYTHING, now_ms).events) == late
+    assert claim(store, tenant, now_ms=now_ms, lease_until_ms=now_ms + 1_000, attempt=attempt) == late
+    dead = store.events.page(tenant, Selection(status=Status.DEAD), Order.OLDEST, EVERYTHING, None, now_ms)
     assert len(dead.events) == 6
 
 
-def test_delay_that_ends_is_not_a_lost_lease_with_fewer_max_deliveries(
+def test_end_of_a_delay_is_not_counted_as_an_expired_lease_if_max_deliveries_is_lowered(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
 ) -> None:
     put_events(store, tenant, 1)
@@ -58,8 +58,8 @@ def test_event_that_the_index_lists_twice_is_claimed_once(
     query = store._connection.client.query
     undelivered = {":partition": {"S": tenant}, ":first": {"S": "undelivered#"}, ":last": {"S": "undelivered#~"}}
 
-    def lagging(**parameters: Any) -> Any:
-        """Also lists the first event as a lease that expired long ago."""
+    def query_lagging_index(**parameters: Any) -> Any:
+        """Returns the first event also as a lease that has expired."""
         response = query(**parameters)
         if parameters["ExpressionAttributeValues"][":last"]["S"].startswith("leased#"):
             items = query(**{**parameters, "ExpressionAttributeValues": undelivered})["Items"]
@@ -70,7 +70,7 @@ def test_event_that_the_index_lists_twice_is_claimed_once(
             ]
         return response
 
-    monkeypatch.setattr(store._connection.client, "query", lagging)
+    monkeypatch.setattr(store._connection.client, "query", query_lagging_index)
     claimed = claim(store, tenant)
     monkeypatch.setattr(store._connection.client, "query", query)
     assert sorted(claimed + claim(store, tenant)) == sorted(events)
@@ -81,13 +81,13 @@ def test_replayed_event_before_expired_ones_is_found_again(
 ) -> None:
     monkeypatch.setattr(status_index, "_EXPIRED_PREFIX_SECONDS", 0.3)
     events = put_events(store, tenant, 1)
-    store.events.put(tenant, [new_event() for _ in range(3)], NOW, SOON)
-    now = AFTER_SOON + 10_000
-    assert claim(store, tenant, 1, now_ms=now) == events
-    assert claim(store, tenant, 1, now_ms=now) == []
-    store.events.replay(tenant, DEFAULT_INBOX, events[0], now)
+    store.events.put(tenant, [new_event() for _ in range(3)], NOW, EXPIRES_AT_S)
+    now_ms = EXPIRES_AT_MS + 10_000
+    assert claim(store, tenant, 1, now_ms=now_ms) == events
+    assert claim(store, tenant, 1, now_ms=now_ms) == []
+    store.events.replay(tenant, DEFAULT_INBOX, events[0], now_ms)
 
-    polls = (claim(store, tenant, 1, now_ms=now) for _ in range(500))
+    polls = (claim(store, tenant, 1, now_ms=now_ms) for _ in range(500))
     assert next(filter(None, polls)) == events
 
 
@@ -96,7 +96,7 @@ def test_replay_of_too_large_a_range_is_refused(
 ) -> None:
     monkeypatch.setattr(history, "_MAX_REPLAY_ENTRIES", 3)
     put_events(store, tenant, 4)
-    store.events.put(tenant, [new_event(event_type="invoice")], NOW + 1, LATER)
+    store.events.put(tenant, [new_event(event_type="invoice")], NOW + 1, LATER_S)
     assert len(claim(store, tenant, now_ms=NOW + 1)) == 5
 
     with pytest.raises(InvalidRequest):
@@ -109,27 +109,27 @@ def test_event_behind_many_expired_ones_is_found(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_index, "NEXT_PAGE_LIMIT", 100)
-    store.events.put(tenant, [new_event() for _ in range(450)], NOW, SOON)
+    store.events.put(tenant, [new_event() for _ in range(450)], NOW, EXPIRES_AT_S)
     live = put_events(store, tenant, 1)
     wire.reset()
 
-    page = store.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PageSize(1, ANY_SIZE), AFTER_SOON)
+    page = store.events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PageSize(1, PAGE_BYTES), EXPIRES_AT_MS)
     assert (ids(page.events), page.more) == (live, False)
     assert wire.calls["Query"] == 7
     # The next poll starts after the expired events.
     wire.reset()
-    assert claim(store, tenant, 1, now_ms=AFTER_SOON) == live
+    assert claim(store, tenant, 1, now_ms=EXPIRES_AT_MS) == live
     assert wire.calls["Query"] == 2
 
 
-def test_poll_that_cannot_read_all_expired_events_fails_and_the_next_goes_on(
+def test_poll_that_cannot_read_all_expired_events_fails_and_the_next_continues(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_index, "NEXT_PAGE_LIMIT", 10)
     monkeypatch.setattr(status_index, "MAX_QUERIES", 3)
-    store.events.put(tenant, [new_event() for _ in range(50)], NOW, SOON)
+    store.events.put(tenant, [new_event() for _ in range(50)], NOW, EXPIRES_AT_S)
     live = put_events(store, tenant, 1)
 
     with pytest.raises(StoreUnavailable):
-        claim(store, tenant, 1, now_ms=AFTER_SOON)
-    assert claim(store, tenant, 1, now_ms=AFTER_SOON) == live
+        claim(store, tenant, 1, now_ms=EXPIRES_AT_MS)
+    assert claim(store, tenant, 1, now_ms=EXPIRES_AT_MS) == live

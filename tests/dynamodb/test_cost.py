@@ -15,10 +15,10 @@ from tests.contract.samples import ids
 from tests.contract.samples import receipts as receipts_of
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import (
-    ANY_SIZE,
-    LATER,
+    LATER_S,
     LEASE_UNTIL,
     NOW,
+    PAGE_BYTES,
     api_key,
     audit_entry,
     claim,
@@ -30,8 +30,8 @@ from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Wire
 
 
-def undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
-    """Returns the entries of the index."""
+def query_undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
+    """Returns the undelivered entries of the status index."""
     response = store._connection.call(
         "query",
         TableName=store._connection.table("Events"),
@@ -44,14 +44,14 @@ def undelivered(store: DynamoDBStore, tenant: str) -> list[dict[str, Any]]:
 
 
 def test_poll_of_100_events_takes_6_calls(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    ids = put_events(store, tenant, 150)
+    events = put_events(store, tenant, 150)
     wire.reset()
 
-    assert claim(store, tenant, 100) == ids[:100]
+    assert claim(store, tenant, 100) == events[:100]
     assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 5}
     # The first poll of a process also probes if statements are conditional.
     wire.reset()
-    assert claim(store, tenant, 100) == ids[100:]
+    assert claim(store, tenant, 100) == events[100:]
     assert dict(wire.calls) == {"Query": 2, "BatchExecuteStatement": 2}
 
 
@@ -71,7 +71,7 @@ def test_1000_events_of_32_producers_take_up_to_80_write_calls(store: DynamoDBSt
     def produce(share: list[NewEvent]) -> None:
         start.wait(30)
         for event in share:
-            assert not store.events.put(tenant, [event], NOW, LATER)[0].repeated
+            assert not store.events.put(tenant, [event], NOW, LATER_S)[0].repeated
 
     events = [new_event() for _ in range(1000)]
     with ThreadPoolExecutor(32) as pool:
@@ -98,7 +98,7 @@ def test_single_event_is_written_at_once(store: DynamoDBStore, wire: Wire, tenan
 def test_small_event_costs_up_to_3_write_units(
     store: DynamoDBStore, wire: Wire, tenant: str, event_type: str | None, units: int
 ) -> None:
-    store.events.put(tenant, [new_event(b'{"order":1001,"note":"%s"}' % (b"x" * 400), event_type)], NOW, LATER)
+    store.events.put(tenant, [new_event(b'{"order":1001,"note":"%s"}' % (b"x" * 400), event_type)], NOW, LATER_S)
 
     assert wire.units["PutItem"] == units
 
@@ -133,28 +133,28 @@ def test_reading_the_index_costs_under_a_tenth_of_a_read_unit_per_event(
 def test_recently_claimed_events_are_not_claimed_again(
     store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index still lists them, and claiming them again would cost a write unit each."""
+    """The index still lists these events, and claiming them again would cost a write unit each."""
     put_events(store, tenant, 5)
-    shown = {each["gsi1sk"]["S"]: each for each in undelivered(store, tenant)}
+    shown = {each["gsi1sk"]["S"]: each for each in query_undelivered(store, tenant)}
     assert len(claim(store, tenant)) == 5
     wire.reset()
 
-    def lagging(**parameters: Any) -> Any:
+    def query_lagging_index(**parameters: Any) -> Any:
         first, last = (parameters["ExpressionAttributeValues"][name]["S"] for name in (":first", ":last"))
         return {"Items": [item for key, item in shown.items() if first <= key <= last]}
 
-    monkeypatch.setattr(store._connection.client, "query", lagging)
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(9, ANY_SIZE), NOW)
+    monkeypatch.setattr(store._connection.client, "query", query_lagging_index)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(9, PAGE_BYTES), NOW)
     assert (page.events, page.more) == ([], False)
     assert not wire.calls
 
 
 def test_events_claimed_by_another_poll_do_not_count_as_more(store: DynamoDBStore, tenant: str) -> None:
     events = put_events(store, tenant, 3)
-    entries = [to_known_event(item) for item in undelivered(store, tenant)]
+    entries = [to_known_event(item) for item in query_undelivered(store, tenant)]
     store.events.claimable.recent.add([entries[0], entries[2]])
 
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, ANY_SIZE), NOW)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(1, PAGE_BYTES), NOW)
     assert (ids(page.events), page.more) == ([events[1]], False)
 
 
@@ -173,7 +173,7 @@ def test_api_key_costs_2_read_units_and_recording_its_use_1_write_unit(
 
 
 def test_page_of_tenants_takes_1_query(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
-    # Created at a time at which no other test creates tenants.
+    # No other test creates tenants with these creation times.
     for number in range(4):
         store.tenants.create(named(f"{tenant}-{number}", created_at_ms=number), [audit_entry()])
     wire.reset()
@@ -221,7 +221,7 @@ def test_repeatable_poll_costs_1_more_write_unit_and_its_repeat_1(
 ) -> None:
     put_events(store, tenant, 10)
     wire.reset()
-    size = PageSize(10, ANY_SIZE)
+    size = PageSize(10, PAGE_BYTES)
 
     first = store.events.claim(tenant, DEFAULT_INBOX, size, NOW, attempt="again")
     assert (len(first.events), wire.units["PutItem"], wire.calls["BatchGetItem"]) == (10, 1, 0)

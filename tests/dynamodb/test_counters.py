@@ -7,7 +7,7 @@ from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import MAX_TYPES, OTHER_TYPES, Counts, Span
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import TENANTS, counter_key
-from tests.dynamodb.conftest import LATER, LEASE_UNTIL, NOW, TODAY, claim, new_event, poll, put_events, total_counts
+from tests.dynamodb.conftest import LATER_S, LEASE_UNTIL, NOW, TODAY, claim, new_event, poll, put_events, total_counts
 from tests.engines.wire import Wire
 
 
@@ -16,7 +16,7 @@ def test_number_of_event_types_is_limited_across_processes(
 ) -> None:
     for number, each in enumerate((store, other_store, store)):
         types = [f"of-{number}-{event_type}" for event_type in range(MAX_TYPES)]
-        each.events.put(tenant, [new_event(event_type=event_type) for event_type in types], NOW, LATER)
+        each.events.put(tenant, [new_event(event_type=event_type) for event_type in types], NOW, LATER_S)
         each.counters.flush()
 
     for _ in range(2):
@@ -26,12 +26,12 @@ def test_number_of_event_types_is_limited_across_processes(
 
 
 def test_event_type_keeps_its_own_counts_when_others_are_merged(store: DynamoDBStore, tenant: str) -> None:
-    def send_types(name: str, many: int) -> None:
-        store.events.put(tenant, [new_event(event_type=f"{name}-{number}") for number in range(many)], NOW, LATER)
+    def send_types(name: str, count: int) -> None:
+        store.events.put(tenant, [new_event(event_type=f"{name}-{number}") for number in range(count)], NOW, LATER_S)
 
     send_types("old", 30)
     store.counters.flush()
-    # More counts than fit into a call, of more types than an item has room for.
+    # A single call cannot write all of these counts, and an item has no room for all of these types.
     send_types("new", 100)
     poll(store, tenant, 130, lease_until_ms=LEASE_UNTIL)
     send_types("new", 100)
@@ -40,9 +40,9 @@ def test_event_type_keeps_its_own_counts_when_others_are_merged(store: DynamoDBS
     store.counters.flush()
 
     counted = {each.event_type: each.counts for each in store.counters.list_counts(tenant, DEFAULT_INBOX, Span.DAY, 0)}
-    own = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MAX_TYPES - 30)}
-    assert counted.keys() == own | {OTHER_TYPES}
-    assert {counted[each] for each in own} == {
+    own_types = {f"old-{number}" for number in range(30)} | {f"new-{number}" for number in range(MAX_TYPES - 30)}
+    assert counted.keys() == own_types | {OTHER_TYPES}
+    assert {counted[each] for each in own_types} == {
         Counts(received=2, delivered=1, leased=1, bytes=2 * len(new_event().payload))
     }
     assert counted[OTHER_TYPES][:3] == (160, 80, 80)
@@ -65,7 +65,7 @@ def test_counters_of_a_named_inbox_are_not_read_for_default(store: DynamoDBStore
 
 def test_recreated_inbox_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
-    store.events.put(tenant, [new_event(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER)
+    store.events.put(tenant, [new_event(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER_S)
     store.counters.flush()
     put_events(store, tenant, 1)
     store.inboxes.close(tenant, "shipping")

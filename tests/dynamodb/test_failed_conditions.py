@@ -17,7 +17,7 @@ from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
-    LATER,
+    LATER_S,
     LEASE_UNTIL,
     NOW,
     both_ways_to_claim,
@@ -141,7 +141,7 @@ def test_replayed_event_is_returned(
     assert event.status is Status.UNDELIVERED
 
 
-def test_update_of_a_deleted_event_finds_nothing(
+def test_update_of_an_erased_event_finds_nothing(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, events: list[str]
 ) -> None:
     item = store._connection.get("Events", event_key(tenant, events[0]))
@@ -157,19 +157,19 @@ def test_event_with_an_idempotency_key_is_stored_once(store: DynamoDBStore, wire
     event = keyed_event()
     wire.fail("PutItem", Fault.CUT_AFTER, 1)
 
-    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER)] == [False]
-    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER)] == [True]
+    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER_S)] == [False]
+    assert [result.repeated for result in store.events.put(tenant, [event], NOW, LATER_S)] == [True]
     with pytest.raises(IdempotencyConflict):
-        store.events.put(tenant, [event._replace(fingerprint=b"another")], NOW, LATER)
+        store.events.put(tenant, [event._replace(fingerprint=b"another")], NOW, LATER_S)
     assert claim(store, tenant) == [event.event_id]
 
 
-def test_event_is_not_accepted_if_the_one_with_its_key_is_deleted_at_that_moment(
+def test_event_is_not_accepted_if_the_event_with_its_idempotency_key_is_erased_meanwhile(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    """The store cannot tell if its own write succeeded and was deleted, or never happened."""
+    """The store cannot tell if its own write succeeded and the event was erased, or the write never happened."""
     event = keyed_event()
-    other_store.events.put(tenant, [event], NOW, LATER)
+    other_store.events.put(tenant, [event], NOW, LATER_S)
     wire.hides_old_items = True
     wire.fail(
         "BatchGetItem",
@@ -178,7 +178,7 @@ def test_event_is_not_accepted_if_the_one_with_its_key_is_deleted_at_that_moment
         then=lambda _body: other_store.events.erase(tenant, event.event_id, NOW),
     )
     with pytest.raises(StoreUnavailable):
-        store.events.put(tenant, [event], NOW, LATER)
+        store.events.put(tenant, [event], NOW, LATER_S)
     assert claim(store, tenant) == []
 
 

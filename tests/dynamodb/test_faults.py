@@ -15,7 +15,7 @@ from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
     EVERYTHING,
-    LATER,
+    LATER_S,
     NOW,
     api_key,
     audit_entry,
@@ -28,26 +28,29 @@ from tests.engines.wire import Fault, Wire
 
 pytestmark = pytest.mark.usefixtures("no_pauses")
 
-ONE_ATTEMPT, SEVERAL_CALLS = 1, 7
+ONE_ATTEMPT, ATTEMPTS_OF_SEVERAL_CALLS = 1, 2 * BOTOCORE_ATTEMPTS + 1
 BATCH_OPERATIONS = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
-BATCH_FAULTS = (Fault.HALF, Fault.NONE)
+BATCH_FAULTS = (Fault.HALF_UNPROCESSED, Fault.ALL_UNPROCESSED)
 
 
-def cases() -> Iterator[tuple[str, str, Fault, int]]:
-    """Yields every operation with the engine on which the store uses it."""
-    on_both = {"dynamodb_local": ("GetItem", "PutItem", "Query", *BATCH_OPERATIONS), "moto": ("UpdateItem",)}
-    for engine, operations in on_both.items():
+def list_cases() -> Iterator[tuple[str, str, Fault, int]]:
+    """Yields an engine, an operation that the store uses there, a fault, and the number of attempts that fail."""
+    operations_by_engine = {
+        "dynamodb_local": ("GetItem", "PutItem", "Query", *BATCH_OPERATIONS),
+        "moto": ("UpdateItem",),
+    }
+    for engine, operations in operations_by_engine.items():
         for operation in operations:
             for fault in Fault:
                 if fault not in BATCH_FAULTS or operation in BATCH_OPERATIONS:
-                    for times in (ONE_ATTEMPT, SEVERAL_CALLS):
+                    for times in (ONE_ATTEMPT, ATTEMPTS_OF_SEVERAL_CALLS):
                         yield engine, operation, fault, times
 
 
 def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
     """Returns True if the events were accepted."""
     try:
-        store.events.put(tenant, events, NOW, LATER)
+        store.events.put(tenant, events, NOW, LATER_S)
     except StoreUnavailable:
         return False
     return True
@@ -55,7 +58,7 @@ def put(store: DynamoDBStore, tenant: str, events: list[NewEvent]) -> bool:
 
 @pytest.mark.parametrize(
     ("engine", "operation", "fault", "times"),
-    list(cases()),
+    list(list_cases()),
     indirect=["engine"],
     ids=lambda value: getattr(value, "value", value),
 )
@@ -63,11 +66,11 @@ def test_no_accepted_event_is_lost_or_delivered_twice(
     store: DynamoDBStore, wire: Wire, tenant: str, operation: str, fault: Fault, times: int
 ) -> None:
     first = warm_up(store, tenant)
-    lone, batch, repeated = [new_event()], [new_event() for _ in range(27)], [keyed_event(), keyed_event()]
+    single, batch, repeated = [new_event()], [new_event() for _ in range(27)], [keyed_event(), keyed_event()]
     wire.fail(operation, fault, times)
 
     accepted = Counter[str]()
-    for events in (lone, batch):
+    for events in (single, batch):
         if put(store, tenant, events):
             accepted.update(event.event_id for event in events)
     # Clients that send an idempotency key retry.
@@ -99,7 +102,7 @@ def test_one_failed_attempt_is_retried(
     wire.fail(operation, fault, ONE_ATTEMPT)
     event = keyed_event()
 
-    assert store.events.put(tenant, [event], NOW, LATER)[0].repeated is False
+    assert store.events.put(tenant, [event], NOW, LATER_S)[0].repeated is False
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
     assert claim(store, tenant) == [event.event_id]
     assert wire.fired == 1
@@ -121,12 +124,12 @@ def test_event_polled_before_a_lost_response_stays_delivered(
 def test_batch_that_arrives_late_makes_no_event_undelivered_again(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    events, on_its_way = [new_event() for _ in range(10)], list[dict[str, Any]]()
-    wire.fail("BatchWriteItem", Fault.TIMEOUT_BEFORE, ONE_ATTEMPT, then=on_its_way.append)
+    events, late_requests = [new_event() for _ in range(10)], list[dict[str, Any]]()
+    wire.fail("BatchWriteItem", Fault.TIMEOUT_BEFORE, ONE_ATTEMPT, then=late_requests.append)
 
     is_accepted = put(store, tenant, events)
     polled = claim(other_store, tenant)
-    (late,) = on_its_way
+    (late,) = late_requests
     store._connection.call("batch_write_item", **late)
     polled += claim(store, tenant)
 
@@ -141,10 +144,10 @@ def test_batch_that_was_never_sent_is_not_looked_up(
     put(store, tenant, [new_event()])
     wire.reset()
 
-    def refuse(**_: Any) -> Any:
+    def refuse_connection(**_: Any) -> Any:
         raise EndpointConnectionError(endpoint_url="http://127.0.0.1")
 
-    monkeypatch.setattr(store._connection._client_without_retries, "batch_write_item", refuse)
+    monkeypatch.setattr(store._connection._client_without_retries, "batch_write_item", refuse_connection)
     assert not put(store, tenant, [new_event() for _ in range(25)])
     assert not wire.calls
 
@@ -158,13 +161,13 @@ def test_race_for_an_idempotency_key_loses_no_accepted_event(
     def store_another(body: dict[str, Any]) -> None:
         contested = body["Item"]["sk"]["S"]
         theirs.extend(event._replace(fingerprint=b"theirs") if event.event_id == contested else event for event in mine)
-        other_store.events.put(tenant, theirs, NOW, LATER)
+        other_store.events.put(tenant, theirs, NOW, LATER_S)
 
     # The store has already read that no key is taken.
     wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 1, after=1, then=store_another)
     assert not put(store, tenant, mine)
     with pytest.raises(IdempotencyConflict):
-        store.events.put(tenant, mine, NOW, LATER)
+        store.events.put(tenant, mine, NOW, LATER_S)
     assert sorted(claim(store, tenant)) == sorted(event.event_id for event in theirs)
 
 
@@ -205,13 +208,10 @@ def test_recording_a_use_survives_a_lost_response(store: DynamoDBStore, wire: Wi
     assert store.keys.get(key.key_id) == replace(key, last_used_at_ms=NOW)
 
 
-@pytest.mark.parametrize("operation", ["DeleteItem"])
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.THROTTLED, Fault.SERVER_ERROR])
-def test_check_fails_while_dynamodb_does_not_respond(
-    store: DynamoDBStore, wire: Wire, operation: str, fault: Fault
-) -> None:
+def test_check_fails_while_dynamodb_does_not_respond(store: DynamoDBStore, wire: Wire, fault: Fault) -> None:
     store.check()
-    wire.fail(operation, fault, BOTOCORE_ATTEMPTS)
+    wire.fail("DeleteItem", fault, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         store.check()
     store.check()

@@ -21,30 +21,30 @@ each_inbox = pytest.mark.parametrize("inbox", [DEFAULT_INBOX, "crm"])
 
 @pytest.fixture
 def store(uncached_store: DynamoDBStore, tenant: str) -> DynamoDBStore:
-    for each in (tenant, intruder(tenant)):
+    for each in (tenant, intruder_of(tenant)):
         uncached_store.inboxes.save(each, Inbox("crm", None, NOW))
     return uncached_store
 
 
-def intruder(tenant: str) -> str:
-    """Returns a tenant ID that begins like the tenant's."""
+def intruder_of(tenant: str) -> str:
+    """Returns the ID of another tenant, which begins like the tenant's."""
     return f"{tenant}-2"
 
 
 @pytest.fixture
 def own(store: DynamoDBStore, tenant: str, inbox: str) -> list[str]:
-    """The tenant's events. The inbox's index partition also lists delivered and undelivered ones of the intruder."""
-    put_foreign_entries(store, tenant, inbox, consume=2)
+    """The tenant's events. The inbox's index partition also lists delivered and undelivered events of the intruder."""
+    put_foreign_entries(store, tenant, inbox, consume_count=2)
     own = put_events(store, tenant, 3)
-    put_foreign_entries(store, tenant, inbox, consume=0)
+    put_foreign_entries(store, tenant, inbox, consume_count=0)
     return own
 
 
-def put_foreign_entries(store: DynamoDBStore, tenant: str, inbox: str, consume: int) -> None:
-    other = intruder(tenant)
+def put_foreign_entries(store: DynamoDBStore, tenant: str, inbox: str, consume_count: int) -> None:
+    other = intruder_of(tenant)
     foreign = put_events(store, other, 3)
-    if consume:
-        claim(store, other, consume, inbox=inbox)
+    if consume_count:
+        claim(store, other, consume_count, inbox=inbox)
     for item in store._connection.get_many(EVENTS, [event_key(other, each, inbox) for each in foreign]):
         item["gsi1pk"] = {"S": tenant if inbox == DEFAULT_INBOX else f"{tenant}#{inbox}"}
         if "gsi2pk" in item:

@@ -10,7 +10,7 @@ from inbox.errors import StoreUnavailable, TooManyInboxes
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.layout import NAMED_INBOXES_PREFIX, TENANTS, event_key, tenant_key, text
 from tests.contract.samples import ids
-from tests.dynamodb.conftest import BOTOCORE_ATTEMPTS, LATER, NOW, claim, keyed_event, new_event, put_events
+from tests.dynamodb.conftest import BOTOCORE_ATTEMPTS, LATER_S, NOW, claim, keyed_event, new_event, put_events
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.engines.wire import Fault, Wire
 
@@ -25,24 +25,26 @@ def inboxes(uncached_store: DynamoDBStore, tenant: str) -> list[str]:
 
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("written_before", [1, 2])
-def test_repeated_event_with_a_key_receives_its_missing_copies(
+def test_repeated_event_with_an_idempotency_key_receives_its_missing_copies(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], written_before: int
 ) -> None:
     event = keyed_event()
     wire.fail("PutItem", Fault.TIMEOUT_BEFORE, 2 * BOTOCORE_ATTEMPTS, after=written_before)
     with pytest.raises(StoreUnavailable):
-        store.events.put(tenant, [event], NOW, LATER)
+        store.events.put(tenant, [event], NOW, LATER_S)
     assert claim(other_store, tenant) == [event.event_id]
 
     for expected in ([event.event_id], []):
-        assert other_store.events.put(tenant, [event], NOW, LATER)[0].repeated
+        assert other_store.events.put(tenant, [event], NOW, LATER_S)[0].repeated
         assert [claim(other_store, tenant, inbox=name) for name in inboxes] == [expected, expected]
 
 
 @pytest.mark.usefixtures("inboxes")
-def test_event_with_a_key_has_no_pending_copies_once_they_are_written(store: DynamoDBStore, tenant: str) -> None:
+def test_event_with_an_idempotency_key_has_no_pending_copies_once_they_are_written(
+    store: DynamoDBStore, tenant: str
+) -> None:
     event = keyed_event()
-    store.events.put(tenant, [event], NOW, LATER)
+    store.events.put(tenant, [event], NOW, LATER_S)
 
     item = store._connection.get("Events", event_key(tenant, event.event_id))
     assert item is not None
@@ -61,14 +63,14 @@ def test_event_that_is_erased_before_its_copies_are_written_has_none(
         after=1,
         then=lambda _body: other_store.events.erase(tenant, event.event_id, NOW),
     )
-    store.events.put(tenant, [event], NOW, LATER)
+    store.events.put(tenant, [event], NOW, LATER_S)
 
     assert wire.fired == 1
     assert [claim(store, tenant, inbox=name) for name in (DEFAULT_INBOX, *inboxes)] == [[], [], []]
 
 
 @pytest.mark.usefixtures("no_pauses")
-@pytest.mark.parametrize("fault", [Fault.NONE, Fault.HALF, Fault.TIMEOUT_AFTER, Fault.THROTTLED])
+@pytest.mark.parametrize("fault", [Fault.ALL_UNPROCESSED, Fault.HALF_UNPROCESSED, Fault.TIMEOUT_AFTER, Fault.THROTTLED])
 def test_accepted_event_has_all_of_its_copies(
     store: DynamoDBStore, wire: Wire, tenant: str, inboxes: list[str], fault: Fault
 ) -> None:
@@ -80,8 +82,8 @@ def test_accepted_event_has_all_of_its_copies(
 
 
 @pytest.mark.usefixtures("no_pauses", "inboxes")
-# Unprocessed repeatedly, or timed out once: a timed-out write may still be executed later.
-@pytest.mark.parametrize(("fault", "times"), [(Fault.NONE, 20), (Fault.TIMEOUT_BEFORE, 1)])
+# The store repeats unprocessed writes, but not one that timed out, because it may still be executed later.
+@pytest.mark.parametrize(("fault", "times"), [(Fault.ALL_UNPROCESSED, 20), (Fault.TIMEOUT_BEFORE, 1)])
 def test_event_without_its_copies_is_not_accepted(
     store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault, times: int
 ) -> None:
@@ -97,15 +99,15 @@ def test_event_can_have_more_copies_than_fit_into_a_batch(
     for name in names:
         uncached_store.inboxes.save(tenant, Inbox(name, None, NOW))
     single, batch = new_event(), [new_event(), keyed_event()]
-    store.events.put(tenant, [single], NOW, LATER)
-    store.events.put(tenant, batch, NOW, LATER)
+    store.events.put(tenant, [single], NOW, LATER_S)
+    store.events.put(tenant, batch, NOW, LATER_S)
 
     assert [claim(store, tenant, inbox=name) for name in names] == [ids([single, *batch])] * 30
     assert store.events.erase(tenant, single.event_id, NOW)
     assert all(store.events.get(tenant, name, single.event_id, NOW) is None for name in names)
 
 
-def test_deleting_an_inbox_leaves_a_new_one_with_its_name_alone(
+def test_deleting_an_inbox_does_not_delete_a_new_inbox_with_its_name(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipping = Inbox("shipping", None, NOW)
@@ -124,7 +126,7 @@ def test_deleting_an_inbox_leaves_a_new_one_with_its_name_alone(
     assert store.inboxes.all(tenant) == [shipping]
 
 
-def test_closed_inbox_leaves_room_for_another(uncached_store: DynamoDBStore, tenant: str) -> None:
+def test_closed_inbox_does_not_count_towards_the_maximum(uncached_store: DynamoDBStore, tenant: str) -> None:
     inboxes = uncached_store.inboxes
     for number in range(MAX_INBOXES):
         inboxes.save(tenant, Inbox(f"inbox-{number}", None, NOW))
@@ -163,9 +165,9 @@ def test_missing_copy_is_undelivered_although_default_is_disabled(
     event = keyed_event()
     wire.fail("PutItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS, after=1)
     with pytest.raises(StoreUnavailable):
-        store.events.put(tenant, [event], NOW, LATER)
+        store.events.put(tenant, [event], NOW, LATER_S)
 
-    (repeated,) = other_store.events.put(tenant, [event], NOW, LATER)
+    (repeated,) = other_store.events.put(tenant, [event], NOW, LATER_S)
     assert (repeated.repeated, repeated.status) == (True, Status.DELIVERED)
     assert claim(other_store, tenant) == []
     assert claim(other_store, tenant, inbox="crm") == [event.event_id]

@@ -12,7 +12,7 @@ from inbox.domain.events import DEFAULT_INBOX
 from inbox.errors import EventTooLarge
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.items import MAX_PAYLOAD_BYTES, payload_attribute, payload_of
-from tests.dynamodb.conftest import LATER, NOW, new_event
+from tests.dynamodb.conftest import LATER_S, NOW, new_event
 from tests.json_documents import OBJECTS, exact
 
 
@@ -20,7 +20,7 @@ def nested(levels: int) -> bytes:
     return b'{"a":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
 
 
-EXACT = [
+NATIVE = [
     b"{}",
     b'{"n":0,"m":-1,"f":1.5,"g":-0.25,"big":12345678901234567890123456789012345678}',
     b'{"t":true,"f":false,"z":null,"e":"","l":[],"o":{},"u":"\xc3\xa9\xf0\x9f\x8e\x89","nul":"\\u0000"}',
@@ -28,7 +28,7 @@ EXACT = [
     nested(31),
 ]
 
-NOT_EXACT = [
+COMPRESSED = [
     b'{"n":1.0}',
     b'{"n":1e3}',
     b'{"n":-0}',
@@ -42,27 +42,29 @@ NOT_EXACT = [
 ]
 
 
-@pytest.mark.parametrize("payload", EXACT)
+@pytest.mark.parametrize("payload", NATIVE)
 def test_small_payload_is_a_native_map(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
     assert set(payload_attribute(payload)) == {"M"}
-    assert exact(stored_payload(store, tenant, payload)) == exact(payload)
+    assert exact(put_and_get(store, tenant, payload)) == exact(payload)
 
 
-@pytest.mark.parametrize("payload", NOT_EXACT, ids=lambda payload: payload[:20])
-def test_payload_that_a_map_would_change_is_compressed_text(store: DynamoDBStore, tenant: str, payload: bytes) -> None:
+@pytest.mark.parametrize("payload", COMPRESSED, ids=lambda payload: payload[:20])
+def test_payload_that_is_long_or_that_a_map_would_change_is_compressed(
+    store: DynamoDBStore, tenant: str, payload: bytes
+) -> None:
     assert set(payload_attribute(payload)) == {"B"}
-    assert stored_payload(store, tenant, payload) == payload
+    assert put_and_get(store, tenant, payload) == payload
 
 
-def as_received(attribute: dict[str, Any]) -> dict[str, Any]:
-    """Returns the attribute as in a response."""
+def serialize(attribute: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attribute as botocore reads it from a response."""
     received: dict[str, Any] = attribute if "B" in attribute else orjson.loads(orjson.dumps(attribute))
     return received
 
 
-def stored_payload(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
+def put_and_get(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
     event = new_event(payload)
-    store.events.put(tenant, [event], NOW, LATER)
+    store.events.put(tenant, [event], NOW, LATER_S)
     found = store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW)
     assert found is not None
     return found.payload
@@ -71,7 +73,7 @@ def stored_payload(store: DynamoDBStore, tenant: str, payload: bytes) -> bytes:
 @given(OBJECTS)
 def test_both_formats_return_the_same_document(document: dict[str, Any]) -> None:
     payload = json.dumps(document).encode()
-    assert exact(payload_of(as_received(payload_attribute(payload)))) == exact(payload)
+    assert exact(payload_of(serialize(payload_attribute(payload)))) == exact(payload)
 
 
 def test_large_payloads_are_compressed() -> None:
@@ -83,7 +85,7 @@ def test_event_that_is_too_large_is_refused_before_anything_is_written(store: Dy
     huge = new_event(b'{"noise":"' + secrets.token_hex(MAX_PAYLOAD_BYTES + 4096).encode() + b'"}')
     small = new_event()
     with pytest.raises(EventTooLarge) as refused:
-        store.events.put(tenant, [small, huge], NOW, LATER)
+        store.events.put(tenant, [small, huge], NOW, LATER_S)
 
     assert refused.value.positions == (1,)
     assert store.events.get(tenant, DEFAULT_INBOX, small.event_id, NOW) is None
@@ -93,4 +95,4 @@ def test_largest_event_is_stored(store: DynamoDBStore, tenant: str) -> None:
     # Random hexadecimal digits compress to a little over half.
     payload = b'{"noise":"' + secrets.token_hex(340 * 1024).encode() + b'"}'
     assert len(payload_attribute(payload)["B"]) > 380 * 1024
-    assert stored_payload(store, tenant, payload) == payload
+    assert put_and_get(store, tenant, payload) == payload

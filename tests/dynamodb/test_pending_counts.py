@@ -21,7 +21,7 @@ from inbox.store.dynamodb.layout import TENANTS, counter_key
 from tests.contract.samples import receipt as receipt_of
 from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
-    LATER,
+    LATER_S,
     LEASE_UNTIL,
     NOW,
     TODAY,
@@ -39,10 +39,10 @@ class FakeClock:
     """The monotonic clock of the counter."""
 
     def __init__(self) -> None:
-        self.now = 1_000.0
+        self.now_seconds = 1_000.0
 
     def __call__(self) -> float:
-        return self.now
+        return self.now_seconds
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     return clock
 
 
-def pending_sums(store: DynamoDBStore) -> int:
+def count_pending_sums(store: DynamoDBStore) -> int:
     pending = store.counters._counter._pending
     assert pending._size == sum(each.size for each in pending._inboxes.values())
     return pending._size
 
 
 @pytest.mark.parametrize(
-    ("events_sent", "age", "is_written"),
+    ("events_sent", "age_seconds", "is_written"),
     [(99, 5, False), (100, 4.9, False), (100, 5, True), (1, 59, False), (1, 60, True)],
 )
 def test_counts_are_written_when_they_are_cheap_or_old(
@@ -68,11 +68,11 @@ def test_counts_are_written_when_they_are_cheap_or_old(
     tenant: str,
     clock: FakeClock,
     events_sent: int,
-    age: float,
+    age_seconds: float,
     is_written: bool,
 ) -> None:
     put_events(store, tenant, events_sent)
-    clock.now += age
+    clock.now_seconds += age_seconds
     store.counters.flush(at_once=False)
     assert total_counts(other_store, tenant).received == (events_sent if is_written else 0)
     store.counters.flush()
@@ -82,26 +82,26 @@ def test_counts_are_written_when_they_are_cheap_or_old(
 def test_counting_costs_less_than_2_percent_of_the_write_units(
     store: DynamoDBStore, wire: Wire, tenant: str, clock: FakeClock
 ) -> None:
-    """In an inbox with ten events per second, sent and polled ten at a time."""
+    """The inbox receives ten events per second. They are sent and polled ten at a time."""
     # DynamoDB Local does not report the units of a statement.
     store.events._updates._statements_are_conditional = False
-    counters, events = [], []
+    counter_units, event_units = [], []
     wire.reset()
     for _ in range(10):
         for _ in range(10):
             put_events(store, tenant, 10)
             claim(store, tenant)
-            clock.now += 1
-        events.append(wire.write_units)
+            clock.now_seconds += 1
+        event_units.append(wire.write_units)
         wire.reset()
         store.counters.flush(at_once=False)
-        counters.append(wire.write_units)
+        counter_units.append(wire.write_units)
         wire.reset()
     store.counters.flush()
-    counters.append(wire.write_units)
+    counter_units.append(wire.write_units)
 
     assert total_counts(store, tenant)[:2] == (1000, 1000)
-    assert 0 < sum(counters) < 0.02 * sum(events), (sum(counters), sum(events))
+    assert 0 < sum(counter_units) < 0.02 * sum(event_units), (sum(counter_units), sum(event_units))
 
 
 def test_price_of_few_counts_is_not_computed(store: DynamoDBStore, tenant: str, clock: FakeClock) -> None:
@@ -109,22 +109,22 @@ def test_price_of_few_counts_is_not_computed(store: DynamoDBStore, tenant: str, 
     price = Mock(return_value=1)
     for events, is_computed in ((49, False), (1, True)):
         put_events(store, tenant, events)
-        clock.now += 5
+        clock.now_seconds += 5
         assert (bool(store.counters._counter._pending.pop_due(price)), price.called) == (is_computed, is_computed)
 
 
 def test_copy_that_several_processes_write_is_counted_once(
     store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
-    """Sending an event with a key again writes the copies that the first request left missing."""
+    """Sending an event with an idempotency key again writes the copies that the first request left missing."""
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     event = keyed_event()
     wire.fail("UpdateItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
-        store.events.put(tenant, [event], NOW, LATER)
+        store.events.put(tenant, [event], NOW, LATER_S)
     wire.reset()
     for each in (store, other_store):
-        each.events.put(tenant, [event], NOW, LATER)
+        each.events.put(tenant, [event], NOW, LATER_S)
         each.counters.flush()
     for inbox in (DEFAULT_INBOX, "shipping"):
         (counted,) = store.counters.list_counts(tenant, inbox, Span.DAY, 0)
@@ -209,7 +209,7 @@ def test_claim_whose_response_is_lost_is_counted_when_it_is_recovered(
 
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_death_whose_response_is_lost_is_counted_once(
+def test_dead_event_whose_response_is_lost_is_counted_once(
     store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
     put_events(store, tenant, 1)
@@ -236,14 +236,14 @@ def test_pending_counts_are_bounded(
     put_events(store, tenant, 1)
     for number in range(20):
         put_events(store, f"{tenant}-{number}", 1)
-    assert pending_sums(store) == 8
+    assert count_pending_sums(store) == 8
     wire.fail("UpdateItem", Fault.THROTTLED, 1_000)
     for _ in range(2):
         store.counters.flush()
-        assert pending_sums(store) == 8
+        assert count_pending_sums(store) == 8
     wire.reset()
     store.counters.flush()
-    assert pending_sums(store) == 0
+    assert count_pending_sums(store) == 0
     assert total_counts(store, tenant).received == 1
 
 
@@ -254,22 +254,22 @@ def test_counts_that_cannot_be_written_delay_no_other_tenant(store: DynamoDBStor
         TableName=store._connection.table(TENANTS),
         Item={**counter_key(tenant, DEFAULT_INBOX, Span.DAY, TODAY), "filling": {"B": bytes(409_540)}},
     )
-    neighbours = [f"{tenant}-{number}" for number in range(40)]
-    for each in (tenant, *neighbours):
+    other_tenants = [f"{tenant}-{number}" for number in range(40)]
+    for each in (tenant, *other_tenants):
         put_events(store, each, 1)
     with capture_logs() as log:
         store.counters.flush()
     assert [(line["error"], line["will_retry"]) for line in log] == [("ValidationException", False)]
-    assert pending_sums(store) == 0
-    assert all(total_counts(store, each).received == 1 for each in neighbours)
+    assert count_pending_sums(store) == 0
+    assert all(total_counts(store, each).received == 1 for each in other_tenants)
 
     # Throttled counts stay pending and do not delay others.
-    for each in (tenant, *neighbours):
+    for each in (tenant, *other_tenants):
         put_events(store, each, 1)
     wire.fail("UpdateItem", Fault.THROTTLED, 1)
     store.counters.flush()
-    assert 0 < pending_sums(store) <= 3
-    assert sum(total_counts(store, each).received for each in neighbours) >= 2 * len(neighbours) - 1
+    assert 0 < count_pending_sums(store) <= 3
+    assert sum(total_counts(store, each).received for each in other_tenants) >= 2 * len(other_tenants) - 1
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_BEFORE, Fault.SERVER_ERROR])
@@ -285,7 +285,7 @@ def test_flush_stops_after_one_group_if_dynamodb_is_unavailable(
 
     # For 30 seconds no further write is tried in the background.
     tried = wire.calls.total()
-    clock.now += 29
+    clock.now_seconds += 29
     store.counters.flush(at_once=False)
     assert wire.calls.total() == tried
     wire.reset()
@@ -293,17 +293,19 @@ def test_flush_stops_after_one_group_if_dynamodb_is_unavailable(
     assert sum(total_counts(other_store, each).received for each in tenants) >= len(tenants) - MAX_PARALLEL_CALLS
 
 
-def test_flush_ends_in_time(store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flush_ends_at_its_time_limit(
+    store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(40):
         put_events(store, f"{tenant}-{number}", 1)
-    before = pending_sums(store)
+    before = count_pending_sums(store)
     readings = count()
     monkeypatch.setattr(pending_counts, "time", SimpleNamespace(monotonic=lambda: next(readings) * 2.0))
     wire.reset()
     store.counters.flush()
     # Only one group fits, because each reading of the clock is two seconds later.
     assert wire.calls["UpdateItem"] == MAX_PARALLEL_CALLS
-    assert 0 < pending_sums(store) < before
+    assert 0 < count_pending_sums(store) < before
 
 
 def test_closing_the_store_writes_its_counts(store: DynamoDBStore, other_store: DynamoDBStore, tenant: str) -> None:

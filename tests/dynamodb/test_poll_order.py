@@ -1,4 +1,4 @@
-"""Concurrent polls: events are delivered in order, and every poll ends in time."""
+"""Concurrent polls: events are delivered in order, and a poll that waits too long fails."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,16 +16,16 @@ from inbox.store.dynamodb.event_updates import EventUpdates
 from inbox.store.dynamodb.poll_queue import PollQueues
 from tests.contract.samples import ids
 from tests.dynamodb.conftest import (
-    LATER,
+    LATER_S,
     LEASE_UNTIL,
     NOW,
     Claim,
     both_claims,
     claim,
+    claim_with_attempt,
     new_event,
     poll,
     put_events,
-    repeatable_claim,
     warm_up,
 )
 from tests.service import until
@@ -34,20 +34,20 @@ WAIT_SECONDS = 0.3
 
 
 @contextmanager
-def paused(store: DynamoDBStore, claiming: Callable[[], list[str]]) -> Iterator[Future[list[str]]]:
-    """Starts a poll that has chosen its events, and claims them when the context ends."""
+def paused(store: DynamoDBStore, poll_to_pause: Callable[[], list[str]]) -> Iterator[Future[list[str]]]:
+    """Starts a poll and pauses it between choosing and claiming its events. Resumes it when the context ends."""
     apply, updates = EventUpdates.apply, store.events._updates
     has_chosen, resume = threading.Event(), threading.Event()
 
-    def apply_later(each: EventUpdates, *arguments: Any) -> Any:
+    def apply_when_resumed(each: EventUpdates, *arguments: Any) -> Any:
         if each is updates and arguments[0] and not has_chosen.is_set():
             has_chosen.set()
             assert resume.wait(10)
         return apply(each, *arguments)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr(EventUpdates, "apply", apply_later)
-        result = pool.submit(claiming)
+        patch.setattr(EventUpdates, "apply", apply_when_resumed)
+        result = pool.submit(poll_to_pause)
         assert has_chosen.wait(10)
         try:
             yield result
@@ -87,7 +87,7 @@ def test_poll_that_waits_too_long_fails_and_claims_nothing(
 @both_claims
 def test_lease_is_not_shorter_if_the_poll_had_to_wait(store: DynamoDBStore, tenant: str, claim_in: Claim) -> None:
     put_events(store, tenant, 4)
-    attempt = "attempt-2" if claim_in is repeatable_claim else None
+    attempt = "attempt-2" if claim_in is claim_with_attempt else None
     with ThreadPoolExecutor(1) as pool:
         with paused(store, lambda: claim_in(store, tenant, 2)):
             second = pool.submit(poll, store, tenant, 2, lease_until_ms=LEASE_UNTIL, attempt=attempt)
@@ -99,20 +99,20 @@ def test_lease_is_not_shorter_if_the_poll_had_to_wait(store: DynamoDBStore, tena
 
 def test_poll_with_several_turns_lets_other_polls_run_between_them() -> None:
     queues, order = PollQueues(), list[str]()
-    many, few = queues.turn(("acme", DEFAULT_INBOX)), queues.turn(("acme", DEFAULT_INBOX))
+    first_poll, second_poll = queues.turn(("acme", DEFAULT_INBOX)), queues.turn(("acme", DEFAULT_INBOX))
 
     def take_turn() -> None:
-        with few:
-            order.append("few")
+        with second_poll:
+            order.append("second_poll")
 
     with ThreadPoolExecutor(1) as pool:
-        with many:
+        with first_poll:
             waiting = pool.submit(take_turn)
-            until(lambda: few in few._queue.turns)
-        with many:
-            order.append("many")
+            until(lambda: second_poll in second_poll._queue.turns)
+        with first_poll:
+            order.append("first_poll")
         waiting.result()
-    assert order == ["few", "many"]
+    assert order == ["second_poll", "first_poll"]
 
 
 @both_claims
@@ -136,11 +136,11 @@ def test_event_that_is_indexed_late_is_not_overtaken(
             return apply(updates, *arguments)
         claimed.append(len(arguments[0]))
         if arguments[0] and sum(claimed) == 13:
-            # Another poll claims everything that this one has read.
+            # Another poll claims all events that this poll has read.
             claim(other_store, tenant, 23)
             # An event appears in the index before all others, and then another one is sent.
-            third_store.events.put(tenant, [late], NOW - 1000, LATER)
-            other_store.events.put(tenant, [sent_after_it], NOW, LATER)
+            third_store.events.put(tenant, [late], NOW - 1000, LATER_S)
+            other_store.events.put(tenant, [sent_after_it], NOW, LATER_S)
         return apply(updates, *arguments)
 
     monkeypatch.setattr(EventUpdates, "apply", apply_after_others)

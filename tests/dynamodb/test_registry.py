@@ -33,7 +33,7 @@ def items_of(harness: DynamoDBHarness, tenant: str, **index: str) -> list[dict[s
     return [item for item in pages.search("Items") if tenant in str(item)]
 
 
-def by_index_email(harness: DynamoDBHarness, email: str) -> list[str]:
+def query_email_index(harness: DynamoDBHarness, email: str) -> list[str]:
     response = harness.connection.call(
         "query",
         TableName=harness.connection.table("Tenants"),
@@ -95,7 +95,7 @@ def test_email_index_contains_the_email_in_lower_case(
 ) -> None:
     store.tenants.create(named(tenant, email=f"Ops@{tenant}.Example"), [audit_entry()])
 
-    assert by_index_email(harness, f"ops@{tenant}.example") == [tenant]
+    assert query_email_index(harness, f"ops@{tenant}.example") == [tenant]
 
 
 @pytest.mark.parametrize("index", INDEXES)
@@ -118,8 +118,8 @@ def test_audit_log_longer_than_a_transaction_is_stored(store: DynamoDBStore, ten
     assert store.tenants.audit_log(tenant, 999, None) == [*half, *other][::-1]
 
 
-def outcome(act: Callable[[], object]) -> object:
-    """Returns the result, or the type of the error."""
+def call_and_catch(act: Callable[[], object]) -> object:
+    """Returns the result of `act`, or the type of its error."""
     try:
         return act()
     except (TenantExists, EmailTaken) as refused:
@@ -132,13 +132,13 @@ def test_refused_change_leaves_nothing_of_a_long_audit_log(
     store.tenants.create(named(tenant, email=f"o@{tenant}.example"), [audit_entry()])
     store.tenants.create(named(f"{tenant}-2"), [audit_entry()])
     before = items_of(harness, tenant)
-    trail = [replace(audit_entry(number), by="nobody") for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
+    entries = [replace(audit_entry(number), by="nobody") for number in range(1, MORE_THAN_A_TRANSACTION + 1)]
 
     outcomes = [
-        outcome(lambda: store.tenants.create(named(tenant), trail)),
-        outcome(lambda: store.tenants.create(named(f"{tenant}-3", email=f"O@{tenant}.example"), trail)),
-        outcome(lambda: store.tenants.update(named(tenant, version=9), 2, trail)),
-        outcome(lambda: store.tenants.update(named(f"{tenant}-2", email=f"o@{tenant}.example"), 1, trail)),
+        call_and_catch(lambda: store.tenants.create(named(tenant), entries)),
+        call_and_catch(lambda: store.tenants.create(named(f"{tenant}-3", email=f"O@{tenant}.example"), entries)),
+        call_and_catch(lambda: store.tenants.update(named(tenant, version=9), 2, entries)),
+        call_and_catch(lambda: store.tenants.update(named(f"{tenant}-2", email=f"o@{tenant}.example"), 1, entries)),
     ]
     assert outcomes == [TenantExists, EmailTaken, False, EmailTaken]
     assert items_of(harness, tenant) == before
@@ -165,11 +165,11 @@ def test_tenant_listed_in_two_states_is_returned_once_in_the_later(
             assert store.tenants.update(each, 1, [audit_entry(2)])
         shown.append(harness.connection.get("Tenants", tenant_key(tenant)))
 
-    def lagging(**parameters: Any) -> Any:
+    def query_lagging_index(**parameters: Any) -> Any:
         active = parameters["ExpressionAttributeValues"][":partition"]
         return {"Items": [item for item in shown if item and item["active"] == active]}
 
-    monkeypatch.setattr(store._connection.client, "query", lagging)
+    monkeypatch.setattr(store._connection.client, "query", query_lagging_index)
     assert store.tenants.page(TenantSelection(include_inactive=True), 9, None) == [each]
 
 
@@ -189,63 +189,67 @@ def race(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch, acts: list[Calla
     have_read = threading.Barrier(len(acts))
     transact = store._connection.transact
 
-    def together(*writes: dict[str, Any]) -> None:
+    def write_together(*writes: dict[str, Any]) -> None:
         have_read.wait(30)
         transact(*writes)
 
-    monkeypatch.setattr(store._connection, "transact", together)
+    monkeypatch.setattr(store._connection, "transact", write_together)
     with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(outcome, acts))
+        return list(pool.map(call_and_catch, acts))
 
 
 def test_one_of_eight_concurrent_creations_gets_the_email(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    racers = [named(f"{tenant}-{number}", email=f"Ops@{tenant}.example") for number in range(8)]
-    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in racers])
+    candidates = [named(f"{tenant}-{number}", email=f"Ops@{tenant}.example") for number in range(8)]
+    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in candidates])
 
     assert Counter(outcomes) == {None: 1, EmailTaken: 7}
-    winner = racers[outcomes.index(None)]
+    winner = candidates[outcomes.index(None)]
     assert store.tenants.get_by_email(f"ops@{tenant}.example") == winner
     found = {item["PK"]["S"] for item in items_of(harness, tenant)}
     assert found == {f"TENANT#{winner.tenant_id}", f"EMAIL#ops@{tenant}.example"}
-    assert by_index_email(harness, f"ops@{tenant}.example") == [winner.tenant_id]
+    assert query_email_index(harness, f"ops@{tenant}.example") == [winner.tenant_id]
 
 
 def test_one_of_eight_concurrent_creations_gets_the_id(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The email address is taken too, but the tenant ID is reported first.
-    racers = [named(tenant, email=f"ops@{tenant}.example", rate_limit=number) for number in range(8)]
-    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in racers])
+    candidates = [named(tenant, email=f"ops@{tenant}.example", rate_limit=number) for number in range(8)]
+    outcomes = race(store, monkeypatch, [partial(store.tenants.create, each, [audit_entry()]) for each in candidates])
 
     assert Counter(outcomes) == {None: 1, TenantExists: 7}
-    assert store.tenants.get(tenant) == racers[outcomes.index(None)]
+    assert store.tenants.get(tenant) == candidates[outcomes.index(None)]
 
 
 def test_one_of_eight_concurrent_updates_of_a_version_succeeds(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.tenants.create(named(tenant), [audit_entry(1)])
-    racers = [named(tenant, email=f"ops{number}@{tenant}.example", version=2) for number in range(8)]
-    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in racers])
+    candidates = [named(tenant, email=f"ops{number}@{tenant}.example", version=2) for number in range(8)]
+    outcomes = race(
+        store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in candidates]
+    )
 
     assert Counter(outcomes) == {True: 1, False: 7}
-    winner = racers[outcomes.index(True)]
-    assert [store.tenants.get_by_email(each.email or "") for each in racers].count(None) == 7
+    winner = candidates[outcomes.index(True)]
+    assert [store.tenants.get_by_email(each.email or "") for each in candidates].count(None) == 7
     assert store.tenants.get(tenant) == winner
 
 
 def test_one_of_two_concurrent_updates_gets_the_email(
     store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    racers = [named(f"{tenant}-{number}", email=f"ops@{tenant}.example", version=2) for number in range(2)]
-    for each in racers:
+    candidates = [named(f"{tenant}-{number}", email=f"ops@{tenant}.example", version=2) for number in range(2)]
+    for each in candidates:
         store.tenants.create(replace(each, email=None, version=1), [audit_entry(1)])
-    outcomes = race(store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in racers])
+    outcomes = race(
+        store, monkeypatch, [partial(store.tenants.update, each, 1, [audit_entry(2)]) for each in candidates]
+    )
 
     assert Counter(outcomes) == {True: 1, EmailTaken: 1}
-    assert store.tenants.get_by_email(f"ops@{tenant}.example") == racers[outcomes.index(True)]
+    assert store.tenants.get_by_email(f"ops@{tenant}.example") == candidates[outcomes.index(True)]
 
 
 def test_key_that_is_revoked_while_it_is_rotated_has_no_successor(

@@ -11,7 +11,7 @@ from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.tables import DEFINITIONS, _enable_recovery, create_tables
-from tests.dynamodb.conftest import LATER, NOW, new_event
+from tests.dynamodb.conftest import LATER_S, NOW, new_event
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 
@@ -20,34 +20,34 @@ def connection(harness: DynamoDBHarness) -> Connection:
     return harness.connection
 
 
-def described(connection: Connection, name: str) -> dict[str, Any]:
+def describe_table(connection: Connection, name: str) -> dict[str, Any]:
     table: dict[str, Any] = connection.call("describe_table", TableName=connection.table(name))["Table"]
     return table
 
 
-def schema(keys: list[dict[str, str]]) -> list[str]:
+def key_names(keys: list[dict[str, str]]) -> list[str]:
     return [key["AttributeName"] for key in sorted(keys, key=lambda key: key["KeyType"])]
 
 
-def indexes(connection: Connection, name: str) -> dict[str, list[str]]:
-    described_indexes = described(connection, name)["GlobalSecondaryIndexes"]
-    return {index["IndexName"]: schema(index["KeySchema"]) for index in described_indexes}
+def keys_by_index(connection: Connection, name: str) -> dict[str, list[str]]:
+    indexes = describe_table(connection, name)["GlobalSecondaryIndexes"]
+    return {index["IndexName"]: key_names(index["KeySchema"]) for index in indexes}
 
 
 def test_tables_are_as_documented(connection: Connection) -> None:
-    keys = {name: schema(described(connection, name)["KeySchema"]) for name in DEFINITIONS}
+    keys = {name: key_names(describe_table(connection, name)["KeySchema"]) for name in DEFINITIONS}
     assert keys == {"Events": ["pk", "sk"], "TenantApiKeys": ["pk", "sk"], "Tenants": ["PK", "SK"]}
-    assert indexes(connection, "Events") == {
+    assert keys_by_index(connection, "Events") == {
         "status-index": ["gsi1pk", "gsi1sk"],
         "event-type-index": ["gsi2pk", "gsi2sk"],
     }
-    assert indexes(connection, "Tenants") == {
+    assert keys_by_index(connection, "Tenants") == {
         "EmailIndex": ["email"],
         "TenantStatusIndex": ["status", "date_created"],
         "ActiveIndex": ["active", "date_created"],
     }
     for name in DEFINITIONS:
-        assert described(connection, name)["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+        assert describe_table(connection, name)["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
 def test_dynamodb_deletes_expired_items(connection: Connection) -> None:
@@ -66,7 +66,7 @@ def test_tables_can_be_restored_to_any_point_in_time(connection: Connection) -> 
 
 def test_init_is_repeatable(store: DynamoDBStore, tenant: str) -> None:
     event = new_event()
-    store.events.put(tenant, [event], NOW, LATER)
+    store.events.put(tenant, [event], NOW, LATER_S)
     store.init()
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
 
@@ -93,24 +93,24 @@ def other_tables(harness: DynamoDBHarness) -> Iterator[Connection]:
     """A connection with a prefix that has no tables."""
     other = Connection(f"{harness.prefix}elsewhere-", 1)
     yield other
-    for name in tables(other):
+    for name in list_tables(other):
         other.call("delete_table", TableName=name)
     other.close()
 
 
-def tables(connection: Connection) -> list[str]:
+def list_tables(connection: Connection) -> list[str]:
     names: list[str] = connection.call("list_tables")["TableNames"]
     return [name for name in names if name.startswith(connection.table(""))]
 
 
 @pytest.mark.parametrize("name", ["Events", "Tenants"])
 @pytest.mark.parametrize(
-    "foreign", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
+    "change", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
 def test_table_with_other_keys_is_refused_before_any_is_created(
-    other_tables: Connection, name: str, foreign: Callable[[dict[str, Any]], dict[str, Any]]
+    other_tables: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    definition = foreign(DEFINITIONS[name])
+    definition = change(DEFINITIONS[name])
     used = {
         key["AttributeName"]
         for each in (definition, *definition.get("GlobalSecondaryIndexes", []))
@@ -123,17 +123,17 @@ def test_table_with_other_keys_is_refused_before_any_is_created(
 
     with pytest.raises(SettingsError, match=f"{name} already exists with other keys or indexes"):
         DynamoDBStore(other_tables, MAX_DELIVERIES).init()
-    assert tables(other_tables) == [other_tables.table(name)]
+    assert list_tables(other_tables) == [other_tables.table(name)]
 
 
 def test_tables_created_by_another_process_at_the_same_time_are_used(
     other_tables: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_tables(other_tables)
-    made = tables(other_tables)
+    created = list_tables(other_tables)
     monkeypatch.setattr("inbox.store.dynamodb.tables._exists", lambda *_: False)
     create_tables(other_tables)
-    assert tables(other_tables) == made
+    assert list_tables(other_tables) == created
 
 
 def test_table_with_another_ttl_attribute_is_refused(other_tables: Connection) -> None:
@@ -165,7 +165,7 @@ def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, mon
     assert errors == []
 
 
-def test_missing_table_is_an_outage_with_advice(harness: DynamoDBHarness) -> None:
+def test_message_for_a_missing_table_says_what_to_check(harness: DynamoDBHarness) -> None:
     with pytest.raises(
         StoreUnavailable,
         match=r"^A table is missing in DynamoDB\. Check AWS_REGION and INBOX_TABLE_PREFIX, or run `inbox init`\.$",

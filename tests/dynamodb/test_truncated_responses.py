@@ -19,16 +19,16 @@ HEAD = (
     f"x-amz-crc32: {zlib.crc32(BODY)}",
     f"Content-Length: {len(BODY)}",
 )
-WHOLE = "".join(f"{line}\r\n" for line in [*HEAD, ""]).encode() + BODY
+COMPLETE_RESPONSE = "".join(f"{line}\r\n" for line in [*HEAD, ""]).encode() + BODY
 
 
-class CuttingServer(socketserver.ThreadingTCPServer):
+class TruncatingServer(socketserver.ThreadingTCPServer):
     daemon_threads = True
-    sends = WHOLE
+    response = COMPLETE_RESPONSE
 
 
 class Handler(socketserver.StreamRequestHandler):
-    server: CuttingServer
+    server: TruncatingServer
 
     def handle(self) -> None:
         size = 0
@@ -36,19 +36,19 @@ class Handler(socketserver.StreamRequestHandler):
             name, _, value = line.partition(b":")
             size = int(value) if name.lower() == b"content-length" else size
         self.rfile.read(size)
-        self.wfile.write(self.server.sends)
+        self.wfile.write(self.server.response)
 
 
 @pytest.fixture
-def engine() -> Iterator[CuttingServer]:
-    with CuttingServer(("127.0.0.1", 0), Handler) as server:
+def engine() -> Iterator[TruncatingServer]:
+    with TruncatingServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         yield server
         server.shutdown()
 
 
 @pytest.fixture
-def connection(engine: CuttingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def connection(engine: TruncatingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     for name, value in aws_environment(f"http://127.0.0.1:{engine.server_address[1]}").items():
         monkeypatch.setenv(name, value)
     connection = Connection("", 1)
@@ -57,19 +57,19 @@ def connection(engine: CuttingServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.parametrize("operation", ["query", "get_item"])
-def test_truncated_response_is_an_error(engine: CuttingServer, connection: Connection, operation: str) -> None:
+def test_truncated_response_is_an_error(engine: TruncatingServer, connection: Connection, operation: str) -> None:
     assert connection.call_once(operation, TableName="Events")["ResponseMetadata"]["HTTPStatusCode"] == 200
-    for length in range(len(WHOLE)):
-        engine.sends = WHOLE[:length]
+    for length in range(len(COMPLETE_RESPONSE)):
+        engine.response = COMPLETE_RESPONSE[:length]
         with pytest.raises(HTTPClientError):
             connection.call_once(operation, TableName="Events")
 
 
-@pytest.mark.parametrize("end", [b"x-amz-crc32:", b"x-amz-crc32: 12"])
+@pytest.mark.parametrize("last_line", [b"x-amz-crc32:", b"x-amz-crc32: 12"])
 def test_response_truncated_in_its_checksum_is_an_error(
-    engine: CuttingServer, connection: Connection, end: bytes
+    engine: TruncatingServer, connection: Connection, last_line: bytes
 ) -> None:
     """botocore verifies the checksum only in calls that it may retry."""
-    engine.sends = WHOLE[: WHOLE.index(b"x-amz-crc32")] + end
+    engine.response = COMPLETE_RESPONSE[: COMPLETE_RESPONSE.index(b"x-amz-crc32")] + last_line
     with pytest.raises(StoreUnavailable):
         connection.call("query", TableName="Events")

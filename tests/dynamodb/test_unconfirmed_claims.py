@@ -14,10 +14,10 @@ from inbox.store.dynamodb.items import to_known_event
 from inbox.store.dynamodb.layout import event_key
 from tests.contract.samples import ids
 from tests.dynamodb.conftest import (
-    ANY_SIZE,
     BOTOCORE_ATTEMPTS,
-    LATER,
+    LATER_S,
     NOW,
+    PAGE_BYTES,
     both_ways_to_claim,
     claim,
     put_events,
@@ -31,18 +31,18 @@ pytestmark = pytest.mark.usefixtures("no_pauses")
 QUERIES = 2
 
 
-def lose_claim(
+def make_claim_unconfirmed(
     engine: str,
     store: DynamoDBStore,
     wire: Wire,
     tenant: str,
     fault: Fault,
-    events: int,
+    count: int,
     then: Callable[[dict[str, Any]], object] = lambda _body: None,
 ) -> None:
-    """Makes a claim of `events` events in which every attempt fails."""
-    # On moto there are three tries of an update for each event.
-    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * events)
+    """Makes a claim of `count` events in which every attempt fails."""
+    # On moto, the store tries each event's update three times.
+    operation, calls = ("BatchExecuteStatement", 1) if engine == "dynamodb_local" else ("UpdateItem", 3 * count)
     wire.fail(operation, fault, calls * BOTOCORE_ATTEMPTS, then=then)
     with pytest.raises(StoreUnavailable):
         claim(store, tenant)
@@ -50,12 +50,12 @@ def lose_claim(
 
 @both_ways_to_claim
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
-def test_next_poll_returns_events_of_a_claim_whose_response_was_lost(
+def test_next_poll_returns_events_of_an_unconfirmed_claim(
     engine: str, store: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
 ) -> None:
     warm_up(store, tenant)
     events = put_events(store, tenant, 3)
-    lose_claim(engine, store, wire, tenant, fault, 3)
+    make_claim_unconfirmed(engine, store, wire, tenant, fault, 3)
 
     assert claim(store, tenant) == events
     assert claim(store, tenant) == []
@@ -66,7 +66,7 @@ def test_error_after_the_first_events_does_not_discard_them(store: DynamoDBStore
     events = put_events(store, tenant, 60)
     wire.fail("BatchExecuteStatement", Fault.TIMEOUT_AFTER, BOTOCORE_ATTEMPTS, after=1)
 
-    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW)
+    page = store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, PAGE_BYTES), NOW)
     assert (ids(page.events), page.more) == (events[:25], True)
     assert claim(store, tenant) == events[25:]
 
@@ -77,30 +77,32 @@ def test_slow_claim_returns_the_events_claimed_so_far(
     events = put_events(store, tenant, 60)
     monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 0)
 
-    pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, ANY_SIZE), NOW) for _ in range(4)]
+    pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(60, PAGE_BYTES), NOW) for _ in range(4)]
     assert [(len(page.events), page.more) for page in pages] == [(25, True), (25, True), (10, True), (0, False)]
     assert [event_id for page in pages for event_id in ids(page.events)] == events
 
 
 @pytest.fixture
-def lost_claim(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
-    """Events that a claim has marked delivered without getting a response."""
+def unconfirmed_event_ids(engine: str, store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
+    """IDs of events that claims have marked delivered without receiving a response."""
     warm_up(store, tenant)
     events = put_events(store, tenant, 3)
     # One fault before the commit and one after it, so that two claims of each event are unconfirmed.
     for fault in (Fault.TIMEOUT_BEFORE, Fault.TIMEOUT_AFTER):
-        lose_claim(engine, store, wire, tenant, fault, 3)
+        make_claim_unconfirmed(engine, store, wire, tenant, fault, 3)
     return events
 
 
-def test_two_lost_claims_of_an_event_deliver_it_once(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
-    assert claim(store, tenant) == lost_claim
+def test_two_unconfirmed_claims_of_an_event_deliver_it_once(
+    store: DynamoDBStore, tenant: str, unconfirmed_event_ids: list[str]
+) -> None:
+    assert claim(store, tenant) == unconfirmed_event_ids
     assert claim(store, tenant) == []
 
 
 @pytest.mark.parametrize(("operation", "calls"), [("GetItem", 1), ("BatchGetItem", 1), ("Query", QUERIES)])
-def test_lost_claim_survives_further_faults(
-    store: DynamoDBStore, wire: Wire, tenant: str, lost_claim: list[str], operation: str, calls: int
+def test_unconfirmed_claim_survives_further_faults(
+    store: DynamoDBStore, wire: Wire, tenant: str, unconfirmed_event_ids: list[str], operation: str, calls: int
 ) -> None:
     store.events._shards._cache.clear()
     wire.fail(operation, Fault.TIMEOUT_BEFORE, calls * BOTOCORE_ATTEMPTS)
@@ -110,32 +112,34 @@ def test_lost_claim_survives_further_faults(
             delivered += claim(store, tenant)
 
     assert wire.fired
-    assert delivered == lost_claim
+    assert delivered == unconfirmed_event_ids
 
 
-def test_recovered_events_keep_to_the_page_size(store: DynamoDBStore, tenant: str, lost_claim: list[str]) -> None:
+def test_recovered_events_do_not_exceed_the_page_size(
+    store: DynamoDBStore, tenant: str, unconfirmed_event_ids: list[str]
+) -> None:
     pages = [store.events.claim(tenant, DEFAULT_INBOX, PageSize(9, 1), NOW).events for _ in range(4)]
-    assert [ids(page) for page in pages] == [*([each] for each in lost_claim), []]
+    assert [ids(page) for page in pages] == [*([each] for each in unconfirmed_event_ids), []]
 
 
-@pytest.mark.usefixtures("lost_claim")
-def test_expired_events_are_not_recovered(store: DynamoDBStore, tenant: str) -> None:
-    assert claim(store, tenant, now_ms=LATER * 1000) == []
+@pytest.mark.usefixtures("unconfirmed_event_ids")
+def test_expired_events_of_an_unconfirmed_claim_are_not_recovered(store: DynamoDBStore, tenant: str) -> None:
+    assert claim(store, tenant, now_ms=LATER_S * 1000) == []
 
 
 @both_ways_to_claim
-def test_write_that_arrives_late_is_recovered(
+def test_event_whose_claim_arrives_late_is_recovered(
     engine: str, store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
 ) -> None:
     warm_up(store, tenant)
     events = put_events(store, tenant, 1)
     late: list[dict[str, Any]] = []
-    lose_claim(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
-    # A poll that looks for the event, and fails before it can claim anything itself.
+    make_claim_unconfirmed(engine, store, wire, tenant, Fault.TIMEOUT_BEFORE, 1, then=late.append)
+    # This poll looks for the event, and fails before it can claim anything itself.
     wire.fail("Query", Fault.TIMEOUT_BEFORE, QUERIES * BOTOCORE_ATTEMPTS)
     with pytest.raises(StoreUnavailable):
         claim(store, tenant)
-    # One of its queries may still be running.
+    # One of this poll's queries may still be running.
     wire.reset()
     operation = "batch_execute_statement" if engine == "dynamodb_local" else "update_item"
     getattr(other_store._connection.client, operation)(**late[0])
@@ -144,7 +148,7 @@ def test_write_that_arrives_late_is_recovered(
 
 
 @both_ways_to_claim
-def test_claim_that_arrives_late_does_not_take_a_replayed_event(
+def test_claim_that_arrives_late_does_not_deliver_a_replayed_event(
     store: DynamoDBStore, other_store: DynamoDBStore, tenant: str
 ) -> None:
     (event_id,) = put_events(store, tenant, 1)
@@ -178,6 +182,6 @@ def test_statement_that_returns_no_item_is_repeated(
 
 def test_throttled_probe_is_repeated(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
     put_events(store, tenant, 2)
-    wire.fail("BatchExecuteStatement", Fault.NONE, 1)
+    wire.fail("BatchExecuteStatement", Fault.ALL_UNPROCESSED, 1)
     assert len(claim(store, tenant, 1)) == len(claim(store, tenant, 1)) == 1
     assert (wire.calls["UpdateItem"], wire.calls["BatchExecuteStatement"]) == (1, 3)

@@ -11,9 +11,9 @@ from tests.engines.harnesses import DynamoDBHarness
 
 def test_every_operation_costs_the_units_in_the_cost_sheet(harness: DynamoDBHarness) -> None:
     with closing(Connection(harness.prefix, 16)) as connection:
-        now = UnitMeter(connection).figures()
+        measured = UnitMeter(connection).figures()
 
-    written = json.loads(UNITS.read_text())
-    others = {step: units for step, units in now["steps"].items() if units != written["steps"].get(step)}
-    assert others == {}, "the units of an event have changed; if that is intended, run `make cost`"
-    assert now == written
+    recorded = json.loads(UNITS.read_text())
+    different = {step: units for step, units in measured["steps"].items() if units != recorded["steps"].get(step)}
+    assert different == {}, "the units of an event have changed; if that is intended, run `make cost`"
+    assert measured == recorded

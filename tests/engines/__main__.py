@@ -6,14 +6,14 @@ from importlib import import_module
 
 
 def main(names: list[str]) -> int:
-    missing = 0
+    failures = 0
     for name in names:
         try:
             import_module(f"tests.engines.{name}").fetch()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             print(f"error: {name} could not be installed: {error}.", file=sys.stderr)  # noqa: T201 - a command
-            missing += 1
-    return min(missing, 1)
+            failures += 1
+    return min(failures, 1)
 
 
 if __name__ == "__main__":

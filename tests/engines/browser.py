@@ -13,10 +13,10 @@ from tests.engines import npm, system_packages
 
 _PINS = Path(__file__).with_name("axe-core")
 _AXE = npm.cached(_PINS) / "node_modules" / "axe-core" / "axe.min.js"
-# Debian's Chromium without a user interface: tests take half the time.
+# Debian's Chromium without a user interface. Tests take half the time with it.
 _SHELL = "chromium-headless-shell"
 _NAMES = (_SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# No requests other than those of the page.
+# Chromium then sends no requests but those of the page.
 _QUIET = [
     "--disable-gpu",
     "--disable-background-networking",

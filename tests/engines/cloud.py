@@ -36,13 +36,13 @@ def fetch() -> None:
             continue
         _CACHE.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_CACHE) as folder:
-            made = Path(folder) / tool
-            make = ["venv", "--relocatable", "--python", sys.executable, str(made)]
-            fill = ["pip", "install", "--python", str(made), "--require-hashes", "-r", str(_pins(tool))]
-            for command in (make, fill):
+            environment = Path(folder) / tool
+            create = ["venv", "--relocatable", "--python", sys.executable, str(environment)]
+            install = ["pip", "install", "--python", str(environment), "--require-hashes", "-r", str(_pins(tool))]
+            for command in (create, install):
                 subprocess.run([uv, "--quiet", *command], check=True, timeout=600, stdout=2)
             # Renamed when complete, so that an interrupted install leaves nothing incomplete.
-            made.rename(_folder(tool))
+            environment.rename(_folder(tool))
 
 
 def program(tool: str, name: str) -> Path:
@@ -76,9 +76,9 @@ def _pins(tool: str) -> Path:
 
 
 def _folder(tool: str) -> Path:
-    """A new folder if the pins or the version of Python change."""
-    what = sys.version.encode() + _pins(tool).read_bytes()
-    return _CACHE / f"{tool}-{hashlib.sha256(what).hexdigest()[:12]}"
+    """Returns the tool's folder, another one if the pins or the version of Python change."""
+    versions = sys.version.encode() + _pins(tool).read_bytes()
+    return _CACHE / f"{tool}-{hashlib.sha256(versions).hexdigest()[:12]}"
 
 
 def _responds(url: str) -> bool:

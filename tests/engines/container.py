@@ -15,8 +15,8 @@ from pathlib import Path
 
 _CHECKOUT = Path(__file__).parents[2]
 _SCRIPT = Path(__file__).with_name("container.sh")
-_OWN = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork"]
-# A new network namespace has a loopback device that is down (SIOCSIFFLAGS, IFF_UP).
+_NEW_NAMESPACES = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork"]
+# The loopback device of a new network namespace is down (SIOCSIFFLAGS, IFF_UP).
 _LOOPBACK_UP = (
     "import fcntl, os, socket, struct, sys;"
     "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 1));"
@@ -57,24 +57,24 @@ class Layer:
 
     def written(self) -> set[str]:
         """Returns the paths inside the container of every file, link and empty folder."""
-        over, new = self.folder / "upper", self.folder / "root"
-        mounted = {"dev", "proc", "tmp", *(place.name for place in over.iterdir())}
-        found = [(over, entry) for entry in over.rglob("*") if _is_last(entry)]
-        found += [(new, entry) for entry in new.rglob("*") if _is_last(entry)]
+        upper, root = self.folder / "upper", self.folder / "root"
+        mounted = {"dev", "proc", "tmp", *(place.name for place in upper.iterdir())}
+        found = [(upper, entry) for entry in upper.rglob("*") if _is_leaf(entry)]
+        found += [(root, entry) for entry in root.rglob("*") if _is_leaf(entry)]
         paths = [entry.relative_to(place) for place, entry in found]
         return {f"/{path}" for path in paths if len(path.parts) > 1 or path.name not in mounted}
 
 
-def _is_last(entry: Path) -> bool:
+def _is_leaf(entry: Path) -> bool:
     return entry.is_symlink() or not entry.is_dir() or not any(entry.iterdir())
 
 
 def run(
     layer: Layer, command: Sequence[str], environment: Mapping[str, str], folder: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a build step: as root, on a writable file system, with the machine's network."""
+    """Runs a build step as root, on a writable file system, with the machine's network."""
     return subprocess.run(
-        [*_OWN, *_inside(layer, "rw", "0", folder, (), environment, command)],
+        [*_NEW_NAMESPACES, *_make_command(layer, "rw", "0", folder, (), environment, command)],
         capture_output=True,
         text=True,
         timeout=300,
@@ -82,7 +82,7 @@ def run(
     )
 
 
-def _inside(
+def _make_command(
     layer: Layer,
     mode: str,
     user: str,
@@ -91,11 +91,11 @@ def _inside(
     environment: Mapping[str, str],
     command: Sequence[str],
 ) -> list[str]:
-    places = [str(layer.folder), mode, user, folder, str(_CHECKOUT), " ".join(volumes)]
-    return ["sh", str(_SCRIPT), *places, *_with_only(environment), *command]
+    arguments = [str(layer.folder), mode, user, folder, str(_CHECKOUT), " ".join(volumes)]
+    return ["sh", str(_SCRIPT), *arguments, *_with_environment(environment), *command]
 
 
-def _with_only(environment: Mapping[str, str]) -> list[str]:
+def _with_environment(environment: Mapping[str, str]) -> list[str]:
     return ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
 
 
@@ -111,11 +111,11 @@ class Container:
     log: Path = field(init=False)
 
     def __enter__(self) -> "Container":
-        inside = _inside(self.layer, "ro", self.user, "/", self.volumes, self.environment, self.command)
+        inside = _make_command(self.layer, "ro", self.user, "/", self.volumes, self.environment, self.command)
         self.log = self.layer.folder / "log"
         with self.log.open("wb") as log:
             loopback = [sys.executable, "-c", _LOOPBACK_UP]
-            self._process = subprocess.Popen([*_OWN, "--net", *loopback, *inside], stdout=log, stderr=log)
+            self._process = subprocess.Popen([*_NEW_NAMESPACES, "--net", *loopback, *inside], stdout=log, stderr=log)
         pid = self._process.pid
         while not (children := Path(f"/proc/{pid}/task/{pid}/children").read_text()):
             if self._process.poll() is not None:
@@ -144,15 +144,15 @@ class Container:
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Runs another command in the container as the same user."""
         user = ["unshare", "--user", f"--map-user={self.user}", f"--map-group={self.user}", "--"]
-        places = ["--mount", f"--pid=/proc/{self._init_pid}/ns/pid"]
-        return self._enter(places, [*user, *_with_only(self.environment), *command])
+        namespaces = ["--mount", f"--pid=/proc/{self._init_pid}/ns/pid"]
+        return self._enter(namespaces, [*user, *_with_environment(self.environment), *command])
 
     def run_beside(self, command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs a command of this machine on the container's network."""
         return self._enter([], ["env", *(f"{name}={value}" for name, value in environment.items()), *command])
 
-    def _enter(self, places: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _enter(self, namespaces: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         target = [f"--target={self._process.pid}", "--user", "--net", "--preserve-credentials"]
         return subprocess.run(
-            ["nsenter", *target, *places, *command], capture_output=True, text=True, timeout=60, check=False
+            ["nsenter", *target, *namespaces, *command], capture_output=True, text=True, timeout=60, check=False
         )

@@ -8,14 +8,13 @@ from typing import ClassVar, Protocol
 
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection, groups_of
-from inbox.store.dynamodb.layout import EVENTS
 from inbox.store.dynamodb.tables import DEFINITIONS
 from inbox.store.interface import Store
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 
 MAX_DELIVERIES = 3
-# Every change of an inbox waits this long, and the suite makes many.
+# Every change of an inbox takes this long, and the suite makes many.
 INBOX_CACHE_SECONDS = 0.05
 
 
@@ -74,7 +73,7 @@ class _SharedConnection(Connection):
 
 
 class DynamoDBHarness(_Harness):
-    """On the engine that the environment names.
+    """Opens stores on the engine that the environment names.
 
     All harnesses share one connection and one set of tables per engine: creating them takes longer than most tests.
     """
@@ -120,8 +119,6 @@ class LaggingHarness(DynamoDBHarness):
     def __init__(self) -> None:
         self._index = LaggingIndex()
         super().__init__(lambda shared: LaggingConnection(shared, self._index))
-        # Every call scans the whole table, and the tests in tests/dynamodb leave their events there.
-        self.empty(EVENTS)
 
     def settle(self) -> None:
         self._index.catch_up()

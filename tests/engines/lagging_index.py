@@ -21,12 +21,12 @@ Key = tuple[str, str, str]
 
 
 @dataclass
-class _Life:
-    """Times of an entry: listed from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
+class _EntryTimes:
+    """When an entry is listed: from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
 
     item: Item
     appears: float
-    gone: bool = False
+    is_removed: bool = False
     vanishes: float = float("inf")
     returns: float = float("inf")
     vanishes_again: float = float("inf")
@@ -41,33 +41,33 @@ class LaggingIndex:
     def __init__(self) -> None:
         self.mutex = threading.RLock()
         self._random = random.Random(20)
-        self._lives: dict[Key, _Life] = {}
-        self._ahead = 0.0
+        self._entries: dict[Key, _EntryTimes] = {}
+        self._seconds_ahead = 0.0
 
     def catch_up(self) -> None:
         with self.mutex:
-            self._ahead += LAG_SECONDS
+            self._seconds_ahead += LAG_SECONDS
 
     def observe(self, items: list[Item]) -> None:
         """Records the entries that the index really has now."""
         now = self._now()
-        truth = {_key(item): item for item in items}
-        for key, item in truth.items():
-            if key not in self._lives or self._lives[key].gone:
-                self._lives[key] = _Life(item, now + self._random.uniform(0, LAG_SECONDS))
-        for key, life in self._lives.items():
-            if key not in truth and not life.gone:
-                life.gone = True
-                life.vanishes, life.returns, life.vanishes_again = sorted(
+        actual = {_key(item): item for item in items}
+        for key, item in actual.items():
+            if key not in self._entries or self._entries[key].is_removed:
+                self._entries[key] = _EntryTimes(item, now + self._random.uniform(0, LAG_SECONDS))
+        for key, entry in self._entries.items():
+            if key not in actual and not entry.is_removed:
+                entry.is_removed = True
+                entry.vanishes, entry.returns, entry.vanishes_again = sorted(
                     now + self._random.uniform(0, LAG_SECONDS) for _ in range(3)
                 )
 
     def shown(self) -> list[Item]:
         now = self._now()
-        return [life.item for life in self._lives.values() if life.is_shown(now)]
+        return [entry.item for entry in self._entries.values() if entry.is_shown(now)]
 
     def _now(self) -> float:
-        return time.monotonic() + self._ahead
+        return time.monotonic() + self._seconds_ahead
 
 
 class LaggingConnection(Connection):

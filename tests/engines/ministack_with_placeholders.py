@@ -1,6 +1,6 @@
 """ministack, with placeholders for the resource types that it does not support. Run by the Python of its environment.
 
-ministack refuses a template that has one of these types. A placeholder gets a name and creates nothing, so finding it
+ministack refuses a template that has one of these types. A placeholder has a name and creates nothing, so finding it
 in a stack only proves that the template was read.
 """
 
@@ -29,18 +29,18 @@ def _placeholder(logical_id: str, _properties: Any, stack: str, attributes: tupl
 
 
 _handlers = provisioners._RESOURCE_HANDLERS
-_make_alarm = _handlers["AWS::CloudWatch::Alarm"]["create"]
+_make_real_alarm = _handlers["AWS::CloudWatch::Alarm"]["create"]
 
 
-def _alarm(logical_id: str, properties: Any, stack: str) -> Any:
-    """An alarm over several metrics is a placeholder too."""
-    make = _make_alarm if "Metrics" not in properties else _placeholder
+def _make_alarm(logical_id: str, properties: Any, stack: str) -> Any:
+    """Makes an alarm, or a placeholder if the alarm uses several metrics."""
+    make = _make_real_alarm if "Metrics" not in properties else _placeholder
     return make(logical_id, properties, stack)
 
 
 for kind, attributes in PLACEHOLDERS.items():
     _handlers[kind] = {"create": partial(_placeholder, attributes=attributes), "delete": lambda *_: None}
-_handlers["AWS::CloudWatch::Alarm"]["create"] = _alarm
+_handlers["AWS::CloudWatch::Alarm"]["create"] = _make_alarm
 
 if __name__ == "__main__":
     sys.argv = ["ministack"]

@@ -2,7 +2,7 @@
 
 - PartiQL: moto carries out a statement whose condition is false and reports success. The store detects that and claims
   by single conditional updates, so moto tests those and DynamoDB Local tests the statements.
-- No locks: two requests at the same time can both find their condition true. So they run one at a time here.
+- No locks: two requests at the same time can both find their condition true. So requests run one at a time here.
 - Consumed capacity is invented. Costs are tested on DynamoDB Local.
 - A transaction that botocore repeats is carried out twice.
 - Expired items are never deleted.
@@ -32,7 +32,10 @@ def running() -> Iterator[str]:
 
 
 def _one_at_a_time(app: Any) -> Any:
-    """Serves requests in order. With a plain lock, one of many threads may wait longer than its client's timeout."""
+    """Returns the app, which then serves one request at a time, in order.
+
+    With a plain lock, one of many threads may wait longer than its client's timeout.
+    """
     mutex = threading.Lock()
     turns: deque[threading.Lock] = deque()
 

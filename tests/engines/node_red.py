@@ -42,7 +42,7 @@ class NodeRed:
         self.log = folder / "log"
 
     def start(self, flow: list[dict[str, Any]]) -> None:
-        """Returns at once."""
+        """Does not wait until Node-RED is ready."""
         (self._folder / "settings.js").write_text(_SETTINGS)
         (self._folder / "flows.json").write_text(json.dumps(flow))
         command: list[str | Path] = [

@@ -27,7 +27,7 @@ class SmallDisk:
 
     def __init__(self, folder: Path, mebibytes: int = 24) -> None:
         self._folder = folder
-        # The process then becomes a shell in the namespace and runs our commands.
+        # The process then becomes a shell in the namespace that runs the commands of this class.
         mount = f"mount -t tmpfs -o size={mebibytes}m disk {folder} && exec sh -e"
         self._shell = subprocess.Popen(
             ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount],

@@ -22,11 +22,11 @@ class Fault(Enum):
     THROTTLED = "throttled"
     SERVER_ERROR = "500"
     SERVER_ERROR_AFTER = "500 after the commit"
-    HALF = "half of a batch unprocessed"
-    NONE = "a whole batch unprocessed"
+    HALF_UNPROCESSED = "half of a batch unprocessed"
+    ALL_UNPROCESSED = "a whole batch unprocessed"
 
 
-_AFTER_THE_COMMIT = (Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER)
+_FAULTS_AFTER_COMMIT = (Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER)
 
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
 
@@ -109,8 +109,8 @@ class Wire:
         if fault is None:
             return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
         self.fired += 1
-        if fault in _AFTER_THE_COMMIT:
-            self._session.send(request).content  # noqa: B018 - read to its end, so that it has happened
+        if fault in _FAULTS_AFTER_COMMIT:
+            self._session.send(request).content  # noqa: B018 - read to its end, so that the write is committed
         self._then(json.loads(request.body))
         match fault:
             case Fault.TIMEOUT_BEFORE | Fault.TIMEOUT_AFTER:
@@ -118,11 +118,11 @@ class Wire:
             case Fault.CUT_AFTER:
                 raise ConnectionClosedError(endpoint_url=request.url)
             case Fault.THROTTLED:
-                return _error(request, 400, "ProvisionedThroughputExceededException")
+                return _make_error_response(request, 400, "ProvisionedThroughputExceededException")
             case Fault.SERVER_ERROR | Fault.SERVER_ERROR_AFTER:
-                return _error(request, 500, "InternalServerError")
-            case Fault.HALF | Fault.NONE:
-                return self._in_part(operation, request, skip_all=fault is Fault.NONE)
+                return _make_error_response(request, 500, "InternalServerError")
+            case Fault.HALF_UNPROCESSED | Fault.ALL_UNPROCESSED:
+                return self._execute_partly(operation, request, skip_all=fault is Fault.ALL_UNPROCESSED)
 
     def _without_old_items(self, request: Any) -> AWSResponse:
         response = self._session.send(request)
@@ -133,8 +133,8 @@ class Wire:
             each.get("Error", {}).pop("Item", None)
         return _make_response(request, response.status_code, document)
 
-    def _in_part(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
-        """Sends a part of the batch to the engine, and reports the rest as unprocessed."""
+    def _execute_partly(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
+        """Sends half of the batch to the engine, or nothing. The response reports the rest as unprocessed."""
         body = json.loads(request.body)
         if operation == "BatchExecuteStatement":
             statements = body["Statements"]
@@ -186,7 +186,7 @@ def _make_response(request: Any, status: int, body: dict[str, Any]) -> AWSRespon
     return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
 
 
-def _error(request: Any, status: int, code: str) -> AWSResponse:
+def _make_error_response(request: Any, status: int, code: str) -> AWSResponse:
     return _make_response(
         request, status, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "injected"}
     )

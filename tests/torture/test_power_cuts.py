@@ -11,7 +11,7 @@ from pathlib import Path
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.store.interface import EventStore
 from inbox.store.sqlite import SQLiteStore
-from tests.contract.samples import LATER, NOW, ids, numbered, page_of
+from tests.contract.samples import LATER_S, NOW, ids, numbered, page_of
 from tests.service import until
 from tests.torture.power_cut import simulate_disk
 from tests.torture.stored_events import read_events
@@ -36,7 +36,7 @@ def _cut_repeatedly(folder: Path) -> None:
     def produce(events: EventStore) -> None:
         while not stop.is_set():
             new = numbered(random.choice((1, 1, 5)))
-            events.put("acme", new, NOW, LATER)
+            events.put("acme", new, NOW, LATER_S)
             put.extend(ids(new))
 
     def consume(events: EventStore) -> None:
