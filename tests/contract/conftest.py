@@ -20,7 +20,8 @@ _SLOW = {"lagging-index"}
 
 _NOT_ON_LAGGING_INDEX = {
     *("test_batches", "test_counters", "test_idempotency", "test_keys", "test_positions", "test_receipts"),
-    *("test_registry", "test_retention", "test_tenant_audit", "test_tenant_pages", "test_tenant_races", "test_tenants"),
+    *("test_retention", "test_tenant_audit", "test_tenant_pages", "test_tenant_races", "test_tenant_service"),
+    "test_tenants",
 }
 
 
