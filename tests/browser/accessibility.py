@@ -27,7 +27,7 @@ def find_violations(page: Page) -> list[str]:
         return result["result"].get("value")
 
     if evaluate("typeof axe") == "undefined":
-        evaluate(f"{browser.axe()};0")
+        evaluate(f"{browser.read_axe()};0")
     found: list[str] = evaluate(_SCAN)
     session.detach()
     return found

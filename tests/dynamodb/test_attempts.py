@@ -60,7 +60,7 @@ def test_writing_an_attempt_survives_a_lost_response(
 ) -> None:
     wire.fail("PutItem", fault, 1)
     assert poll_with_attempt(store, tenant, lease_until_ms) == events
-    assert wire.fired == 1
+    assert wire.fault_count == 1
 
 
 def test_attempt_that_cannot_be_written_claims_nothing(

@@ -63,7 +63,7 @@ def test_claim_returns_its_events(
 ) -> None:
     lose_response()
     assert claim(store, tenant, lease_until_ms=lease_until_ms, attempt=attempt) == events
-    assert wire.fired == 1
+    assert wire.fault_count == 1
     assert claim(store, tenant) == []
 
 
@@ -91,7 +91,7 @@ def test_consumed_events_are_not_lost_if_the_read_fails_as_well(
     with pytest.raises(StoreUnavailable):
         poll(store, tenant, attempt=attempt)
 
-    assert wire.fired == 1 + BOTOCORE_ATTEMPTS
+    assert wire.fault_count == 1 + BOTOCORE_ATTEMPTS
     assert claim(store, tenant, attempt=attempt) == events
     assert claim(store, tenant) == []
 
@@ -113,7 +113,7 @@ def test_receipts_are_settled(
     receipts = receipts_of(poll(store, tenant, lease_until_ms=LEASE_UNTIL))
     lose_response()
     assert settle(store, tenant, receipts) == [True, True, True]
-    assert wire.fired == 1
+    assert wire.fault_count == 1
 
 
 @pytest.mark.usefixtures("events")
@@ -136,7 +136,7 @@ def test_replayed_event_is_returned(
     claim(store, tenant)
     lose_response()
     event = store.events.replay(tenant, DEFAULT_INBOX, events[0], NOW)
-    assert wire.fired == 1
+    assert wire.fault_count == 1
     assert event is not None
     assert event.status is Status.UNDELIVERED
 
@@ -201,4 +201,4 @@ def test_repeatable_poll_recognizes_its_own_attempt(
     monkeypatch.setattr(store.events._attempts, "_begin", claim_first)
     wire.fail("PutItem", Fault.CUT_AFTER, 1, after=1)
     assert claim(store, tenant, 1, attempt="attempt-1") == events[1:2]
-    assert wire.fired == 1
+    assert wire.fault_count == 1

@@ -87,7 +87,7 @@ def test_no_accepted_event_is_lost_or_delivered_twice(
         delivered.update(page)
         empty_polls = 0 if page else empty_polls + 1
 
-    assert wire.fired
+    assert wire.fault_count
     assert accepted <= delivered
     assert set(delivered.values()) == {1}
     listed = store.events.page(tenant, Selection(status=Status.DELIVERED), Order.OLDEST, EVERYTHING, None, NOW)
@@ -105,7 +105,7 @@ def test_one_failed_attempt_is_retried(
     assert store.events.put(tenant, [event], NOW, LATER_S)[0].repeated is False
     assert store.events.get(tenant, DEFAULT_INBOX, event.event_id, NOW) is not None
     assert claim(store, tenant) == [event.event_id]
-    assert wire.fired == 1
+    assert wire.fault_count == 1
 
 
 @pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER])
@@ -189,7 +189,7 @@ def test_tenants_and_api_keys_survive_a_lost_response(
         wire.fail("TransactWriteItems", fault, ONE_ATTEMPT)
         results.append(act())
 
-    assert wire.fired == len(acts)
+    assert wire.fault_count == len(acts)
     assert results == [None, True, None, True]
     assert store.tenants.get(tenant) == second
     assert store.tenants.audit_log(tenant, 9, None) == [audit_entry(2), audit_entry(1)]
@@ -204,7 +204,7 @@ def test_recording_a_use_survives_a_lost_response(store: DynamoDBStore, wire: Wi
     wire.fail("UpdateItem", fault, ONE_ATTEMPT)
     store.keys.record_use(key.key_hash, NOW)
 
-    assert wire.fired == 1
+    assert wire.fault_count == 1
     assert store.keys.get(key.key_id) == replace(key, last_used_at_ms=NOW)
 
 

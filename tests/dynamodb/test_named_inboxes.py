@@ -65,7 +65,7 @@ def test_event_that_is_erased_before_its_copies_are_written_has_none(
     )
     store.events.put(tenant, [event], NOW, LATER_S)
 
-    assert wire.fired == 1
+    assert wire.fault_count == 1
     assert [claim(store, tenant, inbox=name) for name in (DEFAULT_INBOX, *inboxes)] == [[], [], []]
 
 
@@ -77,7 +77,7 @@ def test_accepted_event_has_all_of_its_copies(
     wire.fail("BatchWriteItem", fault, 1)
     events = put_events(store, tenant, 1)
 
-    assert wire.fired == 1
+    assert wire.fault_count == 1
     assert [claim(store, tenant, inbox=name) for name in (DEFAULT_INBOX, *inboxes)] == [events] * 3
 
 

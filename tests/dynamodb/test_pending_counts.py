@@ -200,7 +200,7 @@ def test_claim_whose_response_is_lost_is_counted_when_it_is_recovered(
         with suppress(StoreUnavailable):
             claimed += claim(store, tenant)
     assert sorted(claimed) == sorted(events[1:])
-    assert wire.fired == times
+    assert wire.fault_count == times
 
     store.counters.flush()
     assert total_counts(store, tenant).delivered == 3
@@ -219,7 +219,7 @@ def test_dead_event_whose_response_is_lost_is_counted_once(
         wire.fail("BatchExecuteStatement", fault, 1)
         for _ in range(2):
             assert store.events.release(tenant, [receipt], NOW, NOW, failed=True) == [True]
-        assert wire.fired == lost_leases
+        assert wire.fault_count == lost_leases
 
     found = store.events.get(tenant, DEFAULT_INBOX, receipt.event_id, NOW)
     assert found is not None
@@ -281,7 +281,7 @@ def test_flush_stops_after_one_group_if_dynamodb_is_unavailable(
         put_events(store, each, 1)
     wire.fail("UpdateItem", fault, 1_000)
     store.counters.flush()
-    assert 0 < wire.fired <= MAX_PARALLEL_CALLS
+    assert 0 < wire.fault_count <= MAX_PARALLEL_CALLS
 
     # For 30 seconds no further write is tried in the background.
     tried = wire.calls.total()

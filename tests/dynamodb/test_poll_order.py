@@ -129,13 +129,13 @@ def test_event_that_is_indexed_late_is_not_overtaken(
     put_events(other_store, tenant, 24)
     late, sent_after_it = new_event(), new_event()
     apply = EventUpdates.apply
-    claimed: list[int] = []
+    claim_sizes: list[int] = []
 
     def apply_after_others(updates: EventUpdates, *arguments: Any) -> Any:
         if updates is not store.events._updates:
             return apply(updates, *arguments)
-        claimed.append(len(arguments[0]))
-        if arguments[0] and sum(claimed) == 13:
+        claim_sizes.append(len(arguments[0]))
+        if arguments[0] and sum(claim_sizes) == 13:
             # Another poll claims all events that this poll has read.
             claim(other_store, tenant, 23)
             # An event appears in the index before all others, and then another one is sent.

@@ -80,7 +80,7 @@ def with_keys_only(definition: dict[str, Any]) -> dict[str, Any]:
     return {**definition, "GlobalSecondaryIndexes": [{**first, "Projection": {"ProjectionType": "KEYS_ONLY"}}, *others]}
 
 
-def with_numbers(definition: dict[str, Any]) -> dict[str, Any]:
+def with_numeric_sort_key(definition: dict[str, Any]) -> dict[str, Any]:
     attributes = [
         {**each, "AttributeType": "N"} if each["AttributeName"].lower() == "sk" else each
         for each in definition["AttributeDefinitions"]
@@ -105,7 +105,7 @@ def list_tables(connection: Connection) -> list[str]:
 
 @pytest.mark.parametrize("name", ["Events", "Tenants"])
 @pytest.mark.parametrize(
-    "change", [with_one_index, with_keys_only, with_numbers, lambda _: DEFINITIONS["TenantApiKeys"]]
+    "change", [with_one_index, with_keys_only, with_numeric_sort_key, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
 def test_table_with_other_keys_is_refused_before_any_is_created(
     other_tables: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]

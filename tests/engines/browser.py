@@ -41,7 +41,7 @@ def fetch() -> None:
     npm.fetch(_PINS)
 
 
-def axe() -> str:
+def read_axe() -> str:
     return _AXE.read_text()
 
 

@@ -39,7 +39,7 @@ class Wire:
         self.units: Counter[str] = Counter()
         self.index_units: Counter[tuple[str, str]] = Counter()
         self._mutex = threading.Lock()
-        self.fired = 0
+        self.fault_count = 0
         self.hides_old_items = False
         """Removes the item from responses to failed conditions: DynamoDB does not always send it."""
         self._plans: dict[str, list[Fault | None]] = {}
@@ -68,7 +68,7 @@ class Wire:
         self.units.clear()
         self.index_units.clear()
         self._plans.clear()
-        self.fired = 0
+        self.fault_count = 0
 
     @property
     def write_calls(self) -> int:
@@ -108,7 +108,7 @@ class Wire:
         fault = self._plans[operation].pop(0) if self._plans.get(operation) else None
         if fault is None:
             return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
-        self.fired += 1
+        self.fault_count += 1
         if fault in _FAULTS_AFTER_COMMIT:
             self._session.send(request).content  # noqa: B018 - read to its end, so that the write is committed
         self._then(json.loads(request.body))
@@ -173,7 +173,7 @@ def _least_units(operation: str, params: dict[str, Any]) -> float:
     return 0.0
 
 
-class _Raw:
+class _RawBody:
     def __init__(self, body: bytes) -> None:
         self._body = body
 
@@ -183,7 +183,7 @@ class _Raw:
 
 def _make_response(request: Any, status: int, body: dict[str, Any]) -> AWSResponse:
     headers = {"content-type": "application/x-amz-json-1.0"}
-    return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
+    return AWSResponse(request.url, status, headers, _RawBody(json.dumps(body).encode()))
 
 
 def _make_error_response(request: Any, status: int, code: str) -> AWSResponse:
