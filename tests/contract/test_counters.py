@@ -83,7 +83,7 @@ def test_dead_and_replayed_events_are_counted(acme: Consumer) -> None:
     for lease in range(MAX_DELIVERIES):
         acme.lease(at=NOW + lease * MINUTE, until=NOW + (lease + 1) * MINUTE)
     end_ms = NOW + MAX_DELIVERIES * MINUTE
-    # One replay before the store has marked the event dead, and one after.
+    # One replay happens before the store has marked the event dead, and one after.
     acme.replay(events[0].event_id, end_ms)
     acme.consume(at=end_ms)
     acme.replay_all(at=end_ms)
@@ -235,7 +235,7 @@ def test_recount_uses_stored_events_and_keeps_other_counts(acme: Consumer) -> No
     acme.erase(first.event_id)
     assert acme.totals() == Counts(received=4, delivered=2, leased=1, replayed=1, bytes=28)
 
-    # Received, delivered and bytes, each for the hour and for the day.
+    # The recount changes received, delivered and bytes, each for the hour and for the day.
     assert acme.recount() == 6
     for span in Span:
         assert acme.totals(span) == Counts(received=3, delivered=0, leased=1, replayed=1, bytes=21)

@@ -18,7 +18,7 @@ def test_audit_log_survives_a_restart(harness: Harness) -> None:
         "destination_email": Change("", "7"),
         "active": Change(True, False),
     }
-    # The same time for all, so that they are ordered by number.
+    # All entries have the same time, so that only their numbers order them.
     kinds = [(action, forced) for action in AuditAction for forced in (False, True)]
     entries = [
         AuditEntry(number, NOW, "key_1", action, changes, forced) for number, (action, forced) in enumerate(kinds, 1)

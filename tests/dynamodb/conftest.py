@@ -31,7 +31,7 @@ BOTOCORE_ATTEMPTS = 3
 @pytest.fixture(autouse=True)
 def long_claim_timeout() -> Iterator[None]:
     """Raises the time limits of claims for slow machines. Tests of a limit set their own."""
-    # A patch of its own, because some tests undo those of `monkeypatch`.
+    # Not the fixture `monkeypatch`, because some tests undo its patches.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
         patch.setattr("inbox.store.dynamodb.poll_queue.MAX_WAIT_SECONDS", 120)

@@ -102,7 +102,7 @@ def test_inbox_that_is_polled_again_is_queried_soon(watch: DynamoDBArrivalWatch,
     assert [tenths for tenths, _ in index.queries] == [63]
 
 
-def test_check_queries_up_to_the_maximum_number_of_inboxes(
+def test_checks_query_up_to_the_maximum_number_of_inboxes_in_turn(
     watch: DynamoDBArrivalWatch, index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrivals, "_MAX_INBOXES_PER_CHECK", 3)

@@ -134,7 +134,7 @@ def test_poll_that_was_repeated_while_running_claims_nothing_else(
     assert claim(other_store, tenant) == later
 
 
-def test_poll_chooses_again_if_another_was_faster(
+def test_poll_chooses_again_if_another_poll_claimed_its_events(
     store: DynamoDBStore,
     other_store: DynamoDBStore,
     tenant: str,

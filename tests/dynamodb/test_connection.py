@@ -35,7 +35,7 @@ def client_error(code: str, status: int = 400) -> ClientError:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_message_tells_the_cause(error: Exception, message: str) -> None:
+def test_message_names_the_cause(error: Exception, message: str) -> None:
     translated = translate_error(error)
     assert isinstance(translated, StoreUnavailable)
     assert str(translated).startswith(message)

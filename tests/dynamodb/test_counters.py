@@ -63,7 +63,7 @@ def test_counters_of_a_named_inbox_are_not_read_for_default(store: DynamoDBStore
     assert wire.read_units == 1
 
 
-def test_recreated_inbox_begins_at_zero(store: DynamoDBStore, tenant: str) -> None:
+def test_counts_of_a_recreated_inbox_begin_at_zero(store: DynamoDBStore, tenant: str) -> None:
     store.inboxes.save(tenant, Inbox("shipping", None, NOW))
     store.events.put(tenant, [new_event(event_type=f"type-{each}") for each in range(MAX_TYPES)], NOW, LATER_S)
     store.counters.flush()

@@ -44,7 +44,7 @@ def events(store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
 
 @pytest.fixture
 def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
-    """Cuts the response to the next update of an event after the commit."""
+    """A function that cuts the response to the next update of an event after the commit."""
     operation = "BatchExecuteStatement" if engine == "dynamodb_local" else "UpdateItem"
     return lambda: wire.fail(operation, Fault.CUT_AFTER, 1)
 
@@ -52,7 +52,7 @@ def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
 @both_ways_to_claim
 @each_mode
 @each_attempt
-def test_claim_returns_its_events(
+def test_claim_returns_its_events_although_the_response_is_lost(
     store: DynamoDBStore,
     wire: Wire,
     tenant: str,
@@ -107,7 +107,7 @@ SETTLE: dict[str, Settle] = {
 
 @pytest.mark.usefixtures("events")
 @pytest.mark.parametrize("settle", SETTLE.values(), ids=SETTLE)
-def test_receipts_are_settled(
+def test_receipts_are_settled_although_the_response_is_lost(
     store: DynamoDBStore, wire: Wire, tenant: str, lose_response: Callable[[], None], settle: Settle
 ) -> None:
     receipts = receipts_of(poll(store, tenant, lease_until_ms=LEASE_UNTIL))
@@ -130,7 +130,7 @@ def test_receipts_stay_valid_if_the_read_fails_as_well(
     assert settle(store, tenant, receipts) == [True, True, True]
 
 
-def test_replayed_event_is_returned(
+def test_replayed_event_is_returned_although_the_response_is_lost(
     store: DynamoDBStore, wire: Wire, tenant: str, events: list[str], lose_response: Callable[[], None]
 ) -> None:
     claim(store, tenant)

@@ -142,7 +142,7 @@ def test_disabled_default_inbox_costs_no_further_read(store: DynamoDBStore, wire
     new_process = DynamoDBStore(store._connection, MAX_DELIVERIES)
     wire.reset()
     put_events(new_process, tenant, 1)
-    # One call each for the shards, the inboxes and the event.
+    # The shards, the inboxes and the event take one call each.
     assert dict(wire.calls) == {"GetItem": 1, "Query": 1, "PutItem": 1}
 
 

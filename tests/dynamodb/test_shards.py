@@ -46,7 +46,7 @@ def test_new_events_are_spread_and_delivered_in_order(
     assert [claim(sharded, tenant, 25, now_ms=EFFECTIVE_MS) for _ in range(4)] == [ids[:25], ids[25:50], ids[50:], []]
 
 
-def test_sharding_takes_effect_once_every_process_knows(
+def test_sharding_takes_effect_once_every_process_has_read_it(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
 ) -> None:
     events = [new_event() for _ in range(20)]

@@ -105,7 +105,7 @@ def test_indexes_contain_only_tenants(harness: DynamoDBHarness, store: DynamoDBS
 
     assert [item["SK"]["S"] for item in items_of(harness, tenant, IndexName=index)] == ["METADATA"]
     kinds = sorted(item["PK"]["S"].partition("#")[0] for item in items_of(harness, tenant))
-    # The tenant, its audit log and its key; the email address. The item of the key's ID does not contain the tenant.
+    # The TENANT items are the tenant, its audit log and its key. The item of the key's ID does not name the tenant.
     assert kinds == ["EMAIL", "TENANT", "TENANT", "TENANT"]
 
 
@@ -153,7 +153,7 @@ def test_update_keeps_the_shards(harness: DynamoDBHarness, store: DynamoDBStore,
     assert (harness.connection.get("Tenants", tenant_key(tenant)) or {})["shards"] == shards
 
 
-def test_tenant_listed_in_two_states_is_returned_once_in_the_later(
+def test_tenant_listed_in_two_states_is_returned_once_in_the_later_state(
     harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = []
@@ -180,7 +180,7 @@ def test_listing_all_tenants_reads_nothing_but_tenants(store: DynamoDBStore, wir
         store._connection.call("put_item", TableName=store._connection.table(TENANTS), Item=item)
     wire.reset()
     assert tenant in [each.tenant_id for each in store.tenants.all()]
-    # Half a unit each for active and inactive tenants.
+    # The queries for active and for inactive tenants cost half a unit each.
     assert wire.read_units == 1
 
 

@@ -56,7 +56,7 @@ def running() -> Iterator[str]:
     command = [program("ministack", "python"), _HERE / "ministack_with_placeholders.py"]
     with tempfile.TemporaryDirectory() as folder:
         settings = {
-            # By default it listens on every address and on more ports.
+            # By default, ministack listens on every address and on more ports.
             "BIND_HOST": "127.0.0.1",
             "GATEWAY_PORT": str(port),
             "IOT_MTLS_ENABLED": "0",

@@ -101,7 +101,7 @@ def _with_environment(environment: Mapping[str, str]) -> list[str]:
 
 @dataclass
 class Container:
-    """A command as process 1, with its own network, on a read-only file system except volumes, /tmp and /dev/shm."""
+    """Runs a command as process 1, with its own network. Only volumes, /tmp and /dev/shm are writable."""
 
     layer: Layer
     command: Sequence[str]

@@ -13,7 +13,7 @@ _FOLDER = npm.cached(_PINS)
 
 MISSING = "NOT TESTED: the recipe in Node-RED. Run `python -m tests.engines node_red` to see what is missing."
 
-# Without editor, admin API and HTTP nodes it listens on no port.
+# Without editor, admin API and HTTP nodes, Node-RED listens on no port.
 _SETTINGS = """module.exports = {
     httpAdminRoot: false,
     httpNodeRoot: false,

@@ -76,7 +76,7 @@ class SmallDisk:
         self._execute(f"mount --bind {self._folder} {self._folder} && mount -o remount,bind,ro {self._folder}")
 
     def unlock(self) -> None:
-        # Lazily: files on it may still be open.
+        # Files on the disk may still be open.
         self._execute(f"umount --lazy {self._folder}")
 
     def close(self) -> None:
