@@ -10,7 +10,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ INBOX = Path(sys.executable).with_name("inbox")
 
 
 def reserve_port() -> socket.socket:
-    """Returns a socket whose port nothing else gets by chance. A server with SO_REUSEADDR can listen on it."""
+    """Returns a socket that reserves a free port until it is closed. A server with SO_REUSEADDR can listen on it."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("127.0.0.1", 0))
@@ -53,7 +53,7 @@ class Service:
         self.log = folder / "log"
         self.variables: dict[str, str] = {}
         self.command_prefix: Sequence[str] = ()
-        """Runs the commands in an environment of their own, such as a mount namespace."""
+        """Words before each command, such as those that enter a mount namespace."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -122,9 +122,10 @@ class Service:
 
     def wait_for_workers(self) -> None:
         # The first worker responds before the last one is forked.
-        until(lambda: len(self.workers) >= int(self.environment["INBOX_WORKERS"]), 30)
+        until(lambda: len(self.worker_pids) >= int(self.environment["INBOX_WORKERS"]), 30)
 
     def start_process(self, command: Sequence[str | Path], folder: Path) -> None:
+        """Starts the service with this command. Returns when the service is ready."""
         with self.log.open("ab") as log:
             # In its own session, so that one signal reaches all its processes.
             self._process = subprocess.Popen(
@@ -142,27 +143,28 @@ class Service:
         self._end(signal.SIGKILL)
 
     @property
-    def processes(self) -> list[int]:
+    def pids(self) -> list[int]:
+        """Returns the process IDs of the master and its workers."""
         assert self._process is not None
-        return [self._process.pid, *self.workers]
+        return [self._process.pid, *self.worker_pids]
 
     @property
-    def workers(self) -> list[int]:
+    def worker_pids(self) -> list[int]:
         """Returns the process IDs of the workers."""
         assert self._process is not None
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
         pairs = (map(int, line.split()) for line in listed.splitlines())
         return [pid for pid, parent in pairs if parent == self._process.pid]
 
-    def signal_workers(self, with_signal: signal.Signals, workers: Sequence[int]) -> None:
-        for pid in workers:
+    def signal_workers(self, with_signal: signal.Signals, pids: Sequence[int]) -> None:
+        for pid in pids:
             os.kill(pid, with_signal)
 
-    def kill_workers(self, workers: Sequence[int]) -> None:
-        """Returns when the workers are dead and their files closed, even if their parent has not noticed."""
-        handles = [os.pidfd_open(pid) for pid in workers]
+    def kill_workers(self, pids: Sequence[int]) -> None:
+        """Returns when the workers are dead and their files closed, even if the master has not noticed."""
+        handles = [os.pidfd_open(pid) for pid in pids]
         try:
-            self.signal_workers(signal.SIGKILL, workers)
+            self.signal_workers(signal.SIGKILL, pids)
             until(lambda: len(select.select(handles, [], [], 0)[0]) == len(handles))
         finally:
             for handle in handles:
@@ -170,7 +172,7 @@ class Service:
 
     def kill_master(self) -> None:
         """Kills the master process. Returns when its workers have exited and released the port."""
-        orphans = self.workers
+        orphans = self.worker_pids
         assert self._process is not None
         self._process.kill()
         self._process.wait(15)
@@ -205,14 +207,16 @@ class Service:
 
     def _end(self, with_signal: signal.Signals) -> None:
         if self._process is not None:
-            os.killpg(self._process.pid, with_signal)
+            # If the service has exited, its log shows why. An error of this signal would hide that.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, with_signal)
             self.wait_until_stopped()
 
 
-def until(happens: Callable[[], bool], within_seconds: float = 20) -> None:
-    """Waits until the function returns True."""
-    deadline = time.monotonic() + within_seconds
-    while not happens():
+def until(is_true: Callable[[], bool], timeout_seconds: float = 20) -> None:
+    """Waits until the function returns True. Fails after the timeout."""
+    deadline = time.monotonic() + timeout_seconds
+    while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

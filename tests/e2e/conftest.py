@@ -1,4 +1,4 @@
-"""A tenant of the service that the tests share."""
+"""A new tenant for each test, on the service that the tests share."""
 
 import secrets
 

@@ -22,10 +22,10 @@ class Client:
         self._headers = bearer(key)
 
     def call(self, method: str, path: str, **content: Any) -> requests.Response:
-        # A connection per request, so that all workers get some.
+        # A connection per request, so that every worker gets some requests.
         return requests.request(method, f"{self._url}{path}", headers=self._headers, timeout=40, **content)
 
-    def numbers(self, status: str) -> list[int]:
+    def list_numbers(self, status: str) -> list[int]:
         """Returns the `n` of the events with a status, oldest first."""
         return [event["payload"]["n"] for event in self.get(f"/events?status={status}&order=oldest")]
 
@@ -48,7 +48,7 @@ class Client:
 
 
 @contextmanager
-def polling(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def run_poll(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Runs `inbox poll` in a process until the end of the block."""
     process = subprocess.Popen(
         [INBOX, "poll", *arguments],

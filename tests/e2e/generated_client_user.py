@@ -1,4 +1,4 @@
-"""A program that uses a generated client only: sends a payload from its arguments and prints the polled events."""
+"""Uses the API through a generated client only: sends the payload in its argument, and prints responses as JSON."""
 
 import json
 import os
@@ -17,13 +17,13 @@ def connect(key: str) -> AuthenticatedClient:
     return AuthenticatedClient(base_url=URL, token=key, raise_on_unexpected_status=True)
 
 
-def envelope(payload: dict[str, Any]) -> Envelope:
+def make_envelope(payload: dict[str, Any]) -> Envelope:
     return Envelope(payload=EnvelopePayload.from_dict(payload), event_type="order.created")
 
 
 with connect(KEY) as client:
-    sent = send_event.sync(client=client, body=envelope(json.loads(sys.argv[1])))
-    batch = send_batch.sync(client=client, body=[envelope({"n": 2}), RawEvent.from_dict({"n": 3})])
+    sent = send_event.sync(client=client, body=make_envelope(json.loads(sys.argv[1])))
+    batch = send_batch.sync(client=client, body=[make_envelope({"n": 2}), RawEvent.from_dict({"n": 3})])
     peeked = poll.sync(client=client, mode=PollMode.PEEK)
     leased = poll.sync(client=client, mode=PollMode.LEASE, limit=1, lease_seconds=300)
     settled = acknowledge.sync(client=client, body=ReceiptsBody(receipts=[event.receipt for event in leased]))
@@ -43,4 +43,4 @@ documents = {
     "unauthorized": unauthorized.to_dict(),
     "kinds": sorted({type(each).__name__ for each in (sent, *peeked, settled, refused, unauthorized)}),
 }
-print(json.dumps(documents))  # noqa: T201 - for the test
+print(json.dumps(documents))  # noqa: T201 - the test reads it

@@ -17,7 +17,7 @@ from tests.service import INBOX, Service, until
 
 
 @contextmanager
-def sending(client: Client) -> Iterator[list[str]]:
+def run_senders(client: Client) -> Iterator[list[str]]:
     """Yields the IDs of accepted events, while four senders send without a pause."""
     accepted: list[str] = []
     stopping = threading.Event()
@@ -42,27 +42,29 @@ def wait_for_more(accepted: list[str]) -> None:
     until(lambda: len(accepted) > before + 50)
 
 
-def event_ids(database: Path) -> set[str]:
+def read_event_ids(database: Path) -> set[str]:
     with closing(apsw.Connection(str(database))) as connection:
         assert connection.pragma("integrity_check") == "ok"
         return {event_id for (event_id,) in connection.execute("SELECT event_id FROM events")}
 
 
-def list_files(service: Service) -> set[str]:
+def list_file_names(service: Service) -> set[str]:
     return {each.name for each in service.folder.iterdir()}
 
 
 def test_backup_of_a_busy_service_has_every_event_accepted_before(service: Service) -> None:
     client = Client(service, service.create_key("acme"))
     service.start()
-    with sending(client) as accepted:
+    with run_senders(client) as accepted:
         for number in range(3):
             wait_for_more(accepted)
             before = set(accepted)
             made = service.run("backup", f"backup-{number}.db")
             assert (made.returncode, made.stdout, made.stderr) == (0, f"backup-{number}.db\n", "")
-            assert before <= event_ids(service.folder / f"backup-{number}.db")
-    assert {name for name in list_files(service) if "backup" in name} == {f"backup-{number}.db" for number in range(3)}
+            assert before <= read_event_ids(service.folder / f"backup-{number}.db")
+    assert {name for name in list_file_names(service) if "backup" in name} == {
+        f"backup-{number}.db" for number in range(3)
+    }
 
 
 def test_restore_brings_a_polled_event_back(service: Service) -> None:
@@ -81,10 +83,10 @@ def test_restore_brings_a_polled_event_back(service: Service) -> None:
     service.stop()
     restored = service.run("restore", "backup.db")
     assert (restored.returncode, restored.stdout) == (0, "")
-    # A worker that is stopped by a second signal leaves its log, which is kept too.
+    # A worker that a second signal stops leaves its write-ahead log, which is kept too.
     (kept,) = service.folder.glob("inbox.db.before-restore-*Z")
     assert str(kept) in restored.stderr
-    assert event_ids(kept) == {first, second}
+    assert read_event_ids(kept) == {first, second}
     service.start()
     assert [event["id"] for event in client.get("/inbox")] == [first]
     assert client.get("/inbox") == []
@@ -106,7 +108,7 @@ def test_file_in_use_is_not_restored(service: Service) -> None:
     refused = service.run("restore", "inbox.db", INBOX_STORE=f"sqlite:///{service.folder}/other.db")
     assert refused.returncode == 1
     assert "inbox.db is in use" in refused.stderr
-    assert not any(name.startswith("other.db") for name in list_files(service))
+    assert not any(name.startswith("other.db") for name in list_file_names(service))
 
 
 @pytest.mark.parametrize(
@@ -129,11 +131,11 @@ def test_file_in_use_is_not_restored(service: Service) -> None:
 def test_wrong_paths_change_nothing(service: Service, arguments: tuple[str, ...], status: int, message: str) -> None:
     service.run("init")
     service.log.write_text("some words\n" * 100)
-    before = list_files(service)
+    before = list_file_names(service)
     refused = service.run(*arguments)
     assert (refused.returncode, refused.stdout) == (status, "")
     assert message in refused.stderr
-    assert list_files(service) == before
+    assert list_file_names(service) == before
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
@@ -148,18 +150,18 @@ def test_commands_are_refused_on_dynamodb(service: Service, command: str) -> Non
 
 def test_terminal_shows_progress(service: Service) -> None:
     service.run("init")
-    terminal, its_stderr = pty.openpty()
+    terminal, command_stderr = pty.openpty()
     subprocess.run(
         [INBOX, "backup", "backup.db"],
         env=service.environment,
         cwd=service.folder,
         stdout=subprocess.PIPE,
-        stderr=its_stderr,
+        stderr=command_stderr,
         check=True,
     )
-    os.close(its_stderr)
+    os.close(command_stderr)
     shown = ""
-    # EIO after the last byte. One read may return only a part.
+    # A read after the last byte fails with EIO. One read may return only a part.
     with suppress(OSError):
         while piece := os.read(terminal, 65_536):
             shown += piece.decode()
@@ -170,12 +172,12 @@ def test_terminal_shows_progress(service: Service) -> None:
 
 def test_stopped_backup_leaves_no_files(service: Service) -> None:
     service.run("init")
-    before = list_files(service)
+    before = list_file_names(service)
     with closing(apsw.Connection(f"{service.folder}/inbox.db")) as connection:
         # The backups wait for this lock.
         connection.pragma("locking_mode", "exclusive")
         connection.execute("BEGIN EXCLUSIVE")
-        stopped = {
+        backups = {
             each: subprocess.Popen(
                 [INBOX, "backup", f"{each.name}.db"],
                 env=service.environment,
@@ -184,8 +186,8 @@ def test_stopped_backup_leaves_no_files(service: Service) -> None:
             )
             for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         }
-        until(lambda: len(list(service.folder.glob("partial-backup-*"))) == len(stopped))
-        for each, process in stopped.items():
+        until(lambda: len(list(service.folder.glob("partial-backup-*"))) == len(backups))
+        for each, process in backups.items():
             process.send_signal(each)
-        assert [process.wait(30) for process in stopped.values()] == [1, 1, 1]
-    assert list_files(service) == before
+        assert [process.wait(30) for process in backups.values()] == [1, 1, 1]
+    assert list_file_names(service) == before

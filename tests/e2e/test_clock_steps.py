@@ -11,9 +11,9 @@ import requests
 
 from tests.service import Service, bearer
 
-FIVE_MINUTES = 300
+STEP_SECONDS = 300
 LEASE_SECONDS = 3
-# Every process of the service reads the machine's wall clock plus the number in a file.
+# Every process of the service reads the machine's wall clock plus the seconds in a file.
 SITECUSTOMIZE = """
 import time
 from pathlib import Path
@@ -26,6 +26,8 @@ time.time = lambda: time.time_ns() / 10**9
 
 
 class WallClock:
+    """The wall clock that the processes of a service read."""
+
     def __init__(self, folder: Path, service: Service) -> None:
         self._folder = folder
         folder.joinpath("sitecustomize.py").write_text(SITECUSTOMIZE)
@@ -51,8 +53,8 @@ def call(service: Service, key: str, method: str, path: str, **body: Any) -> Any
     return response.json()
 
 
-@pytest.mark.parametrize("step", [FIVE_MINUTES, -FIVE_MINUTES])
-def test_step_of_the_wall_clock_moves_no_lease_and_reorders_nothing(service: Service, step: int) -> None:
+@pytest.mark.parametrize("step_seconds", [STEP_SECONDS, -STEP_SECONDS])
+def test_step_of_the_wall_clock_moves_no_lease_and_reorders_nothing(service: Service, step_seconds: int) -> None:
     (folder := service.folder / "clock").mkdir()
     wall_clock = WallClock(folder, service)
     key = service.create_key("acme")
@@ -66,19 +68,19 @@ def test_step_of_the_wall_clock_moves_no_lease_and_reorders_nothing(service: Ser
         return events
 
     timestamps = [send(number) for number in range(2)]
-    # Longer than the start of a worker takes, shorter than the step.
+    # This lease is longer than the start of a worker, and shorter than the step.
     (kept,) = poll("mode=lease&limit=1&lease_seconds=120")
     leased_at = time.monotonic()
     poll(f"mode=lease&limit=1&lease_seconds={LEASE_SECONDS}")
-    wall_clock.set_ahead(step)
-    # A worker process that starts after the step has the time of the others.
-    service.kill_workers(service.workers[:1])
+    wall_clock.set_ahead(step_seconds)
+    # A worker process that starts after the step must have the same time as the others.
+    service.kill_workers(service.worker_pids[:1])
     service.wait_for_workers()
     service.wait_until_ready()
 
     timestamps += [send(number) for number in range(2, 12)]
     assert timestamps == sorted(timestamps)
-    assert timestamps[-1] - timestamps[0] < FIVE_MINUTES * 1000 / 2
+    assert timestamps[-1] - timestamps[0] < STEP_SECONDS * 1000 / 2
     assert call(service, key, "POST", "/inbox/ack", receipts=[kept["receipt"]])["acknowledged"] == [kept["id"]]
     arrived: dict[int, float] = {}
     deadline = leased_at + LEASE_SECONDS + 20

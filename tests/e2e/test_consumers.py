@@ -5,14 +5,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tests.e2e.consumers import Client, polling
+from tests.e2e.consumers import Client, run_poll
 from tests.service import Service, until
 
 CONSUMERS = 3
 
 
 def drain(client: Client, path: str, all_sent: threading.Event) -> list[str]:
-    """Leases and acknowledges until all events are sent and acknowledged. Returns the IDs."""
+    """Leases and acknowledges until all events are sent and acknowledged. Returns their IDs."""
     acknowledged_ids: list[str] = []
     while True:
         # Read before the poll, because an event sent during the poll needs another round.
@@ -26,12 +26,12 @@ def drain(client: Client, path: str, all_sent: threading.Event) -> list[str]:
             return acknowledged_ids
 
 
-def consume(client: Client, paths: list[str], events: int) -> tuple[list[str], list[list[str]]]:
-    """Returns the IDs of the sent events, and those that each consumer acknowledged."""
+def consume(client: Client, paths: list[str], count: int) -> tuple[list[str], list[list[str]]]:
+    """Sends events to one consumer per path. Returns the sent IDs, and those that each consumer acknowledged."""
     all_sent = threading.Event()
     with ThreadPoolExecutor(len(paths)) as pool:
         consuming = [pool.submit(drain, client, path, all_sent) for path in paths]
-        sent = [client.send({"n": number}) for number in range(events)]
+        sent = [client.send({"n": number}) for number in range(count)]
         all_sent.set()
         return sent, [each.result() for each in consuming]
 
@@ -54,20 +54,20 @@ def test_events_of_a_killed_consumer_return_when_the_lease_expires(service: Serv
     service.variables["INBOX_LEASE_SECONDS"] = "1"
     client = Client(service, service.create_key("acme"))
     service.start()
-    # Larger than a pipe's buffer, so that the command blocks while it prints, with all events leased.
+    # An event is larger than a pipe's buffer, so the command blocks while it prints, and has leased all events.
     sent = [client.send({"n": number, "filler": "x" * 200_000}) for number in range(3)]
-    with polling(client, "--follow") as consumer:
+    with run_poll(client, "--follow") as consumer:
         assert consumer.stdout is not None
         # The command prints after it has leased all events.
         assert consumer.stdout.read(1)
         consumer.kill()
-    again = lease_all(len(sent), client)
-    assert [event["id"] for event in again] == sent
-    assert [event["deliveries"] for event in again] == [2] * len(sent)
-    assert client.acknowledge(again) == {"acknowledged": sent, "lost": []}
+    returned = lease_all(len(sent), client)
+    assert [event["id"] for event in returned] == sent
+    assert [event["deliveries"] for event in returned] == [2] * len(sent)
+    assert client.acknowledge(returned) == {"acknowledged": sent, "lost": []}
 
 
 def lease_all(count: int, client: Client) -> list[dict[str, Any]]:
-    """Leases the events when all of them have returned to the inbox."""
+    """Waits until `count` events are in the inbox, then leases and returns them."""
     until(lambda: len(client.get("/inbox?mode=peek")) == count)
     return client.get("/inbox?mode=lease&lease_seconds=60")

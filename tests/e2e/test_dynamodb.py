@@ -26,7 +26,7 @@ def engine() -> str:
 
 @pytest.fixture
 def on_dynamodb(request: pytest.FixtureRequest, engine: str, new_service: Callable[[], Service]) -> Service:
-    """A service that is not started yet and has no tables."""
+    """Returns a service that is not started yet and has no tables."""
     service = new_service()
     service.keep_in_dynamodb(request.getfixturevalue(f"{engine}_url"))
     return service
@@ -53,7 +53,7 @@ def test_event_is_polled_from_new_tables(on_dynamodb: Service) -> None:
 
 
 @pytest.mark.usefixtures("on_dynamodb_local")
-def test_counts_are_written_before_open_connections_end_a_stop(on_dynamodb: Service) -> None:
+def test_stop_writes_counts_while_connections_are_open(on_dynamodb: Service) -> None:
     on_dynamodb.invoke("init")
     key = on_dynamodb.create_key("acme")
     on_dynamodb.start()
@@ -94,7 +94,7 @@ def test_event_that_is_too_large_for_dynamodb_is_refused(on_dynamodb: Service) -
     for path, body, pointers in (("/events", noise, None), ("/events/batch", [{"payload": {}}, noise], ["/1"])):
         refused = requests.post(f"{on_dynamodb.url}{path}", json=body, headers=bearer(key), timeout=30)
         assert refused.status_code == 413, refused.text
-        assert [fault["pointer"] for fault in refused.json().get("errors", [])] == (pointers or [])
+        assert [error["pointer"] for error in refused.json().get("errors", [])] == (pointers or [])
     assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
 
 
@@ -142,7 +142,7 @@ def test_tenants_are_sharded_on_dynamodb_only(service: Service, on_dynamodb: Ser
 
 
 @pytest.mark.usefixtures("on_dynamodb_local")
-def test_creating_a_key_deletes_keys_that_ended_long_ago(on_dynamodb: Service) -> None:
+def test_creating_a_key_deletes_revoked_keys_above_the_maximum(on_dynamodb: Service) -> None:
     on_dynamodb.invoke("init")
     on_dynamodb.invoke("tenants", "create", "acme")
     prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"]

@@ -10,7 +10,7 @@ from typing import Any
 from tests.service import Service
 
 BIN = Path(sys.executable).parent
-USER = Path(__file__).with_name("generated_client_user.py")
+PROGRAM = Path(__file__).with_name("generated_client_user.py")
 NESTED = {"order": 1001, "lines": [{"sku": "a", "tags": ["new", None]}, {"sku": "b", "price": {"amount": 1.5}}]}
 
 
@@ -26,10 +26,11 @@ def generate(url: str, folder: Path) -> None:
     assert generation.returncode == 0, f"{generation.stdout}\n{generation.stderr}"
 
 
-def run_user(service: Service, folder: Path, key: str) -> dict[str, Any]:
+def run_program(service: Service, folder: Path, key: str) -> dict[str, Any]:
+    """Runs the program that uses the client, and returns the documents that it prints."""
     environment = service.environment | {"PYTHONPATH": str(folder), "INBOX_URL": service.url, "INBOX_KEY": key}
     run = subprocess.run(
-        [sys.executable, USER, json.dumps(NESTED)],
+        [sys.executable, PROGRAM, json.dumps(NESTED)],
         env=environment,
         cwd=folder,
         capture_output=True,
@@ -46,7 +47,7 @@ def test_generated_client_sends_polls_and_parses_problems(service: Service, tmp_
     key = service.create_key("acme")
     service.start()
     generate(f"{service.url}/openapi.json", tmp_path)
-    documents = run_user(service, tmp_path, key)
+    documents = run_program(service, tmp_path, key)
 
     ids = [event["id"] for event in documents["sent"]]
     assert [(event["event_type"], event["status"]) for event in documents["sent"]] == [

@@ -15,8 +15,8 @@ MAX_FACTOR = 8
 SHAPES = {"numbers": b"12", "members": b'{"a":1}'}
 
 
-def make_event(unit: bytes, size: int) -> bytes:
-    return b'{"a":[' + b",".join([unit] * ((size - 8) // (len(unit) + 1))) + b"]}"
+def make_event(unit: bytes, size_bytes: int) -> bytes:
+    return b'{"a":[' + b",".join([unit] * ((size_bytes - 8) // (len(unit) + 1))) + b"]}"
 
 
 def make_batch(event: bytes, count: int) -> bytes:
@@ -27,13 +27,13 @@ class Worker:
     """The only worker process of a service, and its memory in addition to that of a small request."""
 
     def __init__(self, service: Service, key: str) -> None:
-        (pid,) = service.workers
+        (pid,) = service.worker_pids
         self._process = Path(f"/proc/{pid}")
         self._url = f"{service.url}/events/batch"
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         # The first request also loads code, which must not count.
         self.send(make_batch(b'{"a":1}', 500))
-        self._before = self._kilobytes("VmRSS")
+        self._baseline_kilobytes = self._read_kilobytes("VmRSS")
 
     def send(self, body: bytes) -> None:
         response = requests.post(self._url, data=body, headers=self._headers, timeout=120)
@@ -43,9 +43,9 @@ class Worker:
         """Returns the maximum number of additional bytes while the worker handles a request."""
         (self._process / "clear_refs").write_text("5")
         self.send(body)
-        return (self._kilobytes("VmHWM") - self._before) * 1024
+        return (self._read_kilobytes("VmHWM") - self._baseline_kilobytes) * 1024
 
-    def _kilobytes(self, name: str) -> int:
+    def _read_kilobytes(self, name: str) -> int:
         lines = (self._process / "status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
@@ -71,6 +71,6 @@ def test_largest_batch_of_small_values_takes_less_than_eight_times_its_size(work
 
 
 def test_batch_of_native_maps_takes_little_memory(worker: Worker) -> None:
-    # DynamoDB keeps a payload of up to 1 KB as a map, of which each number is an object of its own.
+    # DynamoDB keeps a payload of up to 1 KB as a map, in which each number is a separate object.
     body = make_batch(make_event(b"1", 1_000), 500)
     assert worker.measure_peak_bytes(body) < 20 * 1024 * 1024

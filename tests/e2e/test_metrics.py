@@ -10,15 +10,15 @@ import pytest
 import requests
 
 from tests.e2e.consumers import Client
-from tests.e2e.test_waiting import open_wait
+from tests.e2e.test_waiting import start_long_poll
 from tests.exposition import Exposition
 from tests.service import INBOX, Service, until
 
 
 @contextmanager
-def only(service: Service, worker: int) -> Iterator[None]:
-    """Stops all other workers during the block."""
-    others = [each for each in service.workers if each != worker]
+def pause_other_workers(service: Service, worker_pid: int) -> Iterator[None]:
+    """Stops all workers but one during the block, so that this one gets all requests."""
+    others = [each for each in service.worker_pids if each != worker_pid]
     service.signal_workers(signal.SIGSTOP, others)
     try:
         yield
@@ -45,22 +45,23 @@ def read_sums(service: Service) -> list[float]:
     ]
 
 
-def send_through_each(service: Service, key: str, *counts: int) -> None:
-    for worker, count in zip(service.workers, counts, strict=True):
-        with only(service, worker):
+def send_through_workers(service: Service, key: str, *counts: int) -> None:
+    """Sends through each worker as many events as its count says."""
+    for worker, count in zip(service.worker_pids, counts, strict=True):
+        with pause_other_workers(service, worker):
             for number in range(count):
                 Client(service, key).send({"n": number})
 
 
-def kill_worker(service: Service, worker: int) -> None:
+def kill_worker(service: Service, pid: int) -> None:
     """Kills the worker, and returns when another one has replaced it."""
-    before = set(service.workers)
-    os.kill(worker, signal.SIGKILL)
-    until(lambda: worker not in service.workers and len(service.workers) == len(before))
+    before = set(service.worker_pids)
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: pid not in service.worker_pids and len(service.worker_pids) == len(before))
 
 
 def find_metrics_folder(service: Service) -> Path:
-    files = [each.readlink() for each in Path(f"/proc/{service.processes[0]}/fd").iterdir()]
+    files = [each.readlink() for each in Path(f"/proc/{service.pids[0]}/fd").iterdir()]
     (folder,) = [each for each in files if each.name.startswith("inbox-metrics-")]
     return folder
 
@@ -68,19 +69,19 @@ def find_metrics_folder(service: Service) -> Path:
 def test_every_process_returns_the_sums_of_all_while_workers_are_replaced(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
-    send_through_each(service, key, 7, 4)
-    for worker in service.workers:
-        with only(service, worker):
+    send_through_workers(service, key, 7, 4)
+    for worker in service.worker_pids:
+        with pause_other_workers(service, worker):
             assert [read_sums(service) for _ in range(3)] == [[11] * 6] * 3
     seen: list[list[float]] = []
-    for worker, how in zip(service.workers, (signal.SIGKILL, signal.SIGTERM), strict=True):
-        before = set(service.workers)
-        os.kill(worker, how)
-        while worker in service.workers or len(service.workers) < len(before):
+    for worker, stop_signal in zip(service.worker_pids, (signal.SIGKILL, signal.SIGTERM), strict=True):
+        before = set(service.worker_pids)
+        os.kill(worker, stop_signal)
+        while worker in service.worker_pids or len(service.worker_pids) < len(before):
             seen.append(read_sums(service))
     seen += [read_sums(service) for _ in range(4)]
     assert [each for each in seen if each != [11] * 6] == []
-    send_through_each(service, key, 1, 2)
+    send_through_workers(service, key, 1, 2)
     assert read_sums(service) == [14] * 6
 
     folder = find_metrics_folder(service)
@@ -92,23 +93,23 @@ def test_every_process_returns_the_sums_of_all_while_workers_are_replaced(servic
 def test_waiting_polls_are_counted_until_their_worker_ends(service: Service) -> None:
     key = service.create_key("acme")
     service.start()
-    first, second = service.workers
+    first, second = service.worker_pids
 
-    def waiting() -> float:
+    def count_waiting() -> float:
         return scrape(service).value("inbox_waiting_polls")
 
-    with only(service, first):
-        of_first = open_wait(service, key)
-        until(lambda: waiting() == 1)
-    with only(service, second):
-        of_second = open_wait(service, key)
-        until(lambda: waiting() == 2)
-    with of_first, of_second:
+    with pause_other_workers(service, first):
+        poll_of_first = start_long_poll(service, key)
+        until(lambda: count_waiting() == 1)
+    with pause_other_workers(service, second):
+        poll_of_second = start_long_poll(service, key)
+        until(lambda: count_waiting() == 2)
+    with poll_of_first, poll_of_second:
         kill_worker(service, first)
-        until(lambda: waiting() == 1)
+        until(lambda: count_waiting() == 1)
         Client(service, key).send({"n": 1})
-        assert of_second.recv(4096).startswith(b"HTTP/1.1 200 ")
-        assert waiting() == 0
+        assert poll_of_second.recv(4096).startswith(b"HTTP/1.1 200 ")
+        assert count_waiting() == 0
 
 
 @pytest.mark.parametrize("killed", ["parent", "all"])
@@ -124,7 +125,7 @@ def test_start_removes_the_files_of_a_killed_service(service: Service, killed: s
     assert find_metrics_folder(service).exists()
 
 
-def test_processes_that_gunicorn_starts_count_for_themselves(service: Service) -> None:
+def test_process_that_gunicorn_starts_counts_its_own_requests(service: Service) -> None:
     key = service.create_key("acme")
     gunicorn = [str(INBOX.with_name("gunicorn")), "--no-control-socket", "--bind", f"127.0.0.1:{service.port}"]
     gunicorn += ["--worker-class", "inbox.server.worker.InboxWorker", "--threads", "4", "wsgi:app"]

@@ -13,26 +13,26 @@ import pytest
 import inbox.client
 from authorizer import apikey
 from inbox.cli import poll as poll_command
-from tests.e2e.consumers import Client, polling
+from tests.e2e.consumers import Client, run_poll
 from tests.service import INBOX, Service, until
 
 
 def test_followed_events_are_printed_as_they_arrive_and_acknowledged(tenant: Client) -> None:
-    with polling(tenant, "--follow") as consumer:
+    with run_poll(tenant, "--follow") as consumer:
         assert consumer.stdout is not None
         for number in range(3):
             tenant.send({"n": number})
             assert json.loads(consumer.stdout.readline())["payload"] == {"n": number}
-        until(lambda: tenant.numbers("delivered") == [0, 1, 2])
+        until(lambda: tenant.list_numbers("delivered") == [0, 1, 2])
         consumer.send_signal(signal.SIGINT)
         stdout, stderr = consumer.communicate(timeout=30)
     assert (consumer.returncode, stdout, stderr) == (0, "", "")
 
 
-def test_following_a_named_inbox_leaves_the_others_alone(tenant: Client) -> None:
+def test_following_a_named_inbox_changes_no_other_inbox(tenant: Client) -> None:
     tenant.call("PUT", "/inboxes/crm")
     sent = tenant.send({"n": 1})
-    with polling(tenant, "--follow", "--inbox", "crm", "--limit", "1") as consumer:
+    with run_poll(tenant, "--follow", "--inbox", "crm", "--limit", "1") as consumer:
         assert consumer.stdout is not None
         assert json.loads(consumer.stdout.readline())["id"] == sent
         until(lambda: bool(tenant.get("/events?status=delivered&inbox=crm")))
@@ -44,15 +44,15 @@ def test_following_a_named_inbox_leaves_the_others_alone(tenant: Client) -> None
 def test_reader_that_ends_early_leaves_the_rest_in_the_inbox(tenant: Client, follow: list[str], count: int) -> None:
     for number in range(1, 6):
         tenant.send({"n": number})
-    with polling(tenant, *follow) as poll:
+    with run_poll(tenant, *follow) as poll:
         head = subprocess.run(["head", f"-{count}"], stdin=poll.stdout, capture_output=True, timeout=30, check=True)
         assert poll.stdout is not None
         poll.stdout.close()
         assert poll.stderr is not None
         assert (poll.wait(30), poll.stderr.read()) == (1, "")
     assert [json.loads(line)["payload"]["n"] for line in head.stdout.splitlines()] == list(range(1, count + 1))
-    assert tenant.numbers("delivered") == list(range(1, count + 1))
-    assert tenant.numbers("undelivered") == list(range(count + 1, 6))
+    assert tenant.list_numbers("delivered") == list(range(1, count + 1))
+    assert tenant.list_numbers("undelivered") == list(range(count + 1, 6))
 
 
 def test_events_that_cannot_be_written_stay_in_the_inbox(tenant: Client) -> None:
@@ -67,7 +67,7 @@ def test_events_that_cannot_be_written_stay_in_the_inbox(tenant: Client) -> None
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
-    assert tenant.numbers("undelivered") == [1]
+    assert tenant.list_numbers("undelivered") == [1]
 
 
 def test_slow_reader_keeps_its_lease(tenant: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,22 +79,22 @@ def test_slow_reader_keeps_its_lease(tenant: Client, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(sys, "stdout", writer)
         with inbox.client.Client(tenant.service.url, tenant.key) as client:
             printing = pool.submit(poll_command.print_events, client, "default", 100)
-            until(lambda: len(tenant.numbers("leased")) == 3)
+            until(lambda: len(tenant.list_numbers("leased")) == 3)
             first_end = tenant.get("/events?status=leased")[0]["lease_expires_at"]
             until(lambda: tenant.get("/events?status=leased")[0]["lease_expires_at"] > first_end)
             assert json.loads(reader.readline())["payload"] == {"n": 1}
             # The first event is acknowledged while the next one waits for the reader.
-            until(lambda: tenant.numbers("delivered") == [1])
-            assert tenant.numbers("leased") == [2, 3]
+            until(lambda: tenant.list_numbers("delivered") == [1])
+            assert tenant.list_numbers("leased") == [2, 3]
             reader.close()
             assert isinstance(printing.exception(30), BrokenPipeError)
         monkeypatch.undo()
-    assert tenant.numbers("undelivered") == [2, 3]
+    assert tenant.list_numbers("undelivered") == [2, 3]
 
 
 def test_following_retries_until_the_service_is_up(service: Service) -> None:
     client = Client(service, service.create_key("acme"))
-    with polling(client, "--follow") as consumer:
+    with run_poll(client, "--follow") as consumer:
         assert consumer.stdout is not None
         assert consumer.stderr is not None
         assert "Trying again in 1 s." in consumer.stderr.readline()

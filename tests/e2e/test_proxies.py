@@ -25,12 +25,13 @@ class Example:
     """A file in deploy/proxies, and how a test runs it."""
 
     file: str
-    listens: str
+    listens_on: str
     command: tuple[str, ...]
 
     def write(self, folder: Path, port: int, service_port: int) -> None:
+        """Writes the configuration with these ports instead of its own."""
         text = (CONFIGURATIONS / self.file).read_text()
-        for shown, used in ((self.listens, f"127.0.0.1:{port}"), ("127.0.0.1:8080", f"127.0.0.1:{service_port}")):
+        for shown, used in ((self.listens_on, f"127.0.0.1:{port}"), ("127.0.0.1:8080", f"127.0.0.1:{service_port}")):
             assert text.count(f" {shown}") == 1
             text = text.replace(f" {shown}", f" {used}")
         (folder / "inbox.conf").write_text(text)
@@ -44,7 +45,7 @@ EXAMPLES = {
 
 
 class Client:
-    """Keeps its connection to the proxy, and opens another one when that is busy."""
+    """Keeps its connection to the proxy, and opens another one while the first is busy."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url
@@ -112,7 +113,7 @@ def test_batch_sent_through_a_proxy_is_polled(client: Client) -> None:
 def test_event_ends_the_wait_of_a_proxied_poll(client: Client, running_service: Service) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(client.poll, "/inbox?wait=20")
-        until(lambda: waiting_polls(running_service) == 1)
+        until(lambda: count_waiting_polls(running_service) == 1)
         assert client.post("/events", json={"payload": {"n": 1}}).status_code == 201
         assert waiting.result(10) == [{"n": 1}]
 
@@ -122,13 +123,13 @@ def test_client_that_disconnects_during_a_wait_takes_no_event(
 ) -> None:
     with socket.create_connection(("127.0.0.1", int(proxy_url.rpartition(":")[2]))) as connection:
         connection.sendall(f"GET /inbox?wait=20 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
-        until(lambda: waiting_polls(running_service) == 1)
-    until(lambda: waiting_polls(running_service) == 0, 10)
+        until(lambda: count_waiting_polls(running_service) == 1)
+    until(lambda: count_waiting_polls(running_service) == 0, 10)
     client.post("/events", json={"payload": {"n": 1}})
     assert client.poll() == [{"n": 1}]
 
 
-def waiting_polls(service: Service) -> float:
+def count_waiting_polls(service: Service) -> float:
     return Exposition(requests.get(f"{service.url}/metrics", timeout=5).text).total("inbox_waiting_polls")
 
 

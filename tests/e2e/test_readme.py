@@ -21,8 +21,8 @@ HOW_TO = ROOT / "docs" / "how-to"
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path) -> Iterator[Service]:
-    """A fresh clone with installed requirements. All settings but the port have their defaults."""
+def fresh_clone(tmp_path: Path) -> Iterator[Service]:
+    """Returns a service in a new clone with installed requirements. All settings but the port have their defaults."""
     (tmp_path / "Makefile").symlink_to(ROOT / "Makefile")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     service = Service(tmp_path)
@@ -31,44 +31,44 @@ def newcomer(tmp_path: Path) -> Iterator[Service]:
     service.stop()
 
 
-def make_run(newcomer: Service) -> str:
+def make_run(fresh_clone: Service) -> str:
     """Runs `make run`, and returns the output of the start."""
-    newcomer.log.unlink(missing_ok=True)
+    fresh_clone.log.unlink(missing_ok=True)
     # `-o`: never installs into the environment that the tests run in.
-    newcomer.start_process(["make", "--no-print-directory", "-o", ".venv/.run", "run"], newcomer.folder)
-    until(lambda: "Polling Inbox is running" in newcomer.log.read_text())
-    return newcomer.log.read_text()
+    fresh_clone.start_process(["make", "--no-print-directory", "-o", ".venv/.run", "run"], fresh_clone.folder)
+    until(lambda: "Polling Inbox is running" in fresh_clone.log.read_text())
+    return fresh_clone.log.read_text()
 
 
 def follow(service: Service, name: str, part: str, key: str) -> None:
     page = Page(name, (), pages.steps_of(name, part.replace(URL_ON_PAGE, service.url)))
-    variables = session.environment(service.url, key, service.folder)
+    variables = session.make_environment(service.url, key, service.folder)
     session.follow(page, service.folder, variables | {"INBOX_STORE": service.environment["INBOX_STORE"]})
 
 
-def guides() -> list[str]:
+def list_guides() -> list[str]:
     """Returns the pages that show commands with their output."""
     return sorted(file.name for file in HOW_TO.glob("*.md") if "```console" in file.read_text())
 
 
 @pytest.mark.usefixtures("recipe_programs")
-def test_every_command_works_in_the_order_it_is_read(newcomer: Service) -> None:
+def test_every_command_works_in_the_order_of_the_pages(fresh_clone: Service) -> None:
     first_part, second_part = QUICKSTART.read_text().split(SECOND_START)
 
-    (key,) = set(KEY.findall(make_run(newcomer)))
-    follow(newcomer, "README.md", README.read_text(), key)
-    follow(newcomer, QUICKSTART.name, first_part, key)
+    (key,) = set(KEY.findall(make_run(fresh_clone)))
+    follow(fresh_clone, "README.md", README.read_text(), key)
+    follow(fresh_clone, QUICKSTART.name, first_part, key)
 
-    newcomer.stop()
-    assert KEY.search(make_run(newcomer)) is None
-    follow(newcomer, QUICKSTART.name, second_part, "the key is lost")
-    # The last two once more, because they show how many events other guides have left.
-    for name in (*guides(), "replay-events.md", "monitor.md"):
-        follow(newcomer, name, (HOW_TO / name).read_text(), key)
+    fresh_clone.stop()
+    assert KEY.search(make_run(fresh_clone)) is None
+    follow(fresh_clone, QUICKSTART.name, second_part, "the key is lost")
+    # Two guides once more, because they show how many events the other guides have left.
+    for name in (*list_guides(), "replay-events.md", "monitor.md"):
+        follow(fresh_clone, name, (HOW_TO / name).read_text(), key)
 
 
 @pytest.mark.usefixtures("recipe_programs")
-@pytest.mark.parametrize("name", guides())
+@pytest.mark.parametrize("name", list_guides())
 def test_guide_works_as_it_is_written(name: str, service: Service) -> None:
     service.start()
     follow(service, name, (HOW_TO / name).read_text(), service.create_key("demo", "--scope", "all"))

@@ -12,11 +12,12 @@ from tests.exposition import Exposition
 from tests.service import Service, until
 
 
-def waiting_polls(service: Service) -> float:
+def count_waiting_polls(service: Service) -> float:
     return Exposition(requests.get(f"{service.url}/metrics", timeout=30).text).value("inbox_waiting_polls")
 
 
-def open_wait(service: Service, key: str) -> socket.socket:
+def start_long_poll(service: Service, key: str) -> socket.socket:
+    """Returns the connection on which the poll waits."""
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     connection.sendall(f"GET /inbox?wait=20 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n".encode())
     return connection
@@ -27,7 +28,7 @@ def test_event_sent_through_another_service_ends_the_wait(tenant: Client, servic
     service.start()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(tenant.get, "/inbox?wait=20")
-        until(lambda: waiting_polls(tenant.service) == 1)
+        until(lambda: count_waiting_polls(tenant.service) == 1)
         sent = Client(service, tenant.key).send({"n": 1})
         assert [event["id"] for event in waiting.result()] == [sent]
 
@@ -38,7 +39,7 @@ def test_more_waiting_polls_than_threads_do_not_block_producers(service: Service
     service.start()
     with ThreadPoolExecutor(30) as pool:
         waiting = [pool.submit(client.get, "/inbox?limit=1&wait=20") for _ in range(30)]
-        until(lambda: waiting_polls(service) == len(waiting))
+        until(lambda: count_waiting_polls(service) == len(waiting))
         for number in range(20):
             other.send({"n": number})
         assert not any(each.done() for each in waiting)
@@ -48,12 +49,12 @@ def test_more_waiting_polls_than_threads_do_not_block_producers(service: Service
 
 
 def test_client_that_disconnects_ends_its_wait_and_claims_nothing(tenant: Client) -> None:
-    with open_wait(tenant.service, tenant.key):
-        until(lambda: waiting_polls(tenant.service) == 1)
-    until(lambda: waiting_polls(tenant.service) == 0)
+    with start_long_poll(tenant.service, tenant.key):
+        until(lambda: count_waiting_polls(tenant.service) == 1)
+    until(lambda: count_waiting_polls(tenant.service) == 0)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(tenant.get, "/inbox?wait=20")
-        until(lambda: waiting_polls(tenant.service) == 1)
+        until(lambda: count_waiting_polls(tenant.service) == 1)
         sent = tenant.send({"n": 1})
         assert [event["id"] for event in waiting.result()] == [sent]
 
@@ -64,23 +65,23 @@ def test_deleted_inbox_and_revoked_key_end_the_wait(service: Service) -> None:
     service.start()
     assert manager.call("PUT", "/inboxes/crm").status_code == 201
     with ThreadPoolExecutor(2) as pool:
-        of_inbox, of_key = (
+        inbox_poll, key_poll = (
             pool.submit(Client(service, key).call, "GET", path) for path in ("/inbox/crm?wait=20", "/inbox?wait=20")
         )
-        until(lambda: waiting_polls(service) == 2)
+        until(lambda: count_waiting_polls(service) == 2)
         assert manager.call("DELETE", "/inboxes/crm").status_code == 204
-        assert of_inbox.result().status_code == 404
+        assert inbox_poll.result().status_code == 404
         (key_id,) = (each["key_id"] for each in manager.get("/keys") if "tenant:manage" not in each["scopes"])
         assert manager.call("DELETE", f"/keys/{key_id}").status_code == 204
-        assert of_key.result().status_code == 401
+        assert key_poll.result().status_code == 401
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_waiting_polls_get_a_response_when_the_service_stops(service: Service, stop: signal.Signals) -> None:
     key = service.create_key("acme")
     service.start()
-    with open_wait(service, key) as connection:
-        until(lambda: waiting_polls(service) == 1)
+    with start_long_poll(service, key) as connection:
+        until(lambda: count_waiting_polls(service) == 1)
         service.signal_master(stop)
         response = b""
         while piece := connection.recv(4096):

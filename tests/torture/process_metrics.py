@@ -24,7 +24,7 @@ _MAX = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1
 
 def measure_processes(service: Service, seconds: Sequence[float]) -> ProcessMetrics:
     """Returns the sums over all its processes; `seconds` are recent response times."""
-    processes = [Path(f"/proc/{pid}") for pid in service.processes]
+    processes = [Path(f"/proc/{pid}") for pid in service.pids]
     centiles = quantiles(seconds, n=100)
     return ProcessMetrics(
         memory_mb=sum(_read_status(process, "VmRSS:") for process in processes) / 1024,

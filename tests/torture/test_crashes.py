@@ -53,12 +53,12 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
 
 
 def _kill_a_worker(service: Service) -> None:
-    service.signal_workers(signal.SIGKILL, random.sample(service.workers, 1))
+    service.signal_workers(signal.SIGKILL, random.sample(service.worker_pids, 1))
     service.wait_until_ready()
 
 
 def _kill_workers(service: Service) -> None:
-    service.signal_workers(signal.SIGKILL, service.workers)
+    service.signal_workers(signal.SIGKILL, service.worker_pids)
     service.wait_until_ready()
 
 

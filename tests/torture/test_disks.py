@@ -24,14 +24,14 @@ def get_status(service: Service, path: str) -> int:
 
 def replace_workers(service: Service, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Kills the workers, and lets the master start new ones after `meanwhile`."""
-    old = service.workers
+    old = service.worker_pids
     service.signal_master(signal.SIGSTOP)
     service.kill_workers(old)
     try:
         meanwhile()
     finally:
         service.signal_master(signal.SIGCONT)
-    until(lambda: len(set(service.workers) - set(old)) == len(old))
+    until(lambda: len(set(service.worker_pids) - set(old)) == len(old))
 
 
 def move_to(disk: SmallDisk, service: Service) -> None:
@@ -196,13 +196,13 @@ def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
     with clients.run():
         clients.wait_for("POST", 201)
         _, max_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
-        for pid in service.workers:
+        for pid in service.worker_pids:
             # Every write to any file fails, open or not.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, max_bytes))
         clients.wait_for("POST", 503)
         until(lambda: get_status(service, "/readyz") == 503)
         assert get_status(service, "/healthz") == 200
-        for pid in service.workers:
+        for pid in service.worker_pids:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
         clients.wait_for("POST", 201)
         clients.wait_for("GET", 200)

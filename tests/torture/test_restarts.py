@@ -51,7 +51,7 @@ def _stop_and_start(service: Service) -> None:
 
 def _renew_workers(service: Service) -> None:
     """Replaces the workers under the same parent."""
-    before = set(service.workers)
+    before = set(service.worker_pids)
     service.signal_master(signal.SIGHUP)
     # A worker finishes its calls before it exits, and DynamoDB Local may be slow.
-    until(lambda: not before & set(service.workers), 60)
+    until(lambda: not before & set(service.worker_pids), 60)

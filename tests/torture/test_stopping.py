@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from tests.e2e.consumers import Client
-from tests.e2e.test_waiting import waiting_polls
+from tests.e2e.test_waiting import count_waiting_polls
 from tests.service import Service, bearer, until
 from tests.torture.fault_proxy import Fault, FaultProxy
 from tests.torture.raw_http import Connection, format_head, format_post, open_connections
@@ -55,7 +55,7 @@ def test_stop_finishes_requests_that_have_begun(service: Service, signals: list[
         assert idle.read_response().status == 200
         begin_event(slow, key)
         waiting.send(format_head("GET", "/inbox?wait=20", key))
-        until(lambda: waiting_polls(service) == 1)
+        until(lambda: count_waiting_polls(service) == 1)
         asked_at = time.monotonic()
         for each in signals:
             service.signal_master(each)
@@ -86,7 +86,7 @@ def test_stop_under_load_ends_waiting_polls_and_keeps_accepted_events(service: S
     with ThreadPoolExecutor(8) as producers, open_connections(service, 1000 if torture else 60) as waiting:
         for connection in waiting:
             connection.send(format_head("GET", "/inbox?wait=20", waiting_key))
-        until(lambda: waiting_polls(service) == len(waiting))
+        until(lambda: count_waiting_polls(service) == len(waiting))
         for number in range(8):
             producers.submit(send, number)
         until(lambda: len(accepted) > 100)
@@ -105,10 +105,10 @@ def test_stop_under_load_ends_waiting_polls_and_keeps_accepted_events(service: S
 def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> None:
     key = service.create_key("acme")
     service.start()
-    old = service.workers
+    old = service.worker_pids
     with open_connections(service, 7) as (waiting, *slow):
         waiting.send(format_head("GET", "/inbox?wait=20", key))
-        until(lambda: waiting_polls(service) == 1)
+        until(lambda: count_waiting_polls(service) == 1)
         for connection in slow:
             begin_event(connection, key)
         if how == "reload":
@@ -119,7 +119,7 @@ def test_replaced_worker_finishes_its_requests(service: Service, how: str) -> No
         for connection in slow:
             connection.send(EVENT)
             assert [each.status for each in connection.read_responses()] == [201]
-    until(lambda: len(service.workers) == len(old) and not {*service.workers} & {*old}, LIMIT_SECONDS)
+    until(lambda: len(service.worker_pids) == len(old) and not {*service.worker_pids} & {*old}, LIMIT_SECONDS)
     assert [event["payload"] for event in Client(service, key).get("/inbox")] == [{"n": 1}] * len(slow)
 
 
