@@ -1,4 +1,4 @@
-"""A new tenant for each recipe."""
+"""A key of a new tenant for each recipe."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from tests.service import Service
 
 @pytest.fixture
 def new_key(running_service: Service) -> Callable[[Sequence[str]], str]:
-    """Creates a key with the given scopes, for a new tenant."""
+    """Returns a function that creates a tenant, and a key with the given scopes."""
 
     def create(scopes: Sequence[str]) -> str:
         options = [word for scope in scopes for word in ("--scope", scope)]

@@ -24,6 +24,7 @@ class File:
 class Command:
     line: str
     shown: str
+    """The output on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,13 @@ class Page:
     steps: tuple[File | Command, ...]
 
     def file(self, name: str) -> str:
+        """Returns the text of the only file with this name."""
         (text,) = [step.text for step in self.steps if isinstance(step, File) and step.name == name]
         return text
 
 
-def names() -> list[str]:
+def list_names() -> list[str]:
+    """Returns the file names of the recipes."""
     return sorted(file.name for file in FOLDER.glob("*.md") if file != INDEX)
 
 
@@ -59,7 +62,7 @@ def steps_of(name: str, text: str) -> tuple[File | Command, ...]:
     for words, content in _BLOCK.findall(text):
         match words.split():
             case ["console"]:
-                steps += _commands(name, content)
+                steps += _parse_commands(name, content)
             case ["text"]:
                 pass
             case [_, file]:
@@ -73,7 +76,7 @@ def steps_of(name: str, text: str) -> tuple[File | Command, ...]:
     return tuple(steps)
 
 
-def _commands(name: str, content: str) -> list[Command]:
+def _parse_commands(name: str, content: str) -> list[Command]:
     before, *parts = re.split(r"^\$ ", content, flags=re.MULTILINE)
     if before or not parts:
         raise NotARecipe(f"{name} has a block ```console that does not begin with a command")

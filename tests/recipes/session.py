@@ -15,7 +15,7 @@ _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _RECEIPT = r'(?<="receipt":")[\w-]{20,}'
 # Values that differ in each run. If a later command on the page repeats one, it gets the printed value.
 _REMEMBERED = re.compile(f"{_ID}|key_[0-9a-f]{{16}}|{_RECEIPT}")
-# Pages write a key like this.
+# The key on every page.
 _SHOWN_KEY = "ibx_…"
 # Other values that differ in each run, with the placeholders that replace them for the comparison.
 _PLACEHOLDERS = (
@@ -33,8 +33,8 @@ class NotAsShown(AssertionError):
     """A command's output differs from its page, or the command failed."""
 
 
-def environment(url: str, key: str, home: Path) -> dict[str, str]:
-    """Returns the variables for the commands. Of the machine's own it keeps only PATH, with this Python in front."""
+def make_environment(url: str, key: str, home: Path) -> dict[str, str]:
+    """Returns the variables for the commands. They inherit only PATH, with this Python in front."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "INBOX_URL": url, "INBOX_API_KEY": key}
 
@@ -60,7 +60,7 @@ def follow(page: Page, folder: Path, variables: dict[str, str], command_seconds:
                 _compare(shown, output, printed, report)
 
 
-def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> tuple[int, str]:
+def _run(line: str, folder: Path, variables: dict[str, str], timeout_seconds: float) -> tuple[int, str]:
     process = subprocess.Popen(
         ["bash", "-c", _WITH_EXPORTS, "bash", line],
         cwd=folder,
@@ -74,17 +74,17 @@ def _run(line: str, folder: Path, variables: dict[str, str], seconds: float) -> 
     )
     with process:
         try:
-            output, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=timeout_seconds)
         except subprocess.TimeoutExpired as slow:
             os.killpg(process.pid, signal.SIGKILL)
-            raise NotAsShown(f"$ {line}\ndid not end within {seconds} seconds") from slow
+            raise NotAsShown(f"$ {line}\ndid not end within {timeout_seconds} seconds") from slow
     return process.returncode, output
 
 
 def _compare(shown: str, output: str, printed: dict[str, str], report: str) -> None:
-    """Adds the printed value for each remembered value on the page. A value that is repeated must be the same."""
+    """Compares the output with the page, and adds to `printed` which value each remembered value on the page got."""
     differs = NotAsShown(f"{report}but the page shows\n{shown}")
-    found = re.fullmatch(_pattern(shown), _with_placeholders(output))
+    found = re.fullmatch(_make_pattern(shown), _replace_varying_values(output))
     if found is None:
         raise differs
     for on_page, value in zip(_REMEMBERED.findall(shown), found.groups(), strict=True):
@@ -94,17 +94,17 @@ def _compare(shown: str, output: str, printed: dict[str, str], report: str) -> N
         printed[_SHOWN_KEY] = key
 
 
-def _with_placeholders(text: str) -> str:
+def _replace_varying_values(text: str) -> str:
     for pattern, placeholder in _PLACEHOLDERS:
         text = re.sub(pattern, placeholder, text)
     return text
 
 
-def _pattern(shown: str) -> str:
+def _make_pattern(shown: str) -> str:
     """Returns a pattern with a group per remembered value. `…` matches any text in its line, or any lines if alone."""
-    lines = _with_placeholders(shown).splitlines(keepends=True)
-    return "".join("(?s:.*)" if line == "…\n" else _line_pattern(line) for line in lines)
+    lines = _replace_varying_values(shown).splitlines(keepends=True)
+    return "".join("(?s:.*)" if line == "…\n" else _make_line_pattern(line) for line in lines)
 
 
-def _line_pattern(line: str) -> str:
+def _make_line_pattern(line: str) -> str:
     return f"({_REMEMBERED.pattern})".join(re.escape(piece).replace("…", ".*") for piece in _REMEMBERED.split(line))

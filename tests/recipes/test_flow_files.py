@@ -15,8 +15,10 @@ RECIPES = Path(__file__).parents[2] / "docs" / "how-to" / "recipes"
 
 
 class NodeRedFlow:
+    """The nodes, wires and HTTP requests of a flow. `starts` are the nodes that need no wire to them."""
+
     file = "node-red.json"
-    address = "{{{inbox}}}"
+    base_url = "{{{inbox}}}"
 
     def __init__(self, flow: list[dict[str, Any]]) -> None:
         self.nodes = {node["id"] for node in flow}
@@ -26,8 +28,10 @@ class NodeRedFlow:
 
 
 class N8nWorkflow:
+    """The same members of a workflow."""
+
     file = "n8n.json"
-    address = "={{ $('Address').first().json.inbox }}"
+    base_url = "={{ $('Address').first().json.inbox }}"
 
     def __init__(self, workflow: dict[str, Any]) -> None:
         nodes = workflow["nodes"]
@@ -63,8 +67,8 @@ def test_every_request_is_in_the_openapi_document(
     flow: NodeRedFlow | N8nWorkflow, specification: dict[str, Any]
 ) -> None:
     for method, url in flow.calls:
-        assert url.startswith(flow.address)
-        parts = urlsplit(url.removeprefix(flow.address))
+        assert url.startswith(flow.base_url)
+        parts = urlsplit(url.removeprefix(flow.base_url))
         operation = specification["paths"][parts.path][method.lower()]
         schemas = {each["name"]: each["schema"] for each in operation.get("parameters", []) if each["in"] == "query"}
         for name, value in parse_qsl(parts.query, strict_parsing=bool(parts.query)):
@@ -73,7 +77,7 @@ def test_every_request_is_in_the_openapi_document(
 
 
 def test_events_are_leased_and_acknowledged(flow: NodeRedFlow | N8nWorkflow) -> None:
-    poll, acknowledge = (urlsplit(url.removeprefix(flow.address)) for _, url in flow.calls)
+    poll, acknowledge = (urlsplit(url.removeprefix(flow.base_url)) for _, url in flow.calls)
     assert (poll.path, dict(parse_qsl(poll.query))["mode"]) == ("/inbox", "lease")
     assert acknowledge.path == "/inbox/ack"
 

@@ -21,9 +21,9 @@ def read_definition(name: str) -> Any:
 
 
 def fill_in(template: Any, variables: Json) -> Any:
-    """Replaces each `{{…}}` by its value: of any type if it is the whole string, otherwise as text."""
+    """Returns the template with values in place of `{{…}}`: of any type if it is the whole string, else as text."""
 
-    def value(path: str) -> Any:
+    def look_up(path: str) -> Any:
         found: Any = variables
         for name in path.split("."):
             found = found[name]
@@ -33,9 +33,9 @@ def fill_in(template: Any, variables: Json) -> Any:
         case dict():
             return {name: fill_in(each, variables) for name, each in template.items()}
         case str() if alone := re.fullmatch(r"{{([\w.]+)}}", template):
-            return value(alone[1])
+            return look_up(alone[1])
         case str():
-            return re.sub(r"{{([\w.]+)}}", lambda found: str(value(found[1])), template)
+            return re.sub(r"{{([\w.]+)}}", lambda found: str(look_up(found[1])), template)
     return template
 
 
@@ -47,7 +47,7 @@ def send(request: Json, variables: Json) -> requests.Response:
 
 
 def run_module(module: str, connection: Json) -> tuple[Json, list[Json]]:
-    """Returns the module's `response` definition, and the items in the response. Parameters have their defaults."""
+    """Sends the module's request with default parameters. Returns its `response` definition, and the items received."""
     base, trigger = read_definition("base"), read_definition("trigger")
     defaults = {each["name"]: each["default"] for each in read_definition("trigger-parameters")}
     variables: Json = {"connection": connection, "parameters": defaults}

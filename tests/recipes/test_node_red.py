@@ -24,21 +24,21 @@ def build_flow(own_nodes: dict[str, Any], seconds: float = 0.2) -> list[dict[str
     """Returns the recipe's flow with `own_nodes`. The flow polls and logs `tick` every `seconds`."""
     flow: list[dict[str, Any]] = json.loads(FLOW.read_text())
     by_id = {node["id"]: node for node in flow}
-    place = by_id[OWN_NODES]
-    kept = {name: place[name] for name in ("id", "z", "wires")}
-    flow[flow.index(place)] = own_nodes | kept
+    placeholder = by_id[OWN_NODES]
+    kept = {name: placeholder[name] for name in ("id", "z", "wires")}
+    flow[flow.index(placeholder)] = own_nodes | kept
     tick = by_id["every-5-seconds"]
     tick["repeat"] = str(seconds)
     tick["wires"][0].append("clock")
-    return [*flow, function_node("node.log('tick');") | {"id": "clock", "z": tick["z"], "wires": []}]
+    return [*flow, make_function_node("node.log('tick');") | {"id": "clock", "z": tick["z"], "wires": []}]
 
 
-def file_node(file: Path) -> dict[str, Any]:
+def make_file_node(file: Path) -> dict[str, Any]:
     path = {"filename": str(file), "filenameType": "str"}
     return {"type": "file", "appendNewline": True, "overwriteFile": "false", **path}
 
 
-def function_node(code: str) -> dict[str, Any]:
+def make_function_node(code: str) -> dict[str, Any]:
     return {"type": "function", "func": code, "outputs": 1}
 
 
@@ -48,7 +48,7 @@ def read_ids(file: Path) -> list[str]:
 
 @pytest.fixture
 def node(tmp_path: Path, service: Service) -> Iterator[NodeRed]:
-    """A Node-RED that is not started yet, with a key of the tenant `acme`."""
+    """Returns a Node-RED that is not started yet and has a key of the tenant `acme`."""
     assert node_red.is_available(), node_red.MISSING
     folder = tmp_path / "node-red"
     folder.mkdir()
@@ -71,7 +71,7 @@ def test_each_event_reaches_the_flow_once_and_is_acknowledged(
     service: Service, node: NodeRed, client: Client, tmp_path: Path
 ) -> None:
     service.start()
-    node.start(build_flow(file_node(tmp_path / "received")))
+    node.start(build_flow(make_file_node(tmp_path / "received")))
     sent = [client.send({"n": number}) for number in range(20)]
     wait_until_delivered(client, 20)
     assert read_ids(tmp_path / "received") == sent
@@ -82,7 +82,7 @@ def test_undelivered_events_are_polled_before_the_next_tick(
 ) -> None:
     service.start()
     sent = client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(250)]).json()
-    node.start(build_flow(file_node(tmp_path / "received"), seconds=3600))
+    node.start(build_flow(make_file_node(tmp_path / "received"), seconds=3600))
     wait_until_delivered(client, 250)
     assert read_ids(tmp_path / "received") == [event["id"] for event in sent]
 
@@ -93,10 +93,10 @@ def test_events_of_a_killed_node_red_are_delivered_again(
     service.variables["INBOX_LEASE_SECONDS"] = "5"
     service.start()
     sent = [client.send({"n": number}) for number in range(3)]
-    node.start(build_flow(function_node("return null;")))
+    node.start(build_flow(make_function_node("return null;")))
     until(lambda: len(client.get("/events?status=leased")) == len(sent), 60)
     node.kill()
-    node.start(build_flow(file_node(tmp_path / "received")))
+    node.start(build_flow(make_file_node(tmp_path / "received")))
     wait_until_delivered(client, 3)
     assert read_ids(tmp_path / "received") == sent
     assert [event["deliveries"] for event in client.get("/events")] == [2, 2, 2]
@@ -108,7 +108,7 @@ def test_events_whose_acknowledgement_fails_are_delivered_again(
     service.variables["INBOX_LEASE_SECONDS"] = "2"
     service.start()
     client.send({})
-    flow = build_flow(function_node("return msg;"))
+    flow = build_flow(make_function_node("return msg;"))
     (acknowledge,) = (each for each in flow if each["id"] == "acknowledge")
     acknowledge["url"] = "{{{inbox}}}/inbox/nowhere/ack"
     node.start(flow)
@@ -120,7 +120,7 @@ def test_events_whose_acknowledgement_fails_are_delivered_again(
 def test_no_more_events_are_leased_while_some_are_processed(service: Service, node: NodeRed, client: Client) -> None:
     service.start()
     client.call("POST", "/events/batch", json=[{"payload": {"n": number}} for number in range(101)])
-    node.start(build_flow(function_node("node.log('handling');")))
+    node.start(build_flow(make_function_node("node.log('handling');")))
     until(lambda: node.log.read_text().partition("handling")[2].count("tick") >= 10, 60)
     assert len(client.get("/events?status=leased&limit=500")) == 100
 
@@ -134,7 +134,7 @@ def test_event_that_fails_in_the_flow_is_delivered_again_and_blocks_no_other(
     fail_once = (
         "if (msg.payload.id === '%s' && msg.payload.deliveries === 1) { throw new Error('no luck'); } return msg;"
     )
-    node.start(build_flow(function_node(fail_once % bad)))
+    node.start(build_flow(make_function_node(fail_once % bad)))
     wait_until_delivered(client, 2)
     assert {event["id"]: event["deliveries"] for event in client.get("/events")} == {bad: 2, good: 1}
     assert "no luck" in node.log.read_text()
@@ -143,7 +143,7 @@ def test_event_that_fails_in_the_flow_is_delivered_again_and_blocks_no_other(
 def test_unreachable_service_and_rejected_key_are_shown_and_retried(
     service: Service, node: NodeRed, client: Client
 ) -> None:
-    node.start(build_flow(function_node("return msg;")))
+    node.start(build_flow(make_function_node("return msg;")))
     until(lambda: "ECONNREFUSED" in node.log.read_text(), 60)
     service.run("tenants", "suspend", "acme")
     service.variables["INBOX_KEY_CACHE_SECONDS"] = "0"
@@ -158,7 +158,7 @@ def test_retry_after_is_respected(service: Service, node: NodeRed) -> None:
     service.variables["INBOX_AUTH_FAILURE_LIMIT"] = "3"
     service.start()
     node.environment["INBOX_API_KEY"] = "unknown"
-    node.start(build_flow(function_node("return msg;")))
+    node.start(build_flow(make_function_node("return msg;")))
     until(lambda: node.log.read_text().partition("Poll: 429 ")[2].count("tick") >= 10, 60)
     shown = re.findall(r"\[debug:Inbox\]\s+Poll: (\d+) ", node.log.read_text())
     assert shown == ["401", "401", "401", "429"]

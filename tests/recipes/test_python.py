@@ -1,4 +1,4 @@
-"""Retries of the Python recipe, against a service that fails a given number of times."""
+"""Retries of the Python recipe, against a service that fails as each test says."""
 
 import importlib.util
 import threading
@@ -13,7 +13,7 @@ import requests
 
 from tests.recipes import pages
 
-# A status and its Retry-After, or None for a connection that closes without a response.
+# Each is a status and its Retry-After, or None for a connection that closes without a response.
 Failures = list[tuple[int, str | None] | None]
 
 
@@ -69,6 +69,7 @@ def calls(service: FailingService, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Returns a list that gets each pause in seconds. The pauses are skipped."""
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     return slept
@@ -83,7 +84,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         ([None, (502, None), (503, "1"), None], [2, 4, 1, 16]),
     ],
 )
-def test_failed_calls_are_retried_after_the_delay_of_retry_after(
+def test_failed_calls_are_retried_after_retry_after_or_a_growing_pause(
     service: FailingService, calls: ModuleType, pauses: list[float], failures: Failures, expected: list[float]
 ) -> None:
     service.failures = failures
