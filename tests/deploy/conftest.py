@@ -1,4 +1,4 @@
-"""The checkout, and a tenant for each run of `deploy/smoke`."""
+"""The path of the checkout, and a key of a new tenant for each test of `deploy/smoke`."""
 
 import uuid
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parses the Dockerfile instructions that ours uses; raises ValueError for any other."""
+"""Parses our Dockerfile. Raises ValueError for instructions that it does not use."""
 
 import json
 import re
@@ -10,7 +10,7 @@ _RUN_INSTRUCTIONS = {"USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "C
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One instruction; `options` are its `--name=value`."""
+    """One instruction. `options` are its words `--name=value`, and `rest` is the text after them."""
 
     instruction: str
     options: dict[str, str]
@@ -22,7 +22,7 @@ class Step:
 
     @property
     def command(self) -> list[str]:
-        """Returns the argument list: a JSON array as it is, other text as a shell command."""
+        """Returns the list of arguments in a JSON array. Other text is a shell command."""
         if self.rest.startswith("["):
             return [str(word) for word in json.loads(self.rest)]
         return ["/bin/sh", "-c", self.rest]

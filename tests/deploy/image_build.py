@@ -12,16 +12,16 @@ from tests.deploy.dockerfile import Stage, Step, parse_stages, read_variables
 from tests.engines import container
 from tests.engines.container import Layer
 
-# Not in /usr/local/bin, as in the official images, because Python finds its library by the path of its executable.
+# The official images have it in /usr/local/bin. Python finds its library by the path of its executable.
 PYTHON = Path(sys.executable).resolve().with_name("python")
 _BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Prefixes. The build gets the other variables of this machine, which may configure pip.
-_REMOVED_VARIABLES = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
+# The build gets all other variables of this machine, because some may configure pip.
+_REMOVED_PREFIXES = ("INBOX_", "PYTHON", "VIRTUAL_ENV", "PATH")
 
 
 @dataclass
 class Image:
-    """A stage while it is built."""
+    """A stage while it is built, and its working folder."""
 
     layer: Layer
     environment: dict[str, str] = field(default_factory=lambda: {"PATH": _BASE_PATH})
@@ -81,7 +81,7 @@ def create_base_layer(folder: Path) -> Layer:
 
 
 def _run(step: Step, image: Image) -> None:
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(_REMOVED_VARIABLES)}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(_REMOVED_PREFIXES)}
     done = container.run(image.layer, step.command, variables | image.environment, image.folder)
     if done.returncode:
         raise AssertionError(f"RUN {step.rest}\n{done.stdout}{done.stderr}")

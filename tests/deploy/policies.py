@@ -33,7 +33,7 @@ def read_policies() -> dict[str, dict[str, Any]]:
 
 def find_differences(name: str, document: dict[str, Any]) -> list[str]:
     """Returns a line for each permission that the policy lacks, or has and does not need."""
-    allowed = {permission for statement in document["Statement"] for permission in permissions_in(statement)}
+    allowed = {permission for statement in document["Statement"] for permission in list_permissions(statement)}
     known = read_known_permissions()
     needed = {permission for program in PROGRAMS[name] for permission in known.get(program, ())}
     return [f"missing: {permission}" for permission in sorted(needed - allowed)] + [
@@ -41,7 +41,7 @@ def find_differences(name: str, document: dict[str, Any]) -> list[str]:
     ]
 
 
-def permissions_in(statement: dict[str, Any]) -> Iterator[str]:
+def list_permissions(statement: dict[str, Any]) -> Iterator[str]:
     """Yields each permission. A wildcard is a permission that no call needs, so it counts as superfluous."""
     assert statement.keys() == {"Sid", "Effect", "Action", "Resource"}
     assert statement["Effect"] == "Allow"
@@ -55,7 +55,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _table_name(resource: Any) -> str:
-    """Returns the table, and index, without prefix."""
+    """Returns `table` or `table/index/name`, without the prefix of the table."""
     match resource:
         case {"Fn::Sub": str(arn)} if arn.startswith(_TEMPLATE_ARN):
             return arn.removeprefix(_TEMPLATE_ARN)

@@ -20,11 +20,13 @@ CALLS = Path(__file__).with_name("calls.json")
 
 _PLUGIN = Path(call_recorder.__file__).stem
 
-# For the processes of pytest, whose path is already set. The processes that they start find the module on PYTHONPATH.
+# pytest's processes import the plugin from here, because their path is already set. Processes that they start find it
+# on PYTHONPATH.
 sys.modules[_PLUGIN] = call_recorder
 
 _SELECTING_OPTIONS = ("collectonly", "deselect", "ignore", "ignore_glob", "keyword", "lf", "stepwise")
-_WHOLE_TIERS = ("", "not slow")
+# Values of `-m` that select a whole suite.
+_WHOLE_SUITES = ("", "not slow")
 _INSTRUCTION = f"Add the missing test, or change {CALLS.name} and then the policies that test_permissions.py names."
 
 
@@ -47,7 +49,7 @@ class CallRecording:
         }
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        is_whole = exitstatus == pytest.ExitCode.OK and _is_whole(session.config)
+        is_whole = exitstatus == pytest.ExitCode.OK and _is_whole_run(session.config)
         self._differences = list(find_differences(Path(self._folder.name), is_whole=is_whole))
         if self._differences and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -71,10 +73,10 @@ def find_differences(folder: Path, *, is_whole: bool) -> Iterator[str]:
     if is_whole:
         for program, permissions in known.items():
             for permission in sorted(permissions - seen.get(program, set())):
-                yield f"NOT USED BY ANY TEST BUT IN {CALLS.name}: {program}, {permission}"
+                yield f"IN {CALLS.name} BUT NOT USED BY ANY TEST: {program}, {permission}"
 
 
-def _is_whole(config: pytest.Config) -> bool:
+def _is_whole_run(config: pytest.Config) -> bool:
     is_selection = any(getattr(config.option, each, None) for each in _SELECTING_OPTIONS)
-    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr in _WHOLE_TIERS
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr in _WHOLE_SUITES
     return is_whole and not is_selection and dynamodb_local.is_available()

@@ -10,6 +10,7 @@ from tests.service import Service, bearer
 
 
 def start_smoke(url: str, key: str, *arguments: str) -> subprocess.Popen[str]:
+    # Without a value, a variable is not set.
     environment = {"INBOX_URL": url, "INBOX_API_KEY": key, "PATH": "/usr/bin:/bin"}
     return subprocess.Popen(
         [sys.executable, CHECKOUT / "deploy" / "smoke", *arguments],
@@ -34,7 +35,7 @@ def wait_for_exit(process: subprocess.Popen[str]) -> subprocess.CompletedProcess
 
 
 def failure_of(run: subprocess.CompletedProcess[str]) -> str:
-    """Returns the text of the last line. Asserts that it is the only failed check."""
+    """Returns the text of the failed check. Asserts that it is the only one, and in the last line."""
     assert run.returncode == 1, run.stdout + run.stderr
     assert run.stderr == ""
     *before, last = run.stdout.splitlines()

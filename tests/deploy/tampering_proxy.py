@@ -12,7 +12,7 @@ import requests
 
 @dataclass
 class Exchange:
-    """A request and the service's response. The client gets the response as `change` leaves it."""
+    """A request, such as `GET /me`, and the response of the service. The proxy changes the response."""
 
     request: str
     has_key: bool
@@ -21,9 +21,9 @@ class Exchange:
     body: bytes
 
 
-def on(request: str, change: Callable[[Exchange], None], times: int = 1_000) -> Callable[[Exchange], None]:
-    """Applies the change to the first `times` requests that start with this text."""
-    remaining = iter(range(times))
+def on(request: str, change: Callable[[Exchange], None], max_times: int = 1_000) -> Callable[[Exchange], None]:
+    """Returns a change that applies only to the first `max_times` requests that start with this text."""
+    remaining = iter(range(max_times))
 
     def change_some(exchange: Exchange) -> None:
         if exchange.request.startswith(request) and next(remaining, None) is not None:
@@ -32,8 +32,8 @@ def on(request: str, change: Callable[[Exchange], None], times: int = 1_000) -> 
     return change_some
 
 
-def set_status(number: int) -> Callable[[Exchange], None]:
-    return lambda exchange: setattr(exchange, "status", number)
+def set_status(status: int) -> Callable[[Exchange], None]:
+    return lambda exchange: setattr(exchange, "status", status)
 
 
 def replace_in_body(pattern: bytes, replacement: bytes) -> Callable[[Exchange], None]:

@@ -34,14 +34,14 @@ def test_every_finding_is_fixed_or_suppressed_with_a_reason() -> None:
     results = found["results"]
     assert results["failed_checks"] == []
     assert found["summary"]["parsing_errors"] == 0
-    files = {file.name: stacks.read_template(file.stem)["Resources"] for file in stacks.TEMPLATES.glob("*.yaml")}
+    templates = {file.name: stacks.read_template(file.stem)["Resources"] for file in stacks.TEMPLATES.glob("*.yaml")}
     assert {
         _template_of(each) for each in [*results["passed_checks"], *results["skipped_checks"]]
-    } | _WITHOUT_RULES == files.keys()
+    } | _WITHOUT_RULES == templates.keys()
 
     suppressions = {
         (name, logical_id, skip["id"])
-        for name, resources in files.items()
+        for name, resources in templates.items()
         for logical_id, resource in resources.items()
         for skip in resource.get("Metadata", {}).get("checkov", {}).get("skip", [])
     }

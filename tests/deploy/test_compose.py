@@ -37,7 +37,7 @@ def test_ports_are_on_loopback_and_containers_have_no_privileges(service: dict[s
 
 
 @each_service
-def test_images_of_others_are_pinned(service: dict[str, Any]) -> None:
+def test_external_images_are_pinned(service: dict[str, Any]) -> None:
     assert ("build" in service) != bool(re.fullmatch(r"\S+:\d+\.\d+\.\d+", service["image"]))
 
 

@@ -58,7 +58,7 @@ class Account:
         )
 
     def resources(self, name: str) -> dict[str, tuple[str, str]]:
-        """Returns type and physical ID of each resource by its logical ID."""
+        """Returns the type and physical ID of each resource, by logical ID."""
         found = self.client("cloudformation", region_of(name)).describe_stack_resources(StackName=name)[
             "StackResources"
         ]
@@ -92,7 +92,7 @@ def test_every_resource_is_created(account: Account, name: str) -> None:
 
 
 def test_alarms_have_the_thresholds_of_the_template(account: Account) -> None:
-    names = {
+    expected = {
         account.physical_id("monitoring", each): (threshold, period)
         for each, threshold, period in (
             ("ServerErrorsAlarm", 5, 300),
@@ -102,8 +102,8 @@ def test_alarms_have_the_thresholds_of_the_template(account: Account) -> None:
             ("ReplicationAlarm", 5000, 60),
         )
     }
-    found = account.client("cloudwatch").describe_alarms(AlarmNames=list(names))["MetricAlarms"]
-    assert {each["AlarmName"]: (each["Threshold"], each["Period"]) for each in found} == names
+    found = account.client("cloudwatch").describe_alarms(AlarmNames=list(expected))["MetricAlarms"]
+    assert {each["AlarmName"]: (each["Threshold"], each["Period"]) for each in found} == expected
     topic = account.physical_id("monitoring", "Topic")
     assert all(each["AlarmActions"] == each["OKActions"] == [topic] for each in found)
 

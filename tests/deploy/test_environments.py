@@ -14,11 +14,11 @@ BACKUPS = {
     "sit": [("cron(0 2 * * ? *)", "14")],
     "prod": [("cron(0 1 * * ? *)", "90"), (HOURLY, "2")],
 }
-PROTECTED = {"dev": "false", "sit": "false", "prod": "true"}
-SECOND_REGION = {"dev": [], "sit": [], "prod": ["eu-west-1"]}
-BUDGET = {"dev": "500", "sit": "1000", "prod": "5000"}
-EVERYWHERE = {"Environment", "Project", "Owner", "CostCenter", "ManagedBy", "Component", "Application"}
-TAGS = {"dev": EVERYWHERE, "sit": EVERYWHERE, "prod": EVERYWHERE | {"BackupPolicy", "DR", "LLD"}}
+DELETION_PROTECTION = {"dev": "false", "sit": "false", "prod": "true"}
+SECOND_REGIONS = {"dev": [], "sit": [], "prod": ["eu-west-1"]}
+BUDGET_DOLLARS = {"dev": "500", "sit": "1000", "prod": "5000"}
+COMMON_TAGS = {"Environment", "Project", "Owner", "CostCenter", "ManagedBy", "Component", "Application"}
+TAGS = {"dev": COMMON_TAGS, "sit": COMMON_TAGS, "prod": COMMON_TAGS | {"BackupPolicy", "DR", "LLD"}}
 
 each_environment = pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
 
@@ -40,9 +40,9 @@ def test_tables_are_encrypted_streamed_protected_and_replicated(environment: str
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
         assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
-        assert [each["Region"] for each in table["Replicas"]] == [REGION, *SECOND_REGION[environment]]
+        assert [each["Region"] for each in table["Replicas"]] == [REGION, *SECOND_REGIONS[environment]]
         for replica in table["Replicas"]:
-            assert replica["DeletionProtectionEnabled"] == PROTECTED[environment]
+            assert replica["DeletionProtectionEnabled"] == DELETION_PROTECTION[environment]
             tags = {tag["Key"]: tag["Value"] for tag in replica["Tags"]}
             assert set(tags) == TAGS[environment]
             assert all(tags.values())
@@ -58,7 +58,7 @@ def test_every_table_is_backed_up_on_schedule(environment: str) -> None:
     assert schedules == BACKUPS[environment]
     for rule in rules:
         copies = rule.get("CopyActions", [])
-        assert [copy["DestinationBackupVaultArn"].split(":")[3] for copy in copies] == SECOND_REGION[environment]
+        assert [copy["DestinationBackupVaultArn"].split(":")[3] for copy in copies] == SECOND_REGIONS[environment]
         assert all(copy["Lifecycle"] == rule["Lifecycle"] for copy in copies)
     selected = stack.properties("BackupSelection")["BackupSelection"]["Resources"]
     assert selected == [{"Fn::GetAtt": [name, "Arn"]} for name in stack.of_type("AWS::DynamoDB::GlobalTable")]
@@ -88,9 +88,9 @@ def test_copies_go_to_the_vault_of_the_second_region() -> None:
 def test_bill_and_replication_have_alarms(environment: str) -> None:
     parameters = stacks.read_environment(environment)
     budget = stacks.resolve("bill", **parameters).properties("Budget")
-    assert budget["Budget"]["BudgetLimit"] == {"Amount": BUDGET[environment], "Unit": "USD"}
+    assert budget["Budget"]["BudgetLimit"] == {"Amount": BUDGET_DOLLARS[environment], "Unit": "USD"}
     (alert,) = budget["NotificationsWithSubscribers"]
     assert (alert["Notification"]["NotificationType"], alert["Notification"]["Threshold"]) == ("ACTUAL", 80)
     assert alert["Subscribers"] == [{"SubscriptionType": "EMAIL", "Address": parameters["NotificationEmail"]}]
     monitoring = stacks.resolve("monitoring", **stacks.EXAMPLE_PARAMETERS | parameters)
-    assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGION[environment])
+    assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGIONS[environment])

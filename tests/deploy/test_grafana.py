@@ -23,12 +23,12 @@ SCRAPE_LABELS = {"job", "instance", "le"}
 SUFFIXES = ("_bucket", "_count", "_sum")
 
 
-def expressions(panel: dict[str, Any]) -> list[str]:
+def expressions_of(panel: dict[str, Any]) -> list[str]:
     return [target["expr"] for target in panel["targets"]]
 
 
 def metric_of(name: str) -> str:
-    """Returns the metric of a series."""
+    """Returns the metric of a series, which has a suffix if the metric is a histogram."""
     metrics = every_metric()
     if name in metrics:
         return name
@@ -38,7 +38,7 @@ def metric_of(name: str) -> str:
 
 
 def check_query(expression: str) -> set[str]:
-    """Returns the metrics of an expression, after checking that they and the labels exist."""
+    """Returns the metrics of an expression. Checks that they and the labels exist."""
     names = set(re.findall(r"\binbox_\w+", expression))
     labels = {each for name in names for sample in every_metric()[metric_of(name)].samples for each in sample.labels}
     used_labels = {each for group in re.findall(r"\bby \(([^)]*)\)", expression) for each in group.split(", ")}
@@ -50,13 +50,13 @@ def check_query(expression: str) -> set[str]:
 
 
 def test_dashboard_uses_every_metric_and_no_unknown_one() -> None:
-    assert {name for panel in DATA_PANELS for each in expressions(panel) for name in check_query(each)} == set(
+    assert {name for panel in DATA_PANELS for each in expressions_of(panel) for name in check_query(each)} == set(
         every_metric()
     )
 
 
 def test_quantiles_are_computed_from_buckets() -> None:
-    quantiles = [each for panel in DATA_PANELS for each in expressions(panel) if "histogram_quantile" in each]
+    quantiles = [each for panel in DATA_PANELS for each in expressions_of(panel) if "histogram_quantile" in each]
     assert len(quantiles) >= 5
     for each in quantiles:
         assert re.fullmatch(
@@ -70,7 +70,7 @@ def test_every_panel_has_title_description_and_unit() -> None:
         assert panel["title"]
         assert panel["description"].endswith(".")
         assert panel["fieldConfig"]["defaults"]["unit"]
-        assert expressions(panel)
+        assert expressions_of(panel)
         assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
         assert all(target["legendFormat"] for target in panel["targets"])
 
@@ -80,7 +80,7 @@ def test_every_panel_uses_the_selected_source_and_job() -> None:
     for panel in DATA_PANELS:
         sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
         assert {source["uid"] for source in sources} == {"${datasource}"}
-        for expression in expressions(panel):
+        for expression in expressions_of(panel):
             selectors = re.findall(r"inbox_\w+\{([^}]*)\}", expression)
             assert len(selectors) == len(re.findall(r"\binbox_\w+", expression))
             assert all('job=~"$job", instance=~"$instance"' in each for each in selectors)

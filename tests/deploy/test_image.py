@@ -34,12 +34,13 @@ def test_built_image_runs_and_stops() -> None:
 def start_container(built: ImageBuild, command: list[str]) -> Container:
     """Starts the image like `docker run --read-only --tmpfs /tmp`."""
     user, _, _ = built.stage.only("USER").rest.partition(":")
-    # The home of a user without an entry in /etc/passwd.
+    # Container engines set this home for a user without an entry in /etc/passwd.
     environment = built.image.environment | {"HOME": "/"}
     return Container(built.image.layer, command, environment, user, built.stage.only("VOLUME").words)
 
 
 def check_contents(built: ImageBuild) -> None:
+    """Checks that the image adds /opt/inbox and /data only."""
     standard_library = f"{Path(json.__file__).parents[1].resolve()}/"
     written = {
         path
@@ -47,8 +48,8 @@ def check_contents(built: ImageBuild) -> None:
         if not path.startswith("/opt/inbox/") and not (path.startswith(standard_library) and path.endswith(".pyc"))
     }
     # Links in the root folder, such as /bin, come from the base image.
-    base = {str(PYTHON), *(f"/{entry.name}" for entry in Path("/").iterdir() if entry.is_symlink())}
-    assert written - base == {"/data"}
+    in_base_image = {str(PYTHON), *(f"/{entry.name}" for entry in Path("/").iterdir() if entry.is_symlink())}
+    assert written - in_base_image == {"/data"}
 
 
 def check_every_module_is_compiled(built: ImageBuild) -> None:

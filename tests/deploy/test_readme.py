@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from itertools import pairwise
 from operator import eq, ge
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.service import INBOX, Service, bearer
 
 # AWS's command line reads the state of a stack every 30 seconds.
 COMMAND_SECONDS = 120
-# Git does not track these, or the page's commands write to them.
+# Git does not track these files, or the page's commands write to them.
 _NOT_IN_A_CLONE = {".cache", "build", "data", "deploy", "dist"}
 _URL_LINE = "$ export INBOX_URL=https://inbox.example.com\n"
 _DOCKER = '#!/bin/sh\necho "$@" >>{log}\n[ "$1" != login ] || cat >/dev/null\n'
@@ -40,7 +39,7 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-def reader_environment(folder: Path, url: str) -> dict[str, str]:
+def make_environment(folder: Path, url: str) -> dict[str, str]:
     """Returns variables with AWS's command line on the path, and a `docker` that logs its arguments."""
     programs = folder / "bin"
     programs.mkdir()
@@ -48,24 +47,24 @@ def reader_environment(folder: Path, url: str) -> dict[str, str]:
     docker.write_text(_DOCKER.format(log=folder / "docker.log"))
     docker.chmod(0o755)
     aws = cloud.program("awscli", "aws")
-    variables = session.environment("", "", folder)
+    variables = session.make_environment("", "", folder)
     del variables["INBOX_URL"], variables["INBOX_API_KEY"]
     return variables | {
         "PATH": f"{programs}:{aws.parent}:{variables['PATH']}",
-        **_credentials(url),
+        **_make_credentials(url),
     }
 
 
-def _credentials(url: str) -> dict[str, str]:
+def _make_credentials(url: str) -> dict[str, str]:
     return {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 def use_environment_of_task(service: Service, url: str, family: str) -> dict[str, Any]:
-    """Gives the service the environment of the task's container, which it returns: the emulator runs no tasks."""
+    """Gives the service the environment of the task's container, which the emulator does not run. Returns it."""
     definition = client("ecs", url).describe_task_definition(taskDefinition=family)["taskDefinition"]
     containers: list[dict[str, Any]] = definition["containerDefinitions"]
     (container,) = containers
-    service.variables = {each["name"]: each["value"] for each in container["environment"]} | _credentials(url)
+    service.variables = {each["name"]: each["value"] for each in container["environment"]} | _make_credentials(url)
     return container
 
 
@@ -138,13 +137,11 @@ def check_gateway(url: str, service: Service, key: str) -> None:
 
 
 @pytest.mark.usefixtures("cloud_tools")
-def test_every_command_of_the_page_works(clone: Path, tmp_path: Path, new_service: Callable[[], Service]) -> None:
+def test_every_command_of_the_page_works(clone: Path, tmp_path: Path, service: Service) -> None:
     with cloud.running() as url:
-        variables = reader_environment(tmp_path, url)
+        variables = make_environment(tmp_path, url)
         set_up, use_and_operate, tear_down = read_page()
         session.follow(set_up, clone, variables, COMMAND_SECONDS)
-        # Not before: another process could use its port in the minute that the first part takes.
-        service = new_service()
         container = use_environment_of_task(service, url, "inbox-dev")
         assert re.fullmatch(r"\S+/polling-inbox:[0-9a-f]{7,}", container["image"])
         docker = (tmp_path / "docker.log").read_text()

@@ -17,17 +17,17 @@ from tests.service import Service, bearer, free_port
 
 
 def test_good_deployment_passes_and_no_event_is_left(running_service: Service, key: str) -> None:
-    passes(running_service, key)
+    assert_passes(running_service, key)
 
 
 def test_good_deployment_on_dynamodb_passes(service: Service, dynamodb_local_url: str) -> None:
     service.keep_in_dynamodb(dynamodb_local_url)
     assert service.run("init").returncode == 0
     service.start()
-    passes(service, service.create_key("smoke-of-tables", "--scope", "all"))
+    assert_passes(service, service.create_key("smoke-of-tables", "--scope", "all"))
 
 
-def passes(service: Service, key: str) -> None:
+def assert_passes(service: Service, key: str) -> None:
     run = run_smoke(service.url, key)
     assert (run.returncode, run.stderr) == (0, "")
     lines = run.stdout.splitlines()
@@ -53,26 +53,26 @@ def test_rate_limited_tenant_passes(running_service: Service, key: str) -> None:
     limited = running_service.run("keys", "create", tenant_id, "--scope", "all").stdout.strip()
     refused: list[str] = []
 
-    def note(exchange: Exchange) -> None:
+    def record_refusal(exchange: Exchange) -> None:
         if exchange.status == 429:
             refused.append(exchange.request)
 
-    with run_tampering_proxy(running_service.url, note) as url:
+    with run_tampering_proxy(running_service.url, record_refusal) as url:
         run = run_smoke(url, limited)
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert refused
 
 
 def test_check_fails_after_five_429_responses(running_service: Service, key: str) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def refuse(exchange: Exchange) -> None:
-        asked.append(exchange.request)
+        requested.append(exchange.request)
         exchange.status, exchange.headers["Retry-After"] = 429, "0"
 
     with run_tampering_proxy(running_service.url, on("GET /readyz", refuse)) as url:
         assert failure_of(run_smoke(url, key)) == "GET /readyz returned 429 instead of 200"
-    assert asked == 5 * ["GET /readyz"]
+    assert requested == 5 * ["GET /readyz"]
 
 
 def test_full_stdout_is_an_error_and_the_event_is_erased(running_service: Service, key: str) -> None:
@@ -179,9 +179,12 @@ def redirect(exchange: Exchange) -> None:
         (on("GET /me", set_status(200)), "a request without a key got 200"),
         (on("GET /inbox?mode=peek", replace_in_body(b"^.*$", b"<html>")), "is not JSON"),
         (on("GET /inbox?mode=peek", replace_in_body(b"^.*$", b"{}")), "is not a list"),
-        (on("POST /events", replace_in_body(b'"id"', b'"ID"'), times=1), "the body of POST /events has no member id"),
+        (
+            on("POST /events", replace_in_body(b'"id"', b'"ID"'), max_times=1),
+            "the body of POST /events has no member id",
+        ),
         (on("POST /events", remove_header("Idempotency-Replayed")), "was not recognized by its idempotency key"),
-        (on("POST /events", set_status(502), times=1), "the event was not accepted: POST /events returned 502"),
+        (on("POST /events", set_status(502), max_times=1), "the event was not accepted: POST /events returned 502"),
         (on("HEAD /inbox", set_status(200)), "HEAD /inbox returned 200 instead of 405"),
         (on("GET /inbox?mode=lease", replace_in_body(b"^.*$", b"[]")), "GET /inbox did not return the event"),
         (on("GET /inbox?mode=lease", replace_in_body(b'"amount":1[.]0', b'"amount":1')), "the polled payload differs"),
@@ -232,18 +235,18 @@ def test_event_that_cannot_be_erased_is_reported_too(running_service: Service, k
     assert re.fullmatch("FAILED  and the event [0-9a-f-]{36} could not be erased", second)
 
 
-@pytest.mark.parametrize(("number", "headers"), [(401, {}), (401, {"WWW-Authenticate": "Bearer"}), (403, {})])
+@pytest.mark.parametrize(("status", "headers"), [(401, {}), (401, {"WWW-Authenticate": "Bearer"}), (403, {})])
 def test_gateway_in_front_may_refuse_requests_without_a_key(
-    number: int, headers: dict[str, str], running_service: Service, key: str
+    status: int, headers: dict[str, str], running_service: Service, key: str
 ) -> None:
     def change(exchange: Exchange) -> None:
         if not exchange.has_key:
-            exchange.status, exchange.headers, exchange.body = number, headers, b'{"message": "Unauthorized"}'
+            exchange.status, exchange.headers, exchange.body = status, headers, b'{"message": "Unauthorized"}'
 
     with run_tampering_proxy(running_service.url, change) as url:
         run = run_smoke(url, key)
     assert run.returncode == 0, run.stdout
-    assert f"ok  a request without a key gets {number} from a proxy or gateway in front of the service\n" in run.stdout
+    assert f"ok  a request without a key gets {status} from a proxy or gateway in front of the service\n" in run.stdout
     assert run.stdout.endswith("\nok  every response of the service had an X-Request-Id\n")
 
 

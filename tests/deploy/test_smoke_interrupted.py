@@ -1,4 +1,4 @@
-"""`deploy/smoke`, interrupted: it erases its event, and the next run erases the event of a killed one."""
+"""An interrupted `deploy/smoke` erases its event, and the next run erases the event of a killed one."""
 
 import signal
 import subprocess
@@ -12,14 +12,14 @@ from tests.deploy.tampering_proxy import Exchange, on, run_tampering_proxy, set_
 from tests.service import Service, bearer
 
 
-def disturbed(
-    service: Service, key: str, during: tuple[str, ...], disturb: Callable[[subprocess.Popen[str]], None]
+def run_disturbed(
+    service: Service, key: str, requests_to_disturb: tuple[str, ...], disturb: Callable[[subprocess.Popen[str]], None]
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the script and calls `disturb` while it waits for the response to these requests."""
+    """Runs the script, and calls `disturb` while the script waits for the response to one of these requests."""
     processes: list[subprocess.Popen[str]] = []
 
     def change(exchange: Exchange) -> None:
-        if exchange.request.startswith(during):
+        if exchange.request.startswith(requests_to_disturb):
             disturb(processes[0])
 
     with run_tampering_proxy(service.url, change) as url, start_smoke(url, key) as process:
@@ -27,26 +27,28 @@ def disturbed(
         return wait_for_exit(process)
 
 
-def killed(service: Service, key: str, request: str) -> None:
-    assert disturbed(service, key, (request,), subprocess.Popen.kill).returncode == -signal.SIGKILL
+def kill_during(service: Service, key: str, request: str) -> None:
+    assert run_disturbed(service, key, (request,), subprocess.Popen.kill).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signal_is_reported_and_the_event_is_erased(number: signal.Signals, running_service: Service, key: str) -> None:
-    run = disturbed(running_service, key, ("HEAD /inbox",), lambda process: process.send_signal(number))
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_is_reported_and_the_event_is_erased(
+    stop_signal: signal.Signals, running_service: Service, key: str
+) -> None:
+    run = run_disturbed(running_service, key, ("HEAD /inbox",), lambda process: process.send_signal(stop_signal))
     assert (run.returncode, run.stderr) == (1, "")
     *before, last = run.stdout.splitlines()
     assert all(line.startswith("ok  ") for line in before)
-    assert last == f"FAILED  stopped by {number.name}"
+    assert last == f"FAILED  stopped by {stop_signal.name}"
     assert list_events(running_service, key) == []
 
 
 def test_second_signal_does_not_interrupt_the_erasing(running_service: Service, key: str) -> None:
-    def again(process: subprocess.Popen[str]) -> None:
+    def interrupt(process: subprocess.Popen[str]) -> None:
         process.send_signal(signal.SIGINT)
 
     # The first signal interrupts POST /events, so its event ID is unknown and the request is sent again.
-    run = disturbed(running_service, key, ("POST /events", "DELETE /events/"), again)
+    run = run_disturbed(running_service, key, ("POST /events", "DELETE /events/"), interrupt)
     assert (run.returncode, run.stderr) == (1, "")
     assert run.stdout.splitlines()[-1] == "FAILED  stopped by SIGINT"
     assert list_events(running_service, key) == []
@@ -89,7 +91,7 @@ def test_both_failures_are_reported_if_the_service_goes_away(running_service: Se
 def test_event_of_a_killed_run_is_erased_by_the_next(
     last_request: str, left_as: str, running_service: Service, key: str
 ) -> None:
-    killed(running_service, key, last_request)
+    kill_during(running_service, key, last_request)
     assert [event["status"] for event in list_events(running_service, key)] == [left_as]
     run = run_smoke(running_service.url, key)
     assert (run.returncode, run.stderr) == (0, "")
@@ -98,7 +100,7 @@ def test_event_of_a_killed_run_is_erased_by_the_next(
 
 
 def test_event_of_a_killed_run_that_cannot_be_erased_is_reported(running_service: Service, key: str) -> None:
-    killed(running_service, key, "HEAD /inbox")
+    kill_during(running_service, key, "HEAD /inbox")
     before = list_events(running_service, key)
     with run_tampering_proxy(running_service.url, on("DELETE /events/", set_status(500))) as url:
         run = run_smoke(url, key)
@@ -116,7 +118,7 @@ def test_event_of_a_killed_run_that_cannot_be_erased_is_reported(running_service
 def test_nothing_changes_if_another_producer_has_sent(
     event: dict[str, object], running_service: Service, key: str
 ) -> None:
-    killed(running_service, key, "HEAD /inbox")
+    kill_during(running_service, key, "HEAD /inbox")
     sent = requests.post(f"{running_service.url}/events", json=event, headers=bearer(key), timeout=10)
     assert sent.status_code == 201
     before = list_events(running_service, key)

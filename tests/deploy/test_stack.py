@@ -1,4 +1,4 @@
-"""`deploy/stack` with wrong arguments, and with an `aws` that prints its arguments."""
+"""`deploy/stack` with wrong arguments, and with a fake `aws`."""
 
 import shutil
 import subprocess
@@ -21,7 +21,8 @@ def run_stack(folder: Path, *words: str, stack: Path = STACK) -> subprocess.Comp
     return subprocess.run([stack, *words], env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
-def fake_aws(folder: Path, status: int = 0) -> Path:
+def create_fake_aws(folder: Path, status: int = 0) -> Path:
+    """Creates an `aws` that prints its arguments, and returns its folder."""
     program = folder / "aws"
     program.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word"; done\nexit {status}\n')
     program.chmod(0o755)
@@ -44,14 +45,14 @@ def fake_aws(folder: Path, status: int = 0) -> Path:
     ],
 )
 def test_wrong_usage_is_reported_and_deploys_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    run = run_stack(fake_aws(tmp_path), *words)
+    run = run_stack(create_fake_aws(tmp_path), *words)
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(message)
 
 
 @pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
 def test_stack_has_the_parameters_and_tags_of_its_environment(tmp_path: Path, environment: str) -> None:
-    words = run_stack(fake_aws(tmp_path), environment, "data", "Owner=Ada Lovelace").stderr.splitlines()
+    words = run_stack(create_fake_aws(tmp_path), environment, "data", "Owner=Ada Lovelace").stderr.splitlines()
     assert words[words.index("--stack-name") + 1] == f"inbox-{environment}-data"
     parameters, tags = words.index("--parameter-overrides"), words.index("--tags")
     given = dict(word.split("=", 1) for word in words[parameters + 1 : tags])
@@ -68,7 +69,7 @@ def test_help_is_the_docstring(tmp_path: Path) -> None:
 
 
 def test_failure_of_aws_is_exit_status_1(tmp_path: Path) -> None:
-    run = run_stack(fake_aws(tmp_path, status=3), "dev", "data")
+    run = run_stack(create_fake_aws(tmp_path, status=3), "dev", "data")
     assert (run.returncode, run.stdout) == (1, "")
 
 
@@ -85,7 +86,7 @@ def test_invalid_parameter_file_is_refused(tmp_path: Path, text: str, message: s
     deploy = tmp_path / "deploy"
     shutil.copytree(STACK.parent, deploy)
     (deploy / "environments" / "dev.json").write_text(text)
-    run = run_stack(fake_aws(tmp_path), "dev", "data", stack=deploy / "stack")
+    run = run_stack(create_fake_aws(tmp_path), "dev", "data", stack=deploy / "stack")
     assert (run.returncode, run.stdout) == (2, "")
     assert message in run.stderr
 
@@ -93,4 +94,4 @@ def test_invalid_parameter_file_is_refused(tmp_path: Path, text: str, message: s
 def test_every_parameter_of_every_template_is_accepted(tmp_path: Path) -> None:
     for name in stacks.template_names():
         given = [f"{key}=1" for key in stacks.read_template(name)["Parameters"] if key != "Environment"]
-        assert run_stack(fake_aws(tmp_path), "dev", name, *given).returncode == 0
+        assert run_stack(create_fake_aws(tmp_path), "dev", name, *given).returncode == 0

@@ -11,7 +11,7 @@ from tests.deploy import stacks
 from tests.engines.aws import dynamodb_client
 from tests.service import Service
 
-DECLARED = ("AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes", "KeySchema")
+COMPARED_PROPERTIES = ("AttributeDefinitions", "BillingMode", "GlobalSecondaryIndexes", "KeySchema")
 
 
 def read_tables(**given: str) -> dict[str, dict[str, Any]]:
@@ -23,12 +23,14 @@ def read_tables(**given: str) -> dict[str, dict[str, Any]]:
 
 
 def test_table_definitions_equal_those_of_init() -> None:
-    declared = {name: {key: table[key] for key in DECLARED if key in table} for name, table in read_tables().items()}
+    declared = {
+        name: {key: table[key] for key in COMPARED_PROPERTIES if key in table} for name, table in read_tables().items()
+    }
     assert declared == DEFINITIONS
 
 
 @pytest.mark.parametrize("environment", stacks.ENVIRONMENTS)
-def test_expiry_and_recovery_are_on_as_after_init(environment: str) -> None:
+def test_expiry_and_recovery_are_enabled_as_after_init(environment: str) -> None:
     for table in read_tables(**stacks.read_environment(environment)).values():
         assert table["TimeToLiveSpecification"] == {"AttributeName": TTL_ATTRIBUTE, "Enabled": True}
         for replica in table["Replicas"]:
@@ -51,7 +53,7 @@ def test_service_runs_on_tables_of_the_template(dynamodb_local_url: str, service
         assert name.startswith(prefix)
         client.create_table(
             TableName=name,
-            **{key: table[key] for key in DECLARED if key in table},
+            **{key: table[key] for key in COMPARED_PROPERTIES if key in table},
             StreamSpecification={"StreamEnabled": True, **table["StreamSpecification"]},
         )
         client.update_time_to_live(TableName=name, TimeToLiveSpecification=table["TimeToLiveSpecification"])

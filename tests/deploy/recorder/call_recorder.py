@@ -48,51 +48,51 @@ _written: set[str] = set()
 
 
 def initialize_client_plugin(client: Any) -> None:
-    # Called once per call, not per attempt, and in the thread of the caller.
+    # botocore emits this event once per call, not per attempt, and in the thread of the caller.
     client.meta.events.register("provide-client-params.dynamodb", _record)
 
 
 def needed_permissions(operation: str, parameters: dict[str, Any]) -> Iterator[str]:
     """Yields each permission as `Action table` or `Action table/index/name`, without the table's prefix."""
     if operation in _NAMED_LIKE_ACTIONS:
-        yield _permission(operation, parameters["TableName"], parameters.get("IndexName"))
+        yield _format_permission(operation, parameters["TableName"], parameters.get("IndexName"))
     elif operation in ("BatchGetItem", "BatchWriteItem"):
-        yield from (_permission(operation, table) for table in parameters["RequestItems"])
+        yield from (_format_permission(operation, table) for table in parameters["RequestItems"])
     elif operation in ("TransactGetItems", "TransactWriteItems"):
         for kind, item in (each for part in parameters["TransactItems"] for each in part.items()):
-            yield _permission(_IN_TRANSACTIONS[kind], item["TableName"])
+            yield _format_permission(_IN_TRANSACTIONS[kind], item["TableName"])
     elif operation in ("BatchExecuteStatement", "ExecuteStatement"):
-        yield from (_permission_of_statement(each["Statement"]) for each in parameters.get("Statements", [parameters]))
+        yield from (_parse_statement(each["Statement"]) for each in parameters.get("Statements", [parameters]))
     else:
         yield f"{operation} ?"
 
 
-def _permission(action: str, table: str, index: str | None = None) -> str:
+def _format_permission(action: str, table: str, index: str | None = None) -> str:
     name = _TABLE.search(table)
     return f"{action} {name[0] if name else table}" + (f"/index/{index}" if index else "")
 
 
 @cache
-def _permission_of_statement(statement: str) -> str:
+def _parse_statement(statement: str) -> str:
     found = _STATEMENT.match(statement)
     if found is None:
         return "PartiQL ?"
     *verbs, table, index = found.groups()
-    return _permission(f"PartiQL{''.join(filter(None, verbs)).capitalize()}", table, index)
+    return _format_permission(f"PartiQL{''.join(filter(None, verbs)).capitalize()}", table, index)
 
 
 def _record(params: dict[str, Any], model: Any, **_: Any) -> None:
     frames = list(_iterate_frames())
     own_frames = [frame for frame in frames if _is_own_module(frame.f_globals["__name__"])]
     # A thread of the store's pool has no caller on its stack. Its calls count too.
-    caller = next((frame for frame in own_frames if not _module(frame).startswith(_INTERMEDIATE)), frames[-1])
+    caller = next((frame for frame in own_frames if not _module_of(frame).startswith(_INTERMEDIATE)), frames[-1])
     # AWS's command line also makes calls in a test run.
-    is_product = any(_module(frame).startswith(_PRODUCT) for frame in own_frames)
-    if not is_product or _module(caller).startswith(_NOT_THE_PRODUCT):
+    is_product = any(_module_of(frame).startswith(_PRODUCT) for frame in own_frames)
+    if not is_product or _module_of(caller).startswith(_NOT_THE_PRODUCT):
         return
     program = _identify_program(own_frames, caller)
     for permission in set(needed_permissions(model.name, params)):
-        line = f"{program}\t{permission}\t{_module(caller)}{caller.f_code.co_qualname}\n"
+        line = f"{program}\t{permission}\t{_module_of(caller)}{caller.f_code.co_qualname}\n"
         if line not in _written:
             _written.add(line)
             # Written at once because processes are killed, and to a file per process because they fork.
@@ -113,13 +113,13 @@ def _is_own_module(module: str) -> bool:
     return f"{module}.".startswith((*_PRODUCT, *_NOT_THE_PRODUCT))
 
 
-def _module(frame: FrameType) -> str:
+def _module_of(frame: FrameType) -> str:
     """Returns the module name and a dot, so that prefixes match whole names."""
     return f"{frame.f_globals['__name__']}."
 
 
 def _identify_program(own_frames: list[FrameType], caller: FrameType) -> str:
-    if _module(caller) == "authorizer.lambda_handler.":
+    if _module_of(caller) == "authorizer.lambda_handler.":
         return "authorizer"
     command = sys.argv[1] if Path(sys.argv[0]).name == "inbox" else None
     if command in (None, "quickstart"):
@@ -130,5 +130,5 @@ def _identify_program(own_frames: list[FrameType], caller: FrameType) -> str:
 def _belongs_to_command(frame: FrameType) -> bool:
     is_function = frame.f_code.co_qualname in _FUNCTIONS_OF_COMMANDS
     return frame.f_globals["__name__"] in _MODULES_OF_COMMANDS or (
-        is_function and _module(frame).startswith("inbox.store.dynamodb.")
+        is_function and _module_of(frame).startswith("inbox.store.dynamodb.")
     )
