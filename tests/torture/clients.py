@@ -15,7 +15,7 @@ import orjson
 from tests.service import Service, bearer
 from tests.torture.delivery_report import ConsumerLog, ProducerLog
 
-_BATCHES = (1, 1, 1, 1, 20, 50)
+_BATCH_SIZES = (1, 1, 1, 1, 20, 50)
 _RESPONSE_TIMEOUT_SECONDS = 40
 PAUSE_SECONDS = 0.02
 # If the service is down for longer, the test fails.
@@ -40,10 +40,10 @@ class NoResponse(Exception):
 class Link:
     """One HTTP connection to any of the services that share a store; reconnects when it breaks."""
 
-    def __init__(self, services: Sequence[Service], key: str, note_seconds: Callable[[float], None]) -> None:
-        """Calls `note_seconds` with the time to each response."""
+    def __init__(self, services: Sequence[Service], key: str, record_seconds: Callable[[float], None]) -> None:
+        """Calls `record_seconds` with the seconds to each response."""
         self._ports = itertools.cycle(random.sample([service.port for service in services], len(services)))
-        self._note_seconds = note_seconds
+        self._record_seconds = record_seconds
         self._headers = bearer(key) | {"Content-Type": "application/json"}
         self._connection: HTTPConnection | None = None
         self.lost_responses = 0
@@ -58,7 +58,7 @@ class Link:
                 body = received.read()
                 more = received.getheader("Inbox-More") == "true"
                 self._connection = None if received.will_close else connection
-            self._note_seconds(time.monotonic() - began)
+            self._record_seconds(time.monotonic() - began)
             return Response(received.status, orjson.loads(body) if body else None, more)
         except (OSError, HTTPException) as error:
             self._connection = None
@@ -98,7 +98,7 @@ class Producer:
     link: Link
     log: ProducerLog
     keyed: bool
-    """Retries with the same idempotency keys until it gets a response."""
+    """True if it sends idempotency keys, and retries with them until it gets a response."""
     together: int
     """Maximum number of events of a batch that become visible together, in any order."""
     pace_seconds: float = 0
@@ -111,9 +111,9 @@ class Producer:
             next_at = max(next_at + self.pace_seconds, time.monotonic() - 1)
             time.sleep(max(0.0, next_at - time.monotonic()))
             self.requests += 1
-            first = self.log.tried
-            numbers = range(first, first + random.choice(_BATCHES))
-            self.log.tried = numbers.stop
+            first = self.log.next_number
+            numbers = range(first, first + random.choice(_BATCH_SIZES))
+            self.log.next_number = numbers.stop
             events = [self._event(number, rank=first + (number - first) // self.together) for number in numbers]
             path, document = ("/events", events[0]) if len(events) == 1 else ("/events/batch", events)
             if self.keyed:
@@ -156,7 +156,7 @@ class Consumer:
     limit: int
     lease_seconds: int | None = None
     repeatable: bool = False
-    """Polls with an Inbox-Attempt, and repeats it with the same one if there is no response."""
+    """True if it polls with an Inbox-Attempt, and repeats a poll with the same one if there is no response."""
     pause_seconds: float = 0
     may_lose_by_503: bool = False
     """True if a 503 leaves open which events were claimed, as on DynamoDB."""
@@ -182,7 +182,7 @@ class Consumer:
                 return
 
     def _poll(self) -> Response | None:
-        """Returns None if there is no response."""
+        """Returns None if there is no response, or a 503."""
         path = f"/inbox?limit={self.limit}"
         if self.lease_seconds is not None:
             path += f"&mode=lease&lease_seconds={self.lease_seconds}"

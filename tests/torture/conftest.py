@@ -1,4 +1,4 @@
-"""A workload of two tenants, and the check of its delivery report."""
+"""Creates workloads, and checks their delivery reports."""
 
 from collections.abc import Callable, Iterator
 

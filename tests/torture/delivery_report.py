@@ -1,4 +1,4 @@
-"""Compares what producers sent with what consumers received: each event has exactly one outcome.
+"""Compares what producers sent with what consumers received. Each event has exactly one outcome.
 
 Every producer and consumer keeps a log of its own requests.
 """
@@ -36,7 +36,7 @@ class Origin(NamedTuple):
 class ProducerLog:
     tenant: str
     producer: int
-    tried: int = 0
+    next_number: int = 0
     """All smaller numbers were sent, with any response or none."""
     accepted: dict[str, int] = field(default_factory=dict)
     """Event ID → number, for events that got a 2xx."""
@@ -86,7 +86,7 @@ class DeliveryReport:
     lost_responses: int = 0
     unavailable: int = 0
     leases_lost: int = 0
-    came_again: int = 0
+    redelivered: int = 0
     """Events received at a second or later delivery."""
     unconfirmed: int = 0
     """Events received although their producer got no response. They have an outcome as well."""
@@ -105,28 +105,25 @@ class DeliveryReport:
             "unconfirmed": self.unconfirmed,
             "lost responses": self.lost_responses,
             "leases lost": self.leases_lost,
-            "came again": self.came_again,
+            "redelivered": self.redelivered,
             "503": self.unavailable,
         }
 
 
-def compare(
+def compare_logs(
     producers: Iterable[ProducerLog],
     consumers: Iterable[ConsumerLog],
     get_status: Callable[[str, str], str | None],
 ) -> DeliveryReport:
-    """Returns the report.
-
-    `get_status` returns the current status of an event that no consumer received, by tenant and event ID.
-    """
+    """Returns the report. `get_status` returns an event's status, by tenant and event ID, or None."""
     producers, consumers = list(producers), list(consumers)
     report = DeliveryReport(
         lost_responses=sum(log.lost_responses for log in consumers),
         unavailable=sum(log.unavailable for log in producers) + sum(log.unavailable for log in consumers),
         leases_lost=sum(log.leases_lost for log in consumers),
-        came_again=sum(received.deliveries > 1 for log in consumers for received in log.received),
+        redelivered=sum(received.deliveries > 1 for log in consumers for received in log.received),
     )
-    tried = {(log.tenant, log.producer): log.tried for log in producers}
+    next_numbers = {(log.tenant, log.producer): log.next_number for log in producers}
     accepted = {
         event_id: Origin(log.tenant, log.producer, number)
         for log in producers
@@ -134,26 +131,26 @@ def compare(
     }
     report.accepted = sum(len(log.accepted) for log in producers)
 
-    readings: dict[str, list[tuple[ConsumerLog, Origin]]] = defaultdict(list)
+    deliveries_of: dict[str, list[tuple[ConsumerLog, Origin]]] = defaultdict(list)
     ids: dict[Origin, set[str]] = defaultdict(set)
     for log in consumers:
         for received in log.received:
-            readings[received.event_id].append((log, received.origin))
+            deliveries_of[received.event_id].append((log, received.origin))
             ids[received.origin].add(received.event_id)
     # A producer sends an event once, or under an idempotency key.
     stored_twice = {event_id for several in ids.values() if len(several) > 1 for event_id in several}
     # A producer that got no response went on without waiting, so order is promised for accepted events only.
     late = accepted.keys() & {event_id for log in consumers if log.in_order for event_id in _find_out_of_order(log)}
 
-    for event_id, read in readings.items():
+    for event_id, received_by in deliveries_of.items():
         report.unconfirmed += event_id not in accepted
-        outcome = _find_outcome(event_id, read, accepted, tried, late)
+        outcome = _find_outcome(event_id, received_by, accepted, next_numbers, late)
         is_copy = event_id in stored_twice and outcome is not Outcome.FOREIGN
         report.outcomes[Outcome.DUPLICATED if is_copy else outcome].append(event_id)
     at_risk: Counter[str] = Counter()
     for log in consumers:
         at_risk[log.tenant] += log.at_risk
-    for event_id in accepted.keys() - readings.keys():
+    for event_id in accepted.keys() - deliveries_of.keys():
         tenant = accepted[event_id].tenant
         # Only a lost response explains a delivered event that no consumer received.
         claimed = at_risk[tenant] > 0 and get_status(tenant, event_id) == "delivered"
@@ -164,16 +161,16 @@ def compare(
 
 def _find_outcome(
     event_id: str,
-    read: list[tuple[ConsumerLog, Origin]],
+    received_by: list[tuple[ConsumerLog, Origin]],
     accepted: dict[str, Origin],
-    tried: dict[tuple[str, int], int],
+    next_numbers: dict[tuple[str, int], int],
     late: set[str],
 ) -> Outcome:
-    for log, origin in read:
-        never_sent = origin.number >= tried.get((origin.tenant, origin.producer), 0)
+    for log, origin in received_by:
+        never_sent = origin.number >= next_numbers.get((origin.tenant, origin.producer), 0)
         if never_sent or log.tenant != origin.tenant or accepted.get(event_id, origin) != origin:
             return Outcome.FOREIGN
-    if len(read) > 1:
+    if len(received_by) > 1:
         return Outcome.DUPLICATED
     return Outcome.OUT_OF_ORDER if event_id in late else Outcome.DELIVERED_ONCE
 

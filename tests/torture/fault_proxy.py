@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-_SHORT_SECONDS = 0.3
+_MAX_SHORT_DELAY_SECONDS = 0.3
 # Longer than the service's read timeout of 3 seconds.
-_LATE_SECONDS = (3.1, 6.0)
-_ERROR = "com.amazonaws.dynamodb.v20120810#"
+_LATE_DELAY_SECONDS = (3.1, 6.0)
+_ERROR_PREFIX = "com.amazonaws.dynamodb.v20120810#"
 _THROTTLED = ("ProvisionedThroughputExceededException", "ThrottlingException")
-_BATCHES = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
+_BATCH_OPERATIONS = ("BatchWriteItem", "BatchGetItem", "BatchExecuteStatement")
 
 
 class Fault(StrEnum):
@@ -36,10 +36,10 @@ class Fault(StrEnum):
     UNAVAILABLE_BEFORE = "503, not executed"
     UNAVAILABLE_AFTER = "503, executed"
     THROTTLED = "throttled"
-    IN_PART = "half of a batch refused"
+    HALF_REFUSED = "half of a batch refused"
 
 
-_AFTERWARDS = (Fault.ERROR_AFTER, Fault.UNAVAILABLE_AFTER)
+_ERRORS_AFTER_EXECUTION = (Fault.ERROR_AFTER, Fault.UNAVAILABLE_AFTER)
 
 Odds = Mapping[Fault, float]
 """The probability of each fault per call."""
@@ -81,8 +81,8 @@ class FaultProxy:
             thread.join(10)
             self._loop.close()
 
-    def _run_in_loop(self, act: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(act, self._loop).result(30)
+    def _run_in_loop(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
     async def _close(self, server: asyncio.Server) -> None:
         server.close()
@@ -110,7 +110,7 @@ class FaultProxy:
         """Passes a call on. Returns True if the connection stays open."""
         request = _Message(await reader.readuntil(b"\r\n\r\n"), b"")
         size = int(_read_header(request.head, b"content-length"))
-        fault = self._choose(request.operation)
+        fault = self._choose_fault(request.operation)
         if fault is Fault.CUT_BEFORE:
             return False
         if fault is Fault.CUT_IN_REQUEST:
@@ -121,9 +121,9 @@ class FaultProxy:
             return await _wait_until_closed(reader)
         # The engine gets the call even if the service has closed the connection meanwhile, as on a real network.
         await asyncio.sleep(self._draw_delay(fault))
-        response = self._refuse(fault)
-        if response is None or fault in _AFTERWARDS:
-            execute = engine.execute_half if fault is Fault.IN_PART else engine.execute
+        response = self._make_error_response(fault)
+        if response is None or fault in _ERRORS_AFTER_EXECUTION:
+            execute = engine.execute_half if fault is Fault.HALF_REFUSED else engine.execute
             executed = await execute(request)
             response = response or executed
         if fault is Fault.RESPONSE_DROPPED:
@@ -137,21 +137,22 @@ class FaultProxy:
         await writer.drain()
         return fault is not Fault.CUT_IN_RESPONSE
 
-    def _choose(self, operation: str) -> Fault | None:
+    def _choose_fault(self, operation: str) -> Fault | None:
         drawn = self._random.random()
-        for fault, odds in self.odds.items():
-            drawn -= odds
-            if drawn < 0 and (fault is not Fault.IN_PART or operation in _BATCHES):
+        for fault, probability in self.odds.items():
+            drawn -= probability
+            if drawn < 0 and (fault is not Fault.HALF_REFUSED or operation in _BATCH_OPERATIONS):
                 self.injected[fault] += 1
                 return fault
         return None
 
     def _draw_delay(self, fault: Fault | None) -> float:
         if fault is Fault.LATE:
-            return self._random.uniform(*_LATE_SECONDS)
-        return self._random.uniform(0, _SHORT_SECONDS) if fault is Fault.SLOW else 0
+            return self._random.uniform(*_LATE_DELAY_SECONDS)
+        return self._random.uniform(0, _MAX_SHORT_DELAY_SECONDS) if fault is Fault.SLOW else 0
 
-    def _refuse(self, fault: Fault | None) -> _Message | None:
+    def _make_error_response(self, fault: Fault | None) -> _Message | None:
+        """Returns None if the fault is not an error response."""
         match fault:
             case Fault.ERROR_BEFORE | Fault.ERROR_AFTER:
                 status, code = 500, "InternalServerError"
@@ -162,11 +163,13 @@ class FaultProxy:
                 status, code = 400, self._random.choice(_THROTTLED)
             case _:
                 return None
-        body = orjson.dumps({"__type": _ERROR + code, "message": "made up"})
+        body = orjson.dumps({"__type": _ERROR_PREFIX + code, "message": "made up"})
         return _format_response(status, body, has_checksum=self._random.random() < 0.5)
 
 
 class _Engine:
+    """A connection to the engine."""
+
     def __init__(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
@@ -232,5 +235,6 @@ def _format_response(status: int, body: bytes, *, has_checksum: bool = False) ->
 
 
 async def _wait_until_closed(reader: StreamReader) -> bool:
+    """Returns False, because the connection does not stay open."""
     await reader.read()
     return False

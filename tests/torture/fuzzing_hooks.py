@@ -12,14 +12,14 @@ from schemathesis.openapi.checks import AllowHeaderMismatch, RejectedPositiveDat
 
 from inbox.domain.events import DEFAULT_INBOX
 
-# Keys, and resources that exist. Requests with generated names would only test the 404.
+# Keys and existing resources. Requests with generated names would only test the 404.
 _KNOWN = json.loads(os.environ["FUZZING"])
 _KEYS: dict[str, str] = _KNOWN["keys"]
 _EXISTING: str = _KNOWN["existing"]
-# If the run revoked its own key or suspended its own tenant, all later requests would be refused. So requests use
-# another key or tenant instead.
+# If the run revoked its own key or suspended its own tenant, all later requests would be refused. Requests
+# use another key or tenant instead.
 _OWN: dict[str, list[str]] = _KNOWN["own"]
-_INSTEAD = {"key_id": "key_0123456789abcdef", "tenant_id": "unknown"}
+_REPLACEMENTS = {"key_id": "key_0123456789abcdef", "tenant_id": "unknown"}
 
 # Correct refusals of requests that the OpenAPI document allows, because OpenAPI cannot express the rule.
 _DEPENDS_ON_THE_CLOCK = ("/expires_at", "`expires_at` must be in the future.")
@@ -42,7 +42,7 @@ class KeyHeader:
 def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
     for name, own in _OWN.items():
         if case.path_parameters.get(name) in own:
-            case.path_parameters[name] = _INSTEAD[name]
+            case.path_parameters[name] = _REPLACEMENTS[name]
     if case.meta is None:
         return
     if not case.meta.generation.mode.is_positive and case.query.get("raw") in (True, "true"):
@@ -92,8 +92,8 @@ def filter_failure(context: HookContext, failure: Failure, case: Case[Any], resp
     if isinstance(failure, RejectedPositiveData) and response.status_code == 412:
         return "If-None-Match" not in case.headers
     if isinstance(failure, RejectedPositiveData) and response.status_code == 422:
-        faults = response.json()["errors"]
-        return not (faults and all(_is_exception(fault["pointer"], fault["detail"], case) for fault in faults))
+        errors = response.json()["errors"]
+        return not (errors and all(_is_correct_refusal(error["pointer"], error["detail"], case) for error in errors))
     if isinstance(failure, AllowHeaderMismatch):
         # A tenant may name an inbox `ack`, and then GET /inbox/ack polls it.
         return not (case.path.startswith("/inbox/") and failure.undocumented_methods == ["GET"])
@@ -103,7 +103,7 @@ def filter_failure(context: HookContext, failure: Failure, case: Case[Any], resp
     return True
 
 
-def _is_exception(pointer: str, detail: str, case: Case[Any]) -> bool:
+def _is_correct_refusal(pointer: str, detail: str, case: Case[Any]) -> bool:
     value = case.body.get(pointer[1:]) if isinstance(case.body, dict) else None
     if isinstance(value, float):
         return detail.endswith(_NOT_WHOLE)

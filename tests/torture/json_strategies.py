@@ -11,13 +11,13 @@ from tests.json_documents import TEXT
 
 # DynamoDB stores payloads up to this size as a map, larger ones as compressed bytes.
 _MAX_MAP_BYTES = 1024
-_LARGEST = 256 * 1024 - 100
+_MAX_BYTES = 256 * 1024 - 100
 # The levels of the envelope and the batch around a payload.
 _MAX_LEVELS_AROUND = 2
 
 
 class Document(NamedTuple):
-    """A payload. `alone` if it can only be sent without envelope and batch."""
+    """A payload. `alone` is True if it can only be sent without envelope and batch."""
 
     text: str
     alone: bool = False
@@ -65,8 +65,8 @@ def _format_object(members: dict[str, str]) -> str:
     return f"{{{','.join(f'{json.dumps(name)}:{value}' for name, value in members.items())}}}"
 
 
-def _objects(values: st.SearchStrategy[str], most: int) -> st.SearchStrategy[str]:
-    return st.dictionaries(TEXT | _UNUSUAL, values, max_size=most).map(_format_object)
+def _objects(values: st.SearchStrategy[str], max_members: int) -> st.SearchStrategy[str]:
+    return st.dictionaries(TEXT | _UNUSUAL, values, max_size=max_members).map(_format_object)
 
 
 _VALUES = st.recursive(
@@ -81,28 +81,30 @@ def _nest(leaf: str, arrays: list[bool]) -> Document:
     return Document(f'{{"deep":{leaf}}}', alone=levels > MAX_DEPTH - _MAX_LEVELS_AROUND)
 
 
-def _make_document(size: int, text: str, seed: int | None) -> Document:
-    """Returns a document of about `size` bytes. With a seed, it is random and cannot be compressed."""
+def _make_document(size_bytes: int, text: str, seed: int | None) -> Document:
+    """Returns a document of about `size_bytes`. With a seed, it is random and cannot be compressed."""
     if seed is None:
         piece = json.dumps(text)[1:-1] or "x"
-        return Document(f'{{"long":"{piece * (size // len(piece))}"}}', alone=size > 10 * _MAX_MAP_BYTES)
-    noise = random.Random(seed).randbytes(size // 2).hex()
-    return Document(f'{{"noise":"{noise}"}}', alone=size > 10 * _MAX_MAP_BYTES)
+        return Document(f'{{"long":"{piece * (size_bytes // len(piece))}"}}', alone=size_bytes > 10 * _MAX_MAP_BYTES)
+    noise = random.Random(seed).randbytes(size_bytes // 2).hex()
+    return Document(f'{{"noise":"{noise}"}}', alone=size_bytes > 10 * _MAX_MAP_BYTES)
 
 
 _SEEDS = st.none() | st.integers(0, 1000)
 _ORDINARY = _objects(_VALUES, 5).map(Document)
-_LEVELS = st.integers(0, MAX_DEPTH - 1).flatmap(lambda most: st.lists(st.booleans(), min_size=most, max_size=most))
+_LEVELS = st.integers(0, MAX_DEPTH - 1).flatmap(
+    lambda levels: st.lists(st.booleans(), min_size=levels, max_size=levels)
+)
 _DEEP = st.builds(_nest, _NUMBERS | _STRINGS, _LEVELS)
 _AT_THE_MAP_LIMIT = st.builds(_make_document, st.integers(_MAX_MAP_BYTES - 40, _MAX_MAP_BYTES + 40), TEXT, _SEEDS)
-_LARGE = st.builds(_make_document, st.integers(2 * _MAX_MAP_BYTES, _LARGEST), TEXT, _SEEDS)
+_LARGE = st.builds(_make_document, st.integers(2 * _MAX_MAP_BYTES, _MAX_BYTES), TEXT, _SEEDS)
 # Of a hundred documents, 1 is large, 5 are close to the limit of a map, and 6 are deep.
-_DICE = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_MAP_LIMIT) | dict.fromkeys(range(6, 12), _DEEP)
-DOCUMENTS = st.integers(0, 99).flatmap(lambda dice: _DICE.get(dice, _ORDINARY))
+_RARE_DOCUMENTS = {0: _LARGE} | dict.fromkeys(range(1, 6), _AT_THE_MAP_LIMIT) | dict.fromkeys(range(6, 12), _DEEP)
+DOCUMENTS = st.integers(0, 99).flatmap(lambda drawn: _RARE_DOCUMENTS.get(drawn, _ORDINARY))
 # Known edge cases, which every run includes.
 EDGES = [
     *(Document(f'{{"n":{number}}}') for number in _EDGE_NUMBERS),
     *(_nest("1.5", [False] * levels) for levels in range(MAX_DEPTH - 5, MAX_DEPTH)),
     *(_make_document(_MAX_MAP_BYTES + difference, "x", None) for difference in range(-14, -6)),
-    _make_document(_LARGEST, "x", 1),
+    _make_document(_MAX_BYTES, "x", 1),
 ]

@@ -19,13 +19,13 @@ class ProcessMetrics(NamedTuple):
 
 # Maximum ratios of the last quarter of a run to its second, in which caches are warm. The response times have more
 # tolerance, because the machine may be shared.
-_MAX = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
+_MAX_GROWTH = ProcessMetrics(memory_mb=1.1, file_descriptors=1.1, threads=1.1, wal_mb=1.5, p50_ms=2, p99_ms=3)
 
 
-def measure_processes(service: Service, seconds: Sequence[float]) -> ProcessMetrics:
-    """Returns the sums over all its processes; `seconds` are recent response times."""
+def measure_processes(service: Service, response_seconds: Sequence[float]) -> ProcessMetrics:
+    """Returns the sums over all processes of the service. `response_seconds` are recent response times."""
     processes = [Path(f"/proc/{pid}") for pid in service.pids]
-    centiles = quantiles(seconds, n=100)
+    centiles = quantiles(response_seconds, n=100)
     return ProcessMetrics(
         memory_mb=sum(_read_status(process, "VmRSS:") for process in processes) / 1024,
         file_descriptors=sum(len(list((process / "fd").iterdir())) for process in processes),
@@ -44,7 +44,11 @@ def find_growth(measurements: Sequence[ProcessMetrics]) -> dict[str, tuple[float
         name: (median(getattr(each, name) for each in second), median(getattr(each, name) for each in last))
         for name in ProcessMetrics._fields
     }
-    return {name: (before, after) for name, (before, after) in medians.items() if after > before * getattr(_MAX, name)}
+    return {
+        name: (before, after)
+        for name, (before, after) in medians.items()
+        if after > before * getattr(_MAX_GROWTH, name)
+    }
 
 
 def _read_status(process: Path, name: str) -> int:

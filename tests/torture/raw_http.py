@@ -25,8 +25,8 @@ class Response:
 
 
 class Connection:
-    def __init__(self, service: Service, timeout: float = 40) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", service.port), timeout=timeout)
+    def __init__(self, service: Service, timeout_seconds: float = 40) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", service.port), timeout=timeout_seconds)
         self._reader: BufferedReader = self.socket.makefile("rb")
 
     def __enter__(self) -> "Connection":
@@ -60,6 +60,7 @@ class Connection:
         return list(iter(self._read, None))
 
     def _read(self) -> Response | None:
+        """Returns None if the service has closed the connection."""
         try:
             head = self._reader.readline()
             if not head:
@@ -77,8 +78,8 @@ class Connection:
 @contextmanager
 def open_connections(service: Service, count: int) -> Iterator[list[Connection]]:
     """Opens connections, and raises the limit of file descriptors as far as it can be raised."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     with ExitStack() as stack:
         yield [stack.enter_context(Connection(service)) for _ in range(count)]
 
@@ -90,7 +91,7 @@ def format_head(method: str, path: str, key: str, *lines: str) -> bytes:
 
 
 def format_post(key: str, body: bytes, *lines: str, length: int | str | None = None) -> bytes:
-    """Returns a POST /events whose Content-Length may differ from the body's."""
+    """Returns a POST /events whose Content-Length may differ from the length of its body."""
     length = len(body) if length is None else length
     return format_head("POST", "/events", key, AS_JSON, f"Content-Length: {length}", *lines) + body
 

@@ -11,7 +11,7 @@ import requests
 
 from tests.service import Service, bearer, until
 
-LIMIT = 5
+POLL_LIMIT = 5
 
 
 class RecordingClients:
@@ -53,8 +53,8 @@ class RecordingClients:
             self.accepted.add(response.json()["id"])
 
     def poll(self) -> list[dict[str, Any]]:
-        """Returns the events of the response, none if it is not a success."""
-        response = self._call("GET", f"/inbox?limit={LIMIT}")
+        """Returns the events in the response, or none if it is not a success."""
+        response = self._call("GET", f"/inbox?limit={POLL_LIMIT}")
         events: list[dict[str, Any]] = []
         if response is not None and response.status_code == 200:
             events = response.json()
@@ -74,7 +74,7 @@ class RecordingClients:
 
     def _call(self, method: str, path: str, **content: Any) -> requests.Response | None:
         try:
-            # A new connection per request, so that every worker gets some.
+            # A new connection per request, so that every worker gets some requests.
             response = requests.request(
                 method, f"{self._service.url}{path}", headers=self._headers, timeout=30, **content
             )

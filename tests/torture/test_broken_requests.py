@@ -10,7 +10,7 @@ from tests.service import Service
 from tests.torture.raw_http import AS_JSON, Connection, Response, format_chunks, format_head, format_post
 
 EVENT = b'{"a": 1}'
-LIMIT = 262_144
+MAX_EVENT_BYTES = 262_144
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 CONTINUE = "Expect: 100-continue"
 IN_CHUNKS = (AS_JSON, "Transfer-Encoding: chunked")
@@ -83,7 +83,7 @@ def test_trailers_and_extensions_above_the_limit_of_heads_are_a_400(service: Ser
 
 def test_chunks_above_the_limit_are_a_413_and_close_the_connection(service: Service, key: str) -> None:
     requests = [format_post(key, EVENT)] * 10
-    assert_refused(service, format_chunks(key, b'{"a": "', b"x" * (LIMIT + 100_000), *requests), 413)
+    assert_refused(service, format_chunks(key, b'{"a": "', b"x" * (MAX_EVENT_BYTES + 100_000), *requests), 413)
     assert list_payloads(service, key) == []
 
 
@@ -97,7 +97,7 @@ def test_endless_chunks_are_cut_off(service: Service, key: str) -> None:
 
 
 def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Service, key: str) -> None:
-    for length in (LIMIT + 1, 10**12, 2**64 - 1):
+    for length in (MAX_EVENT_BYTES + 1, 10**12, 2**64 - 1):
         assert_refused(service, format_post(key, EVENT, length=length) + HEALTH, 413)
     assert list_payloads(service, key) == []
 
@@ -134,7 +134,7 @@ def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, ke
         (403, format_head("POST", "/events", reader, AS_JSON, length, CONTINUE)),
         (404, format_head("POST", "/nowhere", key, AS_JSON, length, CONTINUE)),
         (405, format_head("POST", "/inbox", key, AS_JSON, length, CONTINUE)),
-        (413, format_head("POST", "/events", key, AS_JSON, f"Content-Length: {LIMIT + 1}", CONTINUE)),
+        (413, format_head("POST", "/events", key, AS_JSON, f"Content-Length: {MAX_EVENT_BYTES + 1}", CONTINUE)),
         (415, format_head("POST", "/events", key, "Content-Type: text/plain", length, CONTINUE)),
     ):
         assert_refused(service, request, status)
@@ -228,7 +228,7 @@ def test_well_formed_body_is_ignored_if_the_route_takes_none(service: Service, k
     for length, body in (("Content-Length: 5", b"hello"), in_chunks, ("Content-Length: 100000", b"x" * 100_000)):
         request = format_head("POST", f"/events/{event['id']}/replay", key, length) + body
         assert exchange_statuses(service, request + HEALTH) == [200, 200]
-    too_large = format_head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {LIMIT + 1}")
+    too_large = format_head("POST", f"/events/{event['id']}/replay", key, f"Content-Length: {MAX_EVENT_BYTES + 1}")
     assert exchange_statuses(service, too_large) == [413]
 
 

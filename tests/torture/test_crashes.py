@@ -34,10 +34,10 @@ def test_crashes_lose_and_duplicate_no_accepted_event(
         consumer.log.in_order = not service.is_on_dynamodb
 
     def crash() -> None:
-        kinds = (_kill_a_worker, _kill_workers, _kill_master, _kill_all)
+        ways = (_kill_a_worker, _kill_all_workers, _kill_master, _kill_all_processes)
         # In random order, each equally often.
-        turns = [kind for _ in range(0, cycles, len(kinds)) for kind in random.sample(kinds, len(kinds))]
-        for kill in turns[:cycles]:
+        kills = [way for _ in range(0, cycles, len(ways)) for way in random.sample(ways, len(ways))]
+        for kill in kills[:cycles]:
             workload.wait_for(events // cycles)
             time.sleep(random.uniform(0, 0.5))
             kill(service)
@@ -57,7 +57,7 @@ def _kill_a_worker(service: Service) -> None:
     service.wait_until_ready()
 
 
-def _kill_workers(service: Service) -> None:
+def _kill_all_workers(service: Service) -> None:
     service.signal_workers(signal.SIGKILL, service.worker_pids)
     service.wait_until_ready()
 
@@ -67,7 +67,7 @@ def _kill_master(service: Service) -> None:
     service.start()
 
 
-def _kill_all(service: Service) -> None:
+def _kill_all_processes(service: Service) -> None:
     service.kill()
     service.start()
 

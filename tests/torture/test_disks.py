@@ -14,7 +14,7 @@ from inbox.store.sqlite import SQLiteStore
 from tests.e2e.consumers import ALL_SCOPES, Client
 from tests.engines.small_disk import SmallDisk
 from tests.service import Service, until
-from tests.torture.recording_clients import LIMIT, RecordingClients
+from tests.torture.recording_clients import POLL_LIMIT, RecordingClients
 from tests.torture.stored_events import read_events
 
 
@@ -23,7 +23,7 @@ def get_status(service: Service, path: str) -> int:
 
 
 def replace_workers(service: Service, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """Kills the workers, and lets the master start new ones after `meanwhile`."""
+    """Kills the workers, and lets the master start new ones only after `meanwhile` has returned."""
     old = service.worker_pids
     service.signal_master(signal.SIGSTOP)
     service.kill_workers(old)
@@ -34,7 +34,7 @@ def replace_workers(service: Service, meanwhile: Callable[[], object] = lambda: 
     until(lambda: len(set(service.worker_pids) - set(old)) == len(old))
 
 
-def move_to(disk: SmallDisk, service: Service) -> None:
+def move_store(disk: SmallDisk, service: Service) -> None:
     """Moves the store to the disk, with SQLite's temporary files beside it as on a machine with one disk."""
     shutil.copy(service.folder / "inbox.db", disk.seen)
     service.variables["INBOX_STORE"] = f"sqlite:///{service.folder}/disk/inbox.db"
@@ -45,7 +45,7 @@ def move_to(disk: SmallDisk, service: Service) -> None:
 def start_on(disk: SmallDisk, service: Service, *key_options: str) -> str:
     """Starts a service whose store is on the disk. Returns a key."""
     key = service.create_key("acme", *key_options)
-    move_to(disk, service)
+    move_store(disk, service)
     service.start()
     return key
 
@@ -83,7 +83,7 @@ def test_full_disk_returns_503_and_recovers(service: Service, disk: SmallDisk, t
     assert clients.accepted <= stored
     assert torture or not clients.lost_responses
     # A killed worker may have claimed or stored events without a response.
-    assert len(stored - set(clients.deliveries)) <= clients.lost_responses * LIMIT
+    assert len(stored - set(clients.deliveries)) <= clients.lost_responses * POLL_LIMIT
     assert len(stored - clients.accepted) <= clients.lost_responses
 
 
@@ -92,7 +92,7 @@ def send_bytes(client: Client, count: int) -> requests.Response:
 
 
 def is_ready(service: Service) -> bool | None:
-    """Returns None if the workers disagree. Ten requests reach each of them."""
+    """Returns None if the workers disagree. Asks ten times, so that each worker gets a request."""
     statuses = {get_status(service, "/readyz") for _ in range(10)}
     return None if len(statuses) > 1 else statuses == {200}
 
@@ -135,7 +135,7 @@ def test_expired_events_are_purged_with_little_space(service: Service, disk: Sma
     events = [NewEvent(str(uuid.uuid4()), None, b"{}") for _ in range(3000)]
     store.events.put("acme", events, store.now_ms(), expires_at_s=1)
     store.close()
-    move_to(disk, service)
+    move_store(disk, service)
     disk.fill(leave_bytes=131_072)
     purged = service.run("purge")
     assert (purged.stdout, purged.returncode) == ("3000\n", 0), purged.stderr
@@ -157,7 +157,7 @@ def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk
     disk.make_room()
     clients.send()
     clients.poll_the_rest()
-    # Now without any write but the readiness check.
+    # This time, only the readiness check writes.
     disk.fill()
     until(lambda: get_status(service, "/readyz") == 503)
     disk.make_room()
@@ -168,7 +168,7 @@ def test_workers_killed_on_a_full_disk_restart(service: Service, disk: SmallDisk
 
 
 def test_read_only_disk_returns_503_and_recovers(service: Service, disk: SmallDisk) -> None:
-    # With one worker it is known which files are open.
+    # With one worker, the test knows which files are open.
     service.variables["INBOX_WORKERS"] = "1"
     clients = RecordingClients(service, start_on(disk, service))
     clients.send()
@@ -197,7 +197,7 @@ def test_failing_disk_returns_503_and_recovers(service: Service) -> None:
         clients.wait_for("POST", 201)
         _, max_bytes = resource.getrlimit(resource.RLIMIT_FSIZE)
         for pid in service.worker_pids:
-            # Every write to any file fails, open or not.
+            # Every write fails, also to files that are open.
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, max_bytes))
         clients.wait_for("POST", 503)
         until(lambda: get_status(service, "/readyz") == 503)
@@ -219,7 +219,8 @@ def test_missing_database_returns_503_and_is_not_recreated(service: Service) -> 
     clients.send()
     file, elsewhere = service.folder / "inbox.db", service.folder / "elsewhere.db"
     file.rename(elsewhere)
-    for _ in range(4):  # to reach both workers
+    # Four requests reach both workers.
+    for _ in range(4):
         clients.send()
         clients.poll()
     replace_workers(service)
@@ -256,7 +257,7 @@ def test_full_disk_of_the_log_delays_no_request(service: Service, disk: SmallDis
 
 def test_start_on_a_full_or_read_only_disk_fails_with_one_line(service: Service, disk: SmallDisk) -> None:
     service.create_key("acme")
-    move_to(disk, service)
+    move_store(disk, service)
     disk.fill()
     full = service.run("serve")
     disk.make_room()

@@ -1,4 +1,4 @@
-"""Faults between the service and DynamoDB for minutes: no accepted event is lost or delivered twice."""
+"""Minutes of faults between the service and DynamoDB: no accepted event is lost or delivered twice."""
 
 import itertools
 import logging
@@ -29,7 +29,7 @@ def proxy(dynamodb_local_url: str) -> Iterator[FaultProxy]:
 
 @pytest.fixture(scope="module")
 def behind_the_proxy(proxy: FaultProxy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that all tests share, because starting it takes longer than a test. Each test has its own tenants."""
+    """Returns a service that all tests share, because it starts slowly. Each test has its own tenants."""
     service = Service(tmp_path_factory.mktemp("behind-the-proxy"))
     service.keep_in_dynamodb(proxy.url)
     service.variables["INBOX_MAX_DELIVERIES"] = "1000000"
@@ -53,12 +53,12 @@ def test_faults_lose_and_duplicate_no_accepted_event(
     for consumer in workload.consumers:
         consumer.log.in_order = False
 
-    during = workload.work(during=lambda: inject_faults(proxy, 180 if torture else 4))
+    faulty = workload.work(during=lambda: inject_faults(proxy, 180 if torture else 4))
     # The service recovers without a restart.
     report = workload.work(during=lambda: workload.wait_for(50))
 
     report_deliveries(report)
-    assert (report.lost_responses, report.unavailable) == (during.lost_responses, during.unavailable)
+    assert (report.lost_responses, report.unavailable) == (faulty.lost_responses, faulty.unavailable)
     assert proxy.injected.keys() == set(Fault) if torture else proxy.injected
     workload.check_replay(report)
 

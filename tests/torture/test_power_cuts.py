@@ -31,7 +31,7 @@ def test_power_cut_reverts_nothing_that_was_confirmed(tmp_path: Path, torture: b
 def _cut_repeatedly(folder: Path) -> None:
     stop = threading.Event()
     put: list[str] = []
-    taken: list[str] = []
+    claimed: list[str] = []
 
     def produce(events: EventStore) -> None:
         while not stop.is_set():
@@ -41,31 +41,31 @@ def _cut_repeatedly(folder: Path) -> None:
 
     def consume(events: EventStore) -> None:
         while not stop.is_set():
-            taken.extend(ids(events.claim("acme", DEFAULT_INBOX, page_of(7), NOW).events))
+            claimed.extend(ids(events.claim("acme", DEFAULT_INBOX, page_of(7), NOW).events))
 
     with (
         simulate_disk() as disk,
         closing(SQLiteStore(folder / "inbox.db", 10)) as store,
         ThreadPoolExecutor(5) as pool,
     ):
-        working = [pool.submit(act, store.events) for act in (produce, produce, produce, consume, consume)]
+        working = [pool.submit(work, store.events) for work in (produce, produce, produce, consume, consume)]
         try:
             for number in range(CUTS):
                 time.sleep(random.uniform(0.02, 0.3))
                 # Read before the cut, because later writes need not be in the copied files.
-                was_put, was_taken = [*put], [*taken]
+                was_put, was_claimed = [*put], [*claimed]
                 after = folder / f"cut-{number}"
                 after.mkdir()
                 disk.cut(after)
-                _check(after, was_put, was_taken)
-            until(lambda: min(len(put), len(taken)) > CUTS)
+                _check(after, was_put, was_claimed)
+            until(lambda: min(len(put), len(claimed)) > CUTS)
         finally:
             stop.set()
         for each in working:
             each.result()
 
 
-def _check(folder: Path, was_put: list[str], was_taken: list[str]) -> None:
+def _check(folder: Path, was_put: list[str], was_claimed: list[str]) -> None:
     status = {event.event_id: event.status for event in read_events(folder / "inbox.db")}
     assert [each for each in was_put if each not in status] == []
-    assert [each for each in was_taken if status[each] != "delivered"] == []
+    assert [each for each in was_claimed if status[each] != "delivered"] == []

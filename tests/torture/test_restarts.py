@@ -25,22 +25,22 @@ def test_rolling_restart_loses_and_duplicates_nothing(
     workload.add_producers(4)
     workload.add_consumers(4)
     workload.add_consumers(4, lease_seconds=10)
-    turns = [(service, how) for how in (_stop_and_start, _renew_workers) for service in (one, other)]
-    turns = turns * 10 if torture else [(one, _stop_and_start), (other, _renew_workers)]
+    restarts = [(service, restart) for restart in (_stop_and_start, _replace_workers) for service in (one, other)]
+    restarts = restarts * 10 if torture else [(one, _stop_and_start), (other, _replace_workers)]
 
-    def restart_in_turn() -> None:
-        for service, restart in turns:
+    def run_restarts() -> None:
+        for service, restart in restarts:
             workload.wait_for(20)
             time.sleep(random.uniform(0, 0.5))
             restart(service)
 
-    report = workload.work(during=restart_in_turn)
+    report = workload.work(during=run_restarts)
 
     report_deliveries(report)
     # A request without a response was never started, unless DynamoDB Local was too slow for it.
     if not (one.is_on_dynamodb and report.unavailable):
         assert (report.unavailable, report.unconfirmed, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
-    assert report.accepted >= 20 * len(turns)
+    assert report.accepted >= 20 * len(restarts)
 
 
 def _stop_and_start(service: Service) -> None:
@@ -49,8 +49,8 @@ def _stop_and_start(service: Service) -> None:
     service.start()
 
 
-def _renew_workers(service: Service) -> None:
-    """Replaces the workers under the same parent."""
+def _replace_workers(service: Service) -> None:
+    """Replaces the workers of the same master."""
     before = set(service.worker_pids)
     service.signal_master(signal.SIGHUP)
     # A worker finishes its calls before it exits, and DynamoDB Local may be slow.

@@ -27,21 +27,21 @@ class RoundTrips:
     def send(self, documents: list[Document]) -> dict[str, Any]:
         """Sends some documents alone and the others in a batch. Returns the expected payloads by event ID."""
         alone = [*documents[:3], *(each for each in documents[3:] if each.alone)]
-        together = [each for each in documents[3:] if not each.alone]
+        batched = [each for each in documents[3:] if not each.alone]
         ids = [self._call("POST", "/events", _format_body(each))["id"] for each in alone]
-        if together:
-            batch = f"[{','.join(_format_body(each) for each in together)}]"
+        if batched:
+            batch = f"[{','.join(_format_body(each) for each in batched)}]"
             ids += [event["id"] for event in self._call("POST", "/events/batch", batch)]
-        return dict(zip(ids, (exact(each.text) for each in [*alone, *together]), strict=True))
+        return dict(zip(ids, (exact(each.text) for each in [*alone, *batched]), strict=True))
 
     def check(self, sent: dict[str, Any]) -> None:
         """Peeks at all events, leases some and consumes the others, gets some by ID, and compares the payloads."""
         _compare(self._poll("mode=peek"), sent)
         events = self._call("GET", f"/inbox?mode=lease&limit={max(1, len(sent) // 2)}")
         receipts = ",".join(f'"{event["receipt"]}"' for event in events)
-        taken = {event["id"]: event["payload"] for event in events}
+        leased = {event["id"]: event["payload"] for event in events}
         self._call("POST", "/inbox/ack", f'{{"receipts":[{receipts}]}}')
-        _compare(taken | self._poll("mode=consume"), sent)
+        _compare(leased | self._poll("mode=consume"), sent)
         some = list(sent)[::3]
         looked_up = {event_id: self._call("GET", f"/events/{event_id}")["payload"] for event_id in some}
         _compare(looked_up, {event_id: sent[event_id] for event_id in some})

@@ -17,9 +17,9 @@ from tests.service import INBOX, Service, until
 from tests.torture.raw_http import Connection, format_chunks, format_head, format_post, open_connections
 
 THREADS = 4
-# The server reads a small body before it runs the app. For a large one it runs the app first.
-SMALL, LARGE = 50_000, 200_000
-# The deadlines of inbox/server/connections.py, short enough for a quick run.
+# The server reads a small body before it runs the app. For a large body, it runs the app first.
+SMALL_BYTES, LARGE_BYTES = 50_000, 200_000
+# Runs the command with shorter deadlines of inbox/server/connections.py.
 SHORT_DEADLINES = """
 import inbox.server.connections as connections
 connections.HEAD_SECONDS = connections.TRANSFER_SECONDS = 1
@@ -65,9 +65,9 @@ def send_and_poll(client: Client, times: int) -> None:
 
 
 def poll_without_reading(connections: Sequence[Connection], client: Client) -> None:
-    """Polls for events that are larger than the socket buffers together."""
+    """Sends events that together are larger than the socket buffers, and polls for them without reading."""
     for _ in range(20):
-        client.send({"a": "x" * LARGE})
+        client.send({"a": "x" * LARGE_BYTES})
     for connection in connections:
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.send(format_head("GET", "/inbox?mode=peek", client.key))
@@ -91,9 +91,9 @@ def test_slow_bodies_block_no_other_client(service: Service, key: str, torture: 
     slow_key = service.create_key("globex")
     service.start()
     beginnings = (
-        format_post(slow_key, b'{"a": "', length=SMALL),
-        format_post(slow_key, b'{"a": "', length=LARGE),
-        format_post(slow_key, b'{"a": "', "Expect: 100-continue", length=SMALL),
+        format_post(slow_key, b'{"a": "', length=SMALL_BYTES),
+        format_post(slow_key, b'{"a": "', length=LARGE_BYTES),
+        format_post(slow_key, b'{"a": "', "Expect: 100-continue", length=SMALL_BYTES),
         format_chunks(slow_key, b'{"a": "') + b"ffff\r\n",
     )
     with open_connections(service, 1000 if torture else 60) as slow:
@@ -116,19 +116,19 @@ def test_clients_that_read_no_responses_block_no_other_client(service: Service, 
 
 
 def test_client_that_reads_64_kib_a_second_never_times_out(service: Service, key: str, torture: bool) -> None:
-    """Reads for longer than the limit of a pause, with a small receive buffer, so that the service notices the pace."""
+    """Reads for longer than a pause may last. With a small receive buffer, the service notices how fast it reads."""
     service.start()
     for _ in range(40):
-        Client(service, key).send({"a": "x" * LARGE})
+        Client(service, key).send({"a": "x" * LARGE_BYTES})
     with Connection(service) as steady:
         steady.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         steady.send(format_head("GET", "/inbox?mode=peek", key))
         read, began, seconds = 0, time.monotonic(), 20 if torture else 1
-        while (passed := time.monotonic() - began) < seconds:
-            while read < passed * 70 * 1024:
+        while (elapsed := time.monotonic() - began) < seconds:
+            while read < elapsed * 70 * 1024:
                 read += len(steady.socket.recv(8192))
             time.sleep(0.05)
-        while read < 40 * LARGE:
+        while read < 40 * LARGE_BYTES:
             piece = steady.socket.recv(1_000_000)
             assert piece, f"cut after {read} bytes"
             read += len(piece)
@@ -177,7 +177,7 @@ def test_all_slow_clients_together_block_no_other_client(service: Service, tortu
         open_connections(service, 2 * count),
     ):
         for connection in slow:
-            connection.send(format_post(key, b'{"a": "', length=SMALL))
+            connection.send(format_post(key, b'{"a": "', length=SMALL_BYTES))
         poll_without_reading(unread, Client(service, unread_key))
         until(lambda: count_polls(service) == count, 120)
         with send_single_bytes(slow, b"x"):
@@ -215,7 +215,7 @@ def test_slow_body_times_out_with_a_400(service: Service, key: str, torture: boo
     start_with_short_deadlines(service, torture)
     with open_connections(service, 4) as connections:
         # The incomplete body is valid JSON, so only its length shows that it is incomplete.
-        for connection, length in zip(connections, (SMALL, LARGE, SMALL, LARGE), strict=True):
+        for connection, length in zip(connections, (SMALL_BYTES, LARGE_BYTES, SMALL_BYTES, LARGE_BYTES), strict=True):
             connection.send(format_post(key, b'{"a": 1}', length=length))
         with send_single_bytes(connections[2:], b" "):
             for connection in connections:

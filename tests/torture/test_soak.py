@@ -18,7 +18,7 @@ def test_nothing_grows_at_half_the_peak_load(
     new_workload: Callable[..., Workload],
     record_property: Callable[[str, object], None],
 ) -> None:
-    peak_seconds, soak_seconds, every_seconds = (30, 900, 5) if torture else (1, 4, 0.2)
+    peak_seconds, soak_seconds, interval_seconds = (30, 900, 5) if torture else (1, 4, 0.2)
     workload = new_workload(service)
     service.start()
     workload.add_producers(PRODUCERS)
@@ -26,33 +26,33 @@ def test_nothing_grows_at_half_the_peak_load(
     for consumer in workload.consumers:
         consumer.limit, consumer.pause_seconds = 500, 0.1
     measurements: list[ProcessMetrics] = []
-    peak = half = 0.0
+    peak_rate = soak_rate = 0.0
 
     def soak() -> None:
-        nonlocal peak, half
+        nonlocal peak_rate, soak_rate
         time.sleep(peak_seconds)
-        peak = workload.requests / peak_seconds
+        peak_rate = workload.requests / peak_seconds
         for producer in workload.producers:
-            producer.pace_seconds = PRODUCERS / (peak / 2)
-        workload.take_seconds()
-        taken: list[float] = []
+            producer.pace_seconds = PRODUCERS / (peak_rate / 2)
+        workload.take_response_seconds()
+        response_seconds: list[float] = []
         before = workload.requests
         began = time.monotonic()
         while time.monotonic() < began + soak_seconds:
-            time.sleep(every_seconds)
-            taken += workload.take_seconds()
-            # On a busy disk, an interval may have no response. The next interval then includes later ones.
-            if len(taken) > 1:
-                measurements.append(measure_processes(service, taken))
-                taken = []
-        half = (workload.requests - before) / soak_seconds
+            time.sleep(interval_seconds)
+            response_seconds += workload.take_response_seconds()
+            # On a busy disk, an interval may have too few responses. The next measurement includes them.
+            if len(response_seconds) > 1:
+                measurements.append(measure_processes(service, response_seconds))
+                response_seconds = []
+        soak_rate = (workload.requests - before) / soak_seconds
 
     report = workload.work(during=soak)
 
     assert measurements
     report_deliveries(report)
-    record_property("requests per second", f"{peak:.0f} at the peak, {half:.0f} in the soak")
+    record_property("requests per second", f"{peak_rate:.0f} at the peak, {soak_rate:.0f} in the soak")
     assert (workload.lost_responses, report.unavailable, report.outcomes[Outcome.UNREAD]) == (0, 0, [])
     if torture:
-        assert half > 0.4 * peak
+        assert soak_rate > 0.4 * peak_rate
         assert find_growth(measurements) == {}

@@ -172,6 +172,6 @@ def test_stop_cuts_off_requests_that_hang(new_service: Callable[[], Service], mo
             # Without a complete response, the client knows that nothing was promised.
             assert [each.status for each in dropped.read_responses()] in ([], [503])
             assert unfinished.read_responses() == []
-            [half] = unread.read_responses()
-            assert len(half.body) < int(half.headers["content-length"])
+            [incomplete] = unread.read_responses()
+            assert len(incomplete.body) < int(incomplete.headers["content-length"])
     assert len(read_payloads(on_file)) == 40

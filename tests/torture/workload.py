@@ -8,7 +8,7 @@ from threading import Event
 
 from tests.service import Service
 from tests.torture.clients import PAUSE_SECONDS, TIMEOUT_SECONDS, Consumer, Link, Producer
-from tests.torture.delivery_report import ConsumerLog, DeliveryReport, Outcome, ProducerLog, compare
+from tests.torture.delivery_report import ConsumerLog, DeliveryReport, Outcome, ProducerLog, compare_logs
 
 _LIMITS = (1, 7, 30, 100, 500)
 
@@ -21,7 +21,7 @@ class Workload:
     keys: dict[str, str]
     producers: list[Producer] = field(default_factory=list)
     consumers: list[Consumer] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
+    response_seconds: list[float] = field(default_factory=list)
     _links: list[Link] = field(default_factory=list)
 
     def add_producers(self, count: int) -> None:
@@ -36,7 +36,7 @@ class Workload:
             self.producers.append(Producer(self._connect(tenant), log, keyed, together, pace_seconds))
 
     def add_consumers(self, count: int, lease_seconds: int | None = None) -> None:
-        """Adds consumers. Those of the last tenant repeat their polls, so that none of its events may get lost."""
+        """Adds consumers. Those of the last tenant repeat their polls, because none of its events may get lost."""
         # Without a pause, polls take all the time of DynamoDB Local and its calls time out.
         pause_seconds = 0.5 if self.services[0].is_on_dynamodb else 0
         for consumer in range(len(self.consumers), len(self.consumers) + count):
@@ -53,9 +53,9 @@ class Workload:
                 )
             )
 
-    def take_seconds(self) -> list[float]:
+    def take_response_seconds(self) -> list[float]:
         """Returns the response times since the last call."""
-        taken, self.seconds = self.seconds, []
+        taken, self.response_seconds = self.response_seconds, []
         return taken
 
     @property
@@ -94,11 +94,11 @@ class Workload:
             response = links[tenant].retry("GET", f"/events/{event_id}")
             return str(response.body["status"]) if response.status == 200 else None
 
-        return compare([each.log for each in self.producers], [each.log for each in self.consumers], get_status)
+        return compare_logs([each.log for each in self.producers], [each.log for each in self.consumers], get_status)
 
-    def wait_for(self, events: int) -> None:
-        """Waits until this many more events are accepted."""
-        enough, deadline = self.accepted + events, time.monotonic() + max(TIMEOUT_SECONDS, events / 20)
+    def wait_for(self, count: int) -> None:
+        """Waits until `count` more events are accepted."""
+        enough, deadline = self.accepted + count, time.monotonic() + max(TIMEOUT_SECONDS, count / 20)
         while self.accepted < enough:
             assert time.monotonic() < deadline, f"only {self.accepted} events were accepted"
             time.sleep(PAUSE_SECONDS)
@@ -119,7 +119,9 @@ class Workload:
         return [*self.keys][number % len(self.keys)]
 
     def _connect(self, tenant: str) -> Link:
-        self._links.append(Link(self.services, self.keys[tenant], lambda seconds: self.seconds.append(seconds)))
+        self._links.append(
+            Link(self.services, self.keys[tenant], lambda seconds: self.response_seconds.append(seconds))
+        )
         return self._links[-1]
 
     def close(self) -> None:

@@ -17,12 +17,12 @@ def running_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]
 
 @pytest.fixture
 def target(running_target: Target) -> Iterator[Target]:
-    """Checks that the log has no key or payload, no response was a 5xx, and the service is ready."""
-    read = len(running_target.service.log.read_bytes())
+    """After the test, checks that no key or payload was logged, no response was a 5xx, and the service is ready."""
+    log_start = len(running_target.service.log.read_bytes())
     running_target.keys.clear()
     yield running_target
     assert running_target.request("GET", "/readyz").status == 200
-    log = running_target.service.log.read_bytes()[read:].decode()
+    log = running_target.service.log.read_bytes()[log_start:].decode()
     for secret in (SECRET, *(key[4:20] for key in running_target.keys)):
         assert secret not in log
     lines = [json.loads(line) for line in log.splitlines()]

@@ -23,7 +23,7 @@ class Tenant(Client):
         return self.send({"secret": SECRET})
 
     def list_events(self) -> list[tuple[str, str, int]]:
-        """Returns ID, status and deliveries of all its events."""
+        """Returns the ID, status and deliveries of all its events."""
         events = self.get("/events?order=oldest&limit=500")
         return [(event["id"], event["status"], event["deliveries"]) for event in events]
 
@@ -61,7 +61,7 @@ class Target:
 
 
 def is_problem(response: Response, status: int, slug: str) -> bool:
-    """Returns True for a problem document with this status and slug, whose request ID is that of the header."""
+    """Returns True for a problem document with this status and slug, and with the request ID of the header."""
     problem = response.json()
     members = problem["status"], problem["type"], problem["request_id"]
     return (
