@@ -6,9 +6,9 @@ from pathlib import Path
 
 import apsw
 
-from bench.http_load import EVENT, measure_rate, request
+from bench.http_load import EVENT, format_request, measure_rate
 from bench.rounds import Round
-from bench.sample_data import PAGE_SIZE, TENANT, fill
+from bench.sample_data import PAGE_SIZE, TENANT, add_events
 from bench.servers import run_service
 from inbox.domain.events import DEFAULT_INBOX
 from inbox.settings import Settings
@@ -28,14 +28,14 @@ _DELETE_ADDED_EVENTS = "DELETE FROM events WHERE seq > (SELECT min(seq) FROM eve
 
 def measure_polls(folder: Path) -> list[Round]:
     """Returns milliseconds for a claim of 100 by the store. HTTP would hide the difference."""
-    with closing(_open_store(_create_deep_database(folder))) as deep:
+    with closing(_open_store(_get_deep_database(folder))) as deep:
         # Ten polls empty the small store, so each round has its own.
         return [_measure_alternately(deep, folder / f"shallow_{number}.db") for number in range(POLL_ROUNDS)]
 
 
 def _measure_alternately(deep: SQLiteStore, path: Path) -> Round:
-    """Polls both stores in turns, so that noise affects both."""
-    fill(path, count=SHALLOW_EVENTS + PAGE_SIZE.events)
+    """Returns milliseconds. Polls both stores in turns, so that noise affects both."""
+    add_events(path, count=SHALLOW_EVENTS + PAGE_SIZE.events)
     with closing(_open_store(path)) as shallow:
         # The first poll of a new connection takes longer.
         _time_claim(shallow)
@@ -44,7 +44,7 @@ def _measure_alternately(deep: SQLiteStore, path: Path) -> Round:
 
 
 def _time_claim(store: SQLiteStore) -> float:
-    """Returns seconds."""
+    """Returns the seconds that a claim takes."""
     started = time.perf_counter()
     page = store.events.claim(TENANT, DEFAULT_INBOX, PAGE_SIZE, store.now_ms())
     seconds = time.perf_counter() - started
@@ -56,10 +56,10 @@ def _time_claim(store: SQLiteStore) -> float:
 def measure_posts(folder: Path) -> list[Round]:
     """Returns milliseconds from one response to the next, with all connections busy."""
     shallow = folder / "shallow.db"
-    fill(shallow, count=SHALLOW_EVENTS)
-    with run_service(_create_deep_database(folder)) as deep_server, run_service(shallow) as shallow_server:
+    add_events(shallow, count=SHALLOW_EVENTS)
+    with run_service(_get_deep_database(folder)) as deep_server, run_service(shallow) as shallow_server:
         to_deep, to_shallow = (
-            request("POST", "/events", server.key, EVENT) for server in (deep_server, shallow_server)
+            format_request("POST", "/events", server.key, EVENT) for server in (deep_server, shallow_server)
         )
         measure_rate(deep_server.target, to_deep, WARM_UP_SECONDS)
         measure_rate(shallow_server.target, to_shallow, WARM_UP_SECONDS)
@@ -77,11 +77,11 @@ def _delete_added_events(path: Path) -> None:
         connection.execute(_DELETE_ADDED_EVENTS, (SHALLOW_EVENTS - 1,))
 
 
-def _create_deep_database(folder: Path) -> Path:
-    """Creates the large database once: the few events that a row adds or removes do not matter."""
+def _get_deep_database(folder: Path) -> Path:
+    """Returns a database that all rows share: the few events that a row adds or removes do not matter."""
     path = folder / "deep.db"
     if not path.exists():
-        fill(path, count=DEEP_EVENTS)
+        add_events(path, count=DEEP_EVENTS)
     return path
 
 

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from bench import sqlite_loops
-from bench.http_load import BATCH, EVENT, EVENTS, PEEK, drive, measure_rate, request
+from bench.http_load import BATCH_SIZE, EVENT, EVENTS, PEEK, drive, format_request, measure_rate
 from bench.rounds import Round
-from bench.sample_data import fill
+from bench.sample_data import add_events
 from bench.servers import run_reference, run_service
 
 # Many short rounds, so that noise hits both sides of a round.
 ROUNDS = 9
 SECONDS = 2.0
 WARM_UP_SECONDS = 0.5
-TO_POLL = 60_000
+EVENTS_TO_POLL = 60_000
 OUR_WORKER = "inbox.server.worker.InboxWorker"
 
 
@@ -26,7 +26,7 @@ def measure_empty_polls(folder: Path) -> list[Round]:
 
 def measure_peeks(folder: Path) -> list[Round]:
     database = folder / "peek.db"
-    fill(database, count=1)
+    add_events(database, count=1)
     return _against_empty_view(database, "GET", PEEK, b"")
 
 
@@ -34,14 +34,14 @@ def _against_empty_view(database: Path, method: str, path: str, body: bytes) -> 
     """Returns responses per second."""
     with run_service(database) as server, run_reference() as empty_view:
         # The empty view reads the same headers and body.
-        to_service, to_view = (request(method, target_path, server.key, body) for target_path in (path, "/"))
+        to_service, to_view = (format_request(method, target_path, server.key, body) for target_path in (path, "/"))
         return _measure_alternately((server.target, to_service), (empty_view.target, to_view))
 
 
 def measure_our_worker(_folder: Path) -> list[Round]:
     """Returns responses per second of the empty view, on our worker and on gthread."""
     with run_reference(OUR_WORKER) as on_ours, run_reference() as on_gthread:
-        get = request("GET", "/")
+        get = format_request("GET", "/")
         return _measure_alternately((on_ours.target, get), (on_gthread.target, get))
 
 
@@ -55,9 +55,9 @@ def _measure_alternately(one: tuple[str, bytes], other: tuple[str, bytes]) -> li
 def measure_batches(folder: Path) -> list[Round]:
     """Returns events per second, in transactions of a hundred."""
     loop_database = folder / "loop_batches.db"
-    fill(loop_database, count=0)
+    add_events(loop_database, count=0)
     with run_service(folder / "batches.db") as server:
-        post = request("POST", "/events/batch", server.key, EVENTS)
+        post = format_request("POST", "/events/batch", server.key, EVENTS)
 
         def measure_service(seconds: float) -> float:
             counts = drive(server.target, post, "--seconds", str(seconds))
@@ -65,7 +65,8 @@ def measure_batches(folder: Path) -> list[Round]:
 
         measure_service(WARM_UP_SECONDS)
         return [
-            Round(measure_service(SECONDS), sqlite_loops.insert(loop_database, BATCH, SECONDS)) for _ in range(ROUNDS)
+            Round(measure_service(SECONDS), sqlite_loops.insert(loop_database, BATCH_SIZE, SECONDS))
+            for _ in range(ROUNDS)
         ]
 
 
@@ -76,18 +77,18 @@ def measure_polls(folder: Path) -> list[Round]:
     """
     database = folder / "until_empty.db"
     with run_service(database) as server:
-        poll = request("GET", f"/inbox?limit={BATCH}", server.key)
+        poll = format_request("GET", f"/inbox?limit={BATCH_SIZE}", server.key)
 
         def measure_service(events: int) -> float:
-            fill(database, count=events)
+            add_events(database, count=events)
             counts = drive(server.target, poll, "--until-empty")
             if counts.events != events:
                 raise RuntimeError(f"polls returned {counts.events} events instead of {events}")
             return counts.events / counts.seconds
 
         def measure_loop() -> float:
-            fill(database, count=TO_POLL)
-            return sqlite_loops.claim(database, BATCH, TO_POLL)
+            add_events(database, count=EVENTS_TO_POLL)
+            return sqlite_loops.claim(database, BATCH_SIZE, EVENTS_TO_POLL)
 
-        measure_service(TO_POLL // 10)
-        return [Round(measure_service(TO_POLL), measure_loop()) for _ in range(ROUNDS)]
+        measure_service(EVENTS_TO_POLL // 10)
+        return [Round(measure_service(EVENTS_TO_POLL), measure_loop()) for _ in range(ROUNDS)]

@@ -11,9 +11,9 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from bench.http_load import EVENT, measure_rate, request
+from bench.http_load import EVENT, format_request, measure_rate
 from bench.layers import count_by_function, count_by_layer, count_by_our_function, read_stacks
-from bench.sample_data import fill
+from bench.sample_data import add_events
 from bench.servers import BIN, Server, cpu_seconds, run_service
 
 SECONDS = 10.0
@@ -27,12 +27,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         empty, full = Path(folder, "empty.db"), Path(folder, "full.db")
         with run_service(empty) as server:
-            _profile("empty-poll", server, request("GET", "/inbox", server.key))
-            _profile("post", server, request("POST", "/events", server.key, EVENT))
+            _profile("empty-poll", server, format_request("GET", "/inbox", server.key))
+            _profile("post", server, format_request("POST", "/events", server.key, EVENT))
         # More events than the run can poll, because polls of an empty inbox would distort the profile.
-        fill(full, count=1_200_000)
+        add_events(full, count=1_200_000)
         with run_service(full) as server:
-            _profile("poll", server, request("GET", "/inbox?limit=100", server.key))
+            _profile("poll", server, format_request("GET", "/inbox?limit=100", server.key))
     print(f"\nFlame graphs and the stacks as text are in {FOLDER.relative_to(ROOT)}/")
 
 

@@ -10,7 +10,7 @@ from inbox.settings import Settings
 from inbox.store.factory import open_store
 
 app = Flask(__name__, static_folder=None)
-# Only our worker uses the app's services: long polls, limits and counters.
+# Only our worker uses the services of the app, for long polls, limits and counters.
 _folder = TemporaryDirectory(prefix="inbox-bench-")
 _settings = Settings(store=f"sqlite:///{_folder.name}/inbox.db")
 attach(app, services_of(create_app(_settings, open_store(_settings), Shared())))

@@ -8,6 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Round:
+    """Our figure and that of the reference, measured one after the other."""
+
     ours: float
     reference: float
 

@@ -31,7 +31,7 @@ _FILL = """
     FROM random_ids"""
 
 
-def fill(path: Path, count: int) -> None:
+def add_events(path: Path, count: int) -> None:
     """Adds `count` undelivered events to a database, and creates the database if it does not exist."""
     SQLiteStore(path, max_deliveries=1).close()
     if not count:

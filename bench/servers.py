@@ -45,7 +45,7 @@ def run_service(database: Path, workers: int = Settings().workers, inbox: str = 
     run_command("tenants", "create", "bench")
     key = run_command("keys", "create", "bench")
     command = [inbox, "serve", "--host", host, "--port", port, "--workers", str(workers)]
-    with _run(command, target, environment) as pid:
+    with _run_server(command, target, environment) as pid:
         yield Server(target, pid, key)
 
 
@@ -58,7 +58,7 @@ def run_reference(worker_class: str = "gthread") -> Iterator[Server]:
     if _SHARED_MEMORY.is_dir():
         options += ["--worker-tmp-dir", str(_SHARED_MEMORY)]
     command = [BIN + "gunicorn", *options, "--bind", target, "bench.reference:app"]
-    with _run(command, target, _clean_environment()) as pid:
+    with _run_server(command, target, _clean_environment()) as pid:
         yield Server(target, pid)
 
 
@@ -82,7 +82,7 @@ def resident_megabytes(pid: int) -> float:
 
 
 @contextmanager
-def _run(command: list[str], target: str, environment: dict[str, str]) -> Iterator[int]:
+def _run_server(command: list[str], target: str, environment: dict[str, str]) -> Iterator[int]:
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, target)

@@ -31,7 +31,7 @@ _READ = """
 def insert(database: Path, batch_size: int, seconds: float) -> float:
     """Returns events per second, in transactions of `batch_size` events."""
     inserted = 0
-    with closing(_connection(database)) as connection:
+    with closing(_open_connection(database)) as connection:
         started = time.perf_counter()
         while time.perf_counter() < started + seconds:
             now_ms = time.time_ns() // 1_000_000
@@ -47,7 +47,7 @@ def insert(database: Path, batch_size: int, seconds: float) -> float:
 def claim(database: Path, batch_size: int, expected: int) -> float:
     """Claims all events, in transactions of `batch_size`, and returns events per second."""
     claimed = 0
-    with closing(_connection(database)) as connection:
+    with closing(_open_connection(database)) as connection:
         started = time.perf_counter()
         while True:
             now_ms = time.time_ns() // 1_000_000
@@ -65,7 +65,7 @@ def claim(database: Path, batch_size: int, expected: int) -> float:
     return claimed / seconds
 
 
-def _connection(database: Path) -> apsw.Connection:
+def _open_connection(database: Path) -> apsw.Connection:
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
     for name, value in (("synchronous", "full"), ("fullfsync", 1), ("checkpoint_fullfsync", 1)):
         connection.pragma(name, value)

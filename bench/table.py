@@ -10,17 +10,17 @@ from bench.rounds import Bound, Goal, Round, Row
 
 @dataclass(frozen=True)
 class Measurement:
-    """`rounds` gets a folder that all measurements of a run share."""
+    """A row to measure. `measure_rounds` gets a folder that all measurements of a run share."""
 
     name: str
     unit: str
     against: str
     goal: Goal
-    rounds: Callable[[Path], list[Round]]
+    measure_rounds: Callable[[Path], list[Round]]
     needs_dynamodb: bool = False
 
     def measure(self, folder: Path) -> Row:
-        return Row(self.name, self.unit, self.against, self.goal, self.rounds(folder))
+        return Row(self.name, self.unit, self.against, self.goal, self.measure_rounds(folder))
 
 
 def _at_least(figure: float) -> Goal:

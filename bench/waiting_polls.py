@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.http_load import EVENT, measure_rate, request
+from bench.http_load import EVENT, format_request, measure_rate
 from bench.rounds import Round
 from bench.sample_data import create_tenants
 from bench.servers import Server, cpu_seconds, resident_megabytes, run_service, worker_pids
@@ -55,10 +55,12 @@ def measure_memory(folder: Path) -> list[Round]:
 
 
 def measure_cpu(folder: Path) -> list[Round]:
+    """Returns percent of a core with the polls and, as the reference, without them."""
     return _rounds_of(folder, "cpu_percent")
 
 
 def measure_posts(folder: Path) -> list[Round]:
+    """Returns POSTs per second with the polls and, as the reference, without them."""
     return _rounds_of(folder, "posts_per_second")
 
 
@@ -70,7 +72,7 @@ def _rounds_of(folder: Path, name: str) -> list[Round]:
 
 @cache
 def _cached_samples(folder: Path) -> list[_Sample]:
-    """Cached: all rows of this file are measured in the same rounds."""
+    """Returns a sample per round. Cached, because all rows of this file are measured in the same rounds."""
     _allow_many_connections()
     return asyncio.run(_measure_samples(folder / "waiting_polls.db"))
 
@@ -85,9 +87,9 @@ def _allow_many_connections() -> None:
 
 async def _measure_samples(database: Path) -> list[_Sample]:
     keys = create_tenants(database, TENANTS)
-    polls = [request("GET", f"/inbox?wait={WAIT_SECONDS}", keys[number % TENANTS]) for number in range(POLLS)]
+    polls = [format_request("GET", f"/inbox?wait={WAIT_SECONDS}", keys[number % TENANTS]) for number in range(POLLS)]
     with run_service(database) as server:
-        post = request("POST", "/events", server.key, EVENT)
+        post = format_request("POST", "/events", server.key, EVENT)
         await asyncio.to_thread(measure_rate, server.target, post, _WARM_UP_SECONDS)
         return [await _measure_sample(server, polls, post) for _ in range(ROUNDS)]
 

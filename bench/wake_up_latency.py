@@ -6,7 +6,7 @@ import statistics
 import time
 from pathlib import Path
 
-from bench.http_load import EVENT, request
+from bench.http_load import EVENT, format_request
 from bench.rounds import Round
 from bench.servers import Server, run_service
 
@@ -35,13 +35,13 @@ async def _measure_latency(server: Server) -> float:
     poll_reader, poll_writer = await asyncio.open_connection(*server.target.split(":"))
     post_reader, post_writer = await asyncio.open_connection(*server.target.split(":"))
     try:
-        poll_writer.write(request("GET", _POLL_PATH, server.key))
+        poll_writer.write(format_request("GET", _POLL_PATH, server.key))
         response = asyncio.create_task(poll_reader.readuntil(b"]\n"))
         await asyncio.sleep(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - no secret
         if response.done():
             raise RuntimeError(f"A poll of an empty inbox did not wait: {await response!r}")
         began = time.perf_counter()
-        post_writer.write(request("POST", "/events", server.key, EVENT))
+        post_writer.write(format_request("POST", "/events", server.key, EVENT))
         body = await response
         seconds = time.perf_counter() - began
         if b'"event_type"' not in body:

@@ -19,7 +19,7 @@ def main() -> None:
         connection = Connection("cost-", 16)
         with closing(DynamoDBStore(connection, 10)) as store:
             store.init()
-            figures = UnitMeter(connection).figures()
+            figures = UnitMeter(connection).measure_figures()
     UNITS.write_text(json.dumps(figures, indent=2) + "\n")
     SHEET.write_text(render_sheet(figures))
     print(f"{UNITS.name} and {SHEET.name} written. `git diff` shows the changes.")

@@ -42,6 +42,7 @@ class Bills:
         )
 
     def price_requests(self, steps: tuple[str, ...], times: float) -> float:
+        """Returns the price of these steps, each made `times` times."""
         units = self.units_of(steps)
         return times * (units.writes * prices.WRITES.dollars + units.reads * prices.READS.dollars) / MILLION
 
@@ -57,11 +58,12 @@ class Bills:
     def _stored_bytes(self, table_or_index: str) -> int:
         return int(self.measured["bytes"][table_or_index]) + _ITEM_OVERHEAD_BYTES
 
-    def price_polls(self, minutes: float) -> float:
-        """Returns the price of a poller that finds nothing and polls too rarely to profit from caches."""
-        return self.price_requests(POLLED, _SECONDS_PER_MONTH / 60 / minutes)
+    def price_polls(self, interval_minutes: float) -> float:
+        """Returns the price of a month's polls that find nothing, and are too rare to profit from caches."""
+        return self.price_requests(POLLED, _SECONDS_PER_MONTH / 60 / interval_minutes)
 
     def price_long_polls(self, reads_per_second: float) -> float:
+        """Returns the price of a month's long polls that find nothing."""
         return self.price_requests(("an empty poll",), _SECONDS_PER_MONTH * reads_per_second)
 
 

@@ -60,7 +60,7 @@ class UnitMeter:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._wire = Wire(connection)
-        # Changes of inboxes wait until the caches of other processes expire, so this store has none.
+        # A change of an inbox waits until the caches of other processes expire. This store has no cache to wait for.
         self._store_without_cache = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _CACHE_SECONDS)
         # The cache must not expire on a slow machine.
@@ -68,7 +68,7 @@ class UnitMeter:
         # DynamoDB Local does not report the units of a statement, so the same write is measured as an update.
         self._store.events._updates._statements_are_conditional = False
 
-    def figures(self) -> dict[str, Any]:
+    def measure_figures(self) -> dict[str, Any]:
         """Returns the content of bench/units.json. `bytes` is the size of a small, delivered event."""
         steps = (
             self._measure_sends()
@@ -79,37 +79,39 @@ class UnitMeter:
         )
         return {
             "steps": {step: asdict(units) for step, units in steps.items()},
-            "bytes": stored_bytes(self._connection, self._new_tenant()),
+            "bytes": stored_bytes(self._connection, self._create_tenant()),
         }
 
     def _measure_sends(self) -> dict[str, Units]:
-        tenant, copied = self._new_tenant(), _new_tenant_id()
+        tenant, copied = self._create_tenant(), _create_tenant_id()
         self._store_without_cache.inboxes.save(copied, Inbox("shipping", None, NOW_MS))
-        self._put(copied, [_event()])
-        alone = self._measure(1, lambda: self._put(tenant, [_event()]))
-        with_copy = self._measure(1, lambda: self._put(copied, [_event()]))
+        self._put(copied, [_create_event()])
+        alone = self._measure(1, lambda: self._put(tenant, [_create_event()]))
+        with_copy = self._measure(1, lambda: self._put(copied, [_create_event()]))
         return {
             "sent alone": alone,
             "sent by 32 producers at once": self._measure(_SAMPLE_SIZE * _PRODUCERS, lambda: self._produce(tenant)),
-            "sent in a batch of 100": self._measure(100, lambda: self._put(tenant, [_event() for _ in range(100)])),
-            "sent without a type": self._measure(1, lambda: self._put(tenant, [_event(event_type=None)])),
-            "sent alone with an idempotency key": self._measure(1, lambda: self._put(tenant, [_keyed_event()])),
-            "sent in a batch of 100 with keys": self._measure(
-                100, lambda: self._put(tenant, [_keyed_event() for _ in range(100)])
+            "sent in a batch of 100": self._measure(
+                100, lambda: self._put(tenant, [_create_event() for _ in range(100)])
             ),
-            "sent alone with a key, and copied": self._measure(1, lambda: self._put(copied, [_keyed_event()])),
-            "sent alone, 10 KB": self._measure(1, lambda: self._put(tenant, [_event(LARGE)])),
+            "sent without a type": self._measure(1, lambda: self._put(tenant, [_create_event(event_type=None)])),
+            "sent alone with an idempotency key": self._measure(1, lambda: self._put(tenant, [_create_keyed_event()])),
+            "sent in a batch of 100 with keys": self._measure(
+                100, lambda: self._put(tenant, [_create_keyed_event() for _ in range(100)])
+            ),
+            "sent alone with a key, and copied": self._measure(1, lambda: self._put(copied, [_create_keyed_event()])),
+            "sent alone, 10 KB": self._measure(1, lambda: self._put(tenant, [_create_event(LARGE)])),
             "copied to a named inbox": with_copy.minus(alone),
         }
 
     def _measure_polls(self) -> dict[str, Units]:
         tenant, emptied, large, sharded = (
-            self._new_tenant(2 * _PAGE),
-            self._new_tenant(),
-            self._new_tenant(),
-            _new_tenant_id(),
+            self._create_tenant(2 * _PAGE),
+            self._create_tenant(),
+            self._create_tenant(),
+            _create_tenant_id(),
         )
-        self._put(large, [_event(LARGE)])
+        self._put(large, [_create_event(LARGE)])
         self._register_tenant(sharded)
         self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW_MS)
         self._claim(sharded)
@@ -121,13 +123,13 @@ class UnitMeter:
         }
 
     def _measure_leases(self) -> dict[str, Units]:
-        tenant, large = self._new_tenant(2 * _PAGE), self._new_tenant()
-        self._put(large, [_event(LARGE)])
+        tenant, large = self._create_tenant(2 * _PAGE), self._create_tenant()
+        self._put(large, [_create_event(LARGE)])
         leased: list[Event] = []
         units_of_lease = self._measure(_PAGE, lambda: leased.extend(self._claim(tenant, NOW_MS + 60_000)))
-        receipts = [_receipt(event) for event in leased]
+        receipts = [_receipt_of(event) for event in leased]
         acknowledged, released = receipts[:_SAMPLE_SIZE], receipts[_SAMPLE_SIZE : 2 * _SAMPLE_SIZE]
-        of_large = [_receipt(event) for event in self._claim(large, NOW_MS + 60_000)]
+        of_large = [_receipt_of(event) for event in self._claim(large, NOW_MS + 60_000)]
         events = self._store.events
         return {
             "leased, 100 a poll": units_of_lease,
@@ -140,7 +142,7 @@ class UnitMeter:
         }
 
     def _measure_history(self) -> dict[str, Units]:
-        tenant = self._new_tenant(_PAGE)
+        tenant = self._create_tenant(_PAGE)
         events = self._store.events
         peeked = self._measure(_PAGE, lambda: events.peek(tenant, DEFAULT_INBOX, Order.OLDEST, PAGE_SIZE, NOW_MS))
         delivered = self._claim(tenant)
@@ -155,7 +157,7 @@ class UnitMeter:
         }
 
     def _measure_look_ups(self) -> dict[str, Units]:
-        tenant, key_hash = _new_tenant_id(), sha256(uuid.uuid4().bytes).hexdigest()
+        tenant, key_hash = _create_tenant_id(), sha256(uuid.uuid4().bytes).hexdigest()
         key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW_MS, None)
         self._register_tenant(tenant)
         self._store.keys.create(key)
@@ -175,12 +177,12 @@ class UnitMeter:
         in_index = self._wire.write_units_of(STATUS_INDEX)
         return Units(*(round(units / events, 4) for units in (self._wire.write_units, self._wire.read_units, in_index)))
 
-    def _new_tenant(self, events: int = 0) -> str:
+    def _create_tenant(self, events: int = 0) -> str:
         """Creates a tenant with `events` undelivered events, fills the caches for it, and returns its ID."""
-        tenant = _new_tenant_id()
-        self._put(tenant, [_event()])
+        tenant = _create_tenant_id()
+        self._put(tenant, [_create_event()])
         self._claim(tenant)
-        self._put(tenant, [_event() for _ in range(events)])
+        self._put(tenant, [_create_event() for _ in range(events)])
         return tenant
 
     def _register_tenant(self, tenant: str) -> None:
@@ -202,7 +204,7 @@ class UnitMeter:
         def produce(_producer: int) -> None:
             start.wait(30)
             for _ in range(_SAMPLE_SIZE):
-                self._put(tenant, [_event()])
+                self._put(tenant, [_create_event()])
 
         with ThreadPoolExecutor(_PRODUCERS) as pool:
             list(pool.map(produce, range(_PRODUCERS)))
@@ -211,19 +213,19 @@ class UnitMeter:
         return self._store.events.claim(tenant, DEFAULT_INBOX, PAGE_SIZE, NOW_MS, lease_until_ms).events
 
 
-def _new_tenant_id() -> str:
+def _create_tenant_id() -> str:
     return f"tenant-{uuid.uuid4().hex[:8]}"
 
 
-def _event(payload: bytes = SMALL, event_type: str | None = "order.created") -> NewEvent:
+def _create_event(payload: bytes = SMALL, event_type: str | None = "order.created") -> NewEvent:
     return NewEvent(str(uuid.uuid4()), event_type, payload)
 
 
-def _keyed_event() -> NewEvent:
+def _create_keyed_event() -> NewEvent:
     return NewEvent(str(uuid.uuid4()), "order.created", SMALL, sha256(SMALL).digest())
 
 
-def _receipt(event: Event) -> Receipt:
+def _receipt_of(event: Event) -> Receipt:
     if event.lease is None:
         raise RuntimeError(f"the event {event.event_id} is not leased")
     return Receipt(event.inbox, event.event_id, event.lease.claim_id)

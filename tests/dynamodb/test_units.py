@@ -11,7 +11,7 @@ from tests.engines.harnesses import DynamoDBHarness
 
 def test_every_operation_costs_the_units_in_the_cost_sheet(harness: DynamoDBHarness) -> None:
     with closing(Connection(harness.prefix, 16)) as connection:
-        measured = UnitMeter(connection).figures()
+        measured = UnitMeter(connection).measure_figures()
 
     recorded = json.loads(UNITS.read_text())
     different = {step: units for step, units in measured["steps"].items() if units != recorded["steps"].get(step)}
