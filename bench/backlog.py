@@ -78,7 +78,7 @@ def _delete_added_events(path: Path) -> None:
 
 
 def _get_deep_database(folder: Path) -> Path:
-    """Returns a database that all rows share: the few events that a row adds or removes do not matter."""
+    """Returns the database that both rows share: the few events that a row adds or removes do not matter."""
     path = folder / "deep.db"
     if not path.exists():
         add_events(path, count=DEEP_EVENTS)

@@ -42,7 +42,7 @@ class Bills:
         )
 
     def price_requests(self, steps: tuple[str, ...], times: float) -> float:
-        """Returns the price of these steps, each made `times` times."""
+        """Returns the price of making these steps `times` times."""
         units = self.units_of(steps)
         return times * (units.writes * prices.WRITES.dollars + units.reads * prices.READS.dollars) / MILLION
 

@@ -60,7 +60,7 @@ class UnitMeter:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._wire = Wire(connection)
-        # A change of an inbox waits until the caches of other processes expire. This store has no cache to wait for.
+        # Without a cache time, a change of an inbox does not wait until the caches of other processes have expired.
         self._store_without_cache = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _CACHE_SECONDS)
         # The cache must not expire on a slow machine.

@@ -12,7 +12,7 @@ from tests.deploy.dockerfile import Stage, Step, parse_stages, read_variables
 from tests.engines import container
 from tests.engines.container import Layer
 
-# The official images have it in /usr/local/bin. Python finds its library by the path of its executable.
+# In the official images, it is in /usr/local/bin. Python finds its library by the path of its executable.
 PYTHON = Path(sys.executable).resolve().with_name("python")
 _BASE_PATH = f"{PYTHON.parent}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The build gets all other variables of this machine, because some may configure pip.

@@ -60,7 +60,7 @@ def _make_credentials(url: str) -> dict[str, str]:
 
 
 def use_environment_of_task(service: Service, url: str, family: str) -> dict[str, Any]:
-    """Gives the service the environment of the task's container, which the emulator does not run. Returns it."""
+    """Gives the service the environment of a container, which the emulator does not run. Returns the container."""
     definition = client("ecs", url).describe_task_definition(taskDefinition=family)["taskDefinition"]
     containers: list[dict[str, Any]] = definition["containerDefinitions"]
     (container,) = containers

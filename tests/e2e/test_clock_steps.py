@@ -82,9 +82,9 @@ def test_step_of_the_wall_clock_moves_no_lease_and_reorders_nothing(service: Ser
     assert timestamps == sorted(timestamps)
     assert timestamps[-1] - timestamps[0] < STEP_SECONDS * 1000 / 2
     assert call(service, key, "POST", "/inbox/ack", receipts=[kept["receipt"]])["acknowledged"] == [kept["id"]]
-    arrived: dict[int, float] = {}
+    arrived_at: dict[int, float] = {}
     deadline = leased_at + LEASE_SECONDS + 20
-    while len(arrived) < 11 and time.monotonic() < deadline:
-        arrived |= {event["payload"]["number"]: time.monotonic() for event in poll("wait=5")}
-    assert arrived.pop(1) - leased_at > LEASE_SECONDS * 0.99
-    assert list(arrived) == list(range(2, 12))
+    while len(arrived_at) < 11 and time.monotonic() < deadline:
+        arrived_at |= {event["payload"]["number"]: time.monotonic() for event in poll("wait=5")}
+    assert arrived_at.pop(1) - leased_at > LEASE_SECONDS * 0.99
+    assert list(arrived_at) == list(range(2, 12))

@@ -82,7 +82,7 @@ def _run(line: str, folder: Path, variables: dict[str, str], timeout_seconds: fl
 
 
 def _compare(shown: str, output: str, printed: dict[str, str], report: str) -> None:
-    """Compares the output with the page, and adds to `printed` which value each remembered value on the page got."""
+    """Compares the output with the page. Adds the value that was printed for each remembered value to `printed`."""
     differs = NotAsShown(f"{report}but the page shows\n{shown}")
     found = re.fullmatch(_make_pattern(shown), _replace_varying_values(output))
     if found is None:
