@@ -21,7 +21,7 @@ def count_server_lines(_folder: Path) -> list[Round]:
 
 
 def count_code_lines(source: str) -> int:
-    """Counts lines that are neither blank nor comments nor docstrings."""
+    """Returns the number of lines that are neither blank nor comments nor docstrings."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in _NO_CODE:

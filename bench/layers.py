@@ -26,7 +26,7 @@ _LAYERS = (
 
 
 def read_stacks(raw: str) -> Counter[tuple[str, ...]]:
-    """Parses py-spy's `raw` format: frames from the outermost to the innermost, then the number of samples."""
+    """Returns the samples of each stack. A line of `raw` has its frames, outermost first, and a number of samples."""
     stacks: Counter[tuple[str, ...]] = Counter()
     for line in raw.splitlines():
         frames, samples = line.rsplit(" ", 1)
@@ -40,12 +40,12 @@ def count_by_layer(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
 
 
 def count_by_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    """Counts samples by the innermost function, without its line number."""
+    """Returns the samples of each innermost function, without its line number."""
     return _add_up((_strip_line_number(frames[-1]), samples) for frames, samples in stacks.items())
 
 
 def count_by_our_function(stacks: Counter[tuple[str, ...]]) -> Counter[str]:
-    """Counts samples by each of our functions on the stack, so a function includes its callees."""
+    """Returns the samples of each of our functions, including those of its callees."""
     return _add_up(
         (name, samples)
         for frames, samples in stacks.items()

@@ -95,7 +95,7 @@ def format_goal(row: Row) -> str:
 
 
 def format_value(row: Row, value: float) -> str:
-    """Formats a ratio, a figure or a difference, depending on the goal."""
+    """Returns a ratio, a figure or a difference as text, depending on the goal."""
     if row.goal.part == "ratio":
         return f"{value:.2f}"
     return f"{format_number(value)} {row.unit}" if row.goal.part == "ours" else f"{value:+.0f} {row.unit}"

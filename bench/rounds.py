@@ -81,7 +81,7 @@ class Row:
 
 
 def parse_row(document: dict[str, Any]) -> Row:
-    """Reads a row that `as_json` wrote. Value, noise and outcome are computed from its rounds."""
+    """Returns the row that `as_json` wrote. Value, noise and outcome are computed from its rounds."""
     goal = document["goal"]
     return Row(
         document["name"],

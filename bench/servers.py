@@ -51,7 +51,7 @@ def run_service(database: Path, workers: int = Settings().workers, inbox: str = 
 
 @contextmanager
 def run_reference(worker_class: str = "gthread") -> Iterator[Server]:
-    """Runs gunicorn with an empty Flask view."""
+    """Runs gunicorn with an empty Flask view, and yields it."""
     target = _free_address()
     options = ["--workers", str(Settings().workers), "--threads", str(_REFERENCE_THREADS), *_SERVICE_OPTIONS]
     options += ["--worker-class", worker_class]

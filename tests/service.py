@@ -68,7 +68,7 @@ class Service:
 
     @contextmanager
     def open_store(self) -> Iterator[Store]:
-        """Opens the service's store in this process."""
+        """Yields the service's store, opened in this process."""
         with pytest.MonkeyPatch.context() as patch:
             for name, value in self.variables.items():
                 patch.setenv(name, value)

@@ -103,7 +103,7 @@ def test_panels_do_not_overlap() -> None:
 
 @pytest.fixture(scope="module")
 def documents() -> list[dict[str, Any]]:
-    """The YAML blocks of the README."""
+    """Returns the YAML blocks of the README."""
     return [yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)]
 
 

@@ -49,7 +49,7 @@ class Client:
 
 @contextmanager
 def run_poll(client: Client, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs `inbox poll` in a process until the end of the block."""
+    """Runs `inbox poll` in a process, which it yields, until the end of the block."""
     process = subprocess.Popen(
         [INBOX, "poll", *arguments],
         env=client.service.environment | {"INBOX_API_KEY": client.key},

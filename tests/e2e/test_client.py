@@ -57,7 +57,7 @@ def connection() -> LossyConnection:
 
 @pytest.fixture
 def client(running_service: Service, connection: LossyConnection) -> Iterator[Client]:
-    """A client with a new tenant."""
+    """Yields a client of a new tenant."""
     key = running_service.create_key(f"t-{secrets.token_hex(8)}")
     with Client(f"{running_service.url}/", key) as client:
         client._session.mount(running_service.url, connection)

@@ -79,7 +79,7 @@ class Link:
         return connection
 
     def retry(self, method: str, path: str, document: Any = None, headers: dict[str, str] | None = None) -> Response:
-        """Repeats an idempotent request until it gets a response other than 503."""
+        """Repeats an idempotent request until it gets a response other than 503, and returns that response."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:

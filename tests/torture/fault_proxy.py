@@ -184,7 +184,7 @@ class _Engine:
         return _Message(head, await self._reader.readexactly(int(_read_header(head, b"content-length"))))
 
     async def execute_half(self, request: _Message) -> _Message:
-        """Executes every second item of a batch, and reports the others as the operation does."""
+        """Executes every second item of a batch, and returns the response, which reports the others as refused."""
         kept, add_refused = _halve(request.operation, orjson.loads(request.body))
         body = orjson.dumps(kept)
         length = b"content-length: %d\r\n" % len(body)

@@ -77,7 +77,7 @@ class Connection:
 
 @contextmanager
 def open_connections(service: Service, count: int) -> Iterator[list[Connection]]:
-    """Opens connections, and raises the limit of file descriptors as far as it can be raised."""
+    """Yields open connections. Raises the limit of file descriptors to the hard limit."""
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     with ExitStack() as stack:

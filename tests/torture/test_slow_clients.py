@@ -38,7 +38,7 @@ def key(service: Service) -> str:
 
 @contextmanager
 def send_single_bytes(connections: Sequence[Connection], byte: bytes) -> Iterator[None]:
-    """Sends single bytes with pauses on all connections until the service closes them."""
+    """During the block, sends single bytes with pauses on all connections until the service closes them."""
     stop = Event()
 
     def send() -> None:

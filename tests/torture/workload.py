@@ -72,7 +72,7 @@ class Workload:
         return sum(len(producer.log.accepted) for producer in self.producers)
 
     def work(self, during: Callable[[], object]) -> DeliveryReport:
-        """Runs all clients until `during` returns, then empties the inboxes and compares the logs."""
+        """Runs all clients until `during` returns, empties the inboxes, and returns the comparison of the logs."""
         all_sent, stop = Event(), Event()
         with ThreadPoolExecutor(len(self.producers) + len(self.consumers)) as pool:
             polling = [pool.submit(each.run, lambda: not all_sent.is_set()) for each in self.consumers]
