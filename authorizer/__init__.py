@@ -1,1 +1,1 @@
-"""An API key in, a principal out. Ships alone to a Lambda: knows neither Flask nor the inbox."""
+"""Resolves API keys to principals. A Lambda ships this package alone, so it imports neither Flask nor `inbox`."""

@@ -39,7 +39,7 @@ def hash_of(key: str) -> str:
 
 
 def hint_of(key: str) -> str:
-    """Returns a part of the checksum by which people recognise a key. It leaves more than 230 bits unknown."""
+    """Returns the key's last four characters, by which people recognise it. More than 230 bits stay unknown."""
     return f"{PREFIX}…{key[-4:]}"
 
 

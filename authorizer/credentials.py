@@ -12,10 +12,10 @@ _INVALID_KEY = f"{apikey.PREFIX}?"
 
 
 def find_key_in_headers(authorization: str | None, x_api_key: str | None) -> str | None:
-    """Returns the only key in these headers.
+    """Returns the only key in these headers, or None if there is no key, a malformed one, or several different ones.
 
-    Returns None if there is no key, or several: a proxy and this service might pick different ones. Credentials without
-    the prefix of a key are ignored, such as a password for that proxy.
+    Of several keys, a proxy and this service might pick different ones. Credentials without the prefix of a key are
+    ignored, such as a password for that proxy.
     """
     candidates = {text for text in _candidates(authorization, x_api_key) if apikey.PREFIX in text}
     candidate = candidates.pop() if len(candidates) == 1 else _INVALID_KEY
@@ -23,7 +23,7 @@ def find_key_in_headers(authorization: str | None, x_api_key: str | None) -> str
 
 
 def find_key_in_header(value: str | None) -> str | None:
-    """Returns the key in a header that may be Authorization or X-API-Key."""
+    """Returns the key in the value of a header that may be Authorization or X-API-Key, or None."""
     return find_key_in_headers(value, None) or find_key_in_headers(None, value)
 
 
@@ -50,7 +50,7 @@ def _read(authorization: str) -> tuple[str, str]:
 
 
 def _is_repeated(authorization: str) -> bool:
-    """Returns True if a server has joined two headers with a comma. Each may contain a key, hidden by base64."""
+    """Returns True if a server has joined several headers with commas. Base64 may hide a key in each."""
     parts = authorization.split(",")
     return len(parts) > 1 and any(_read(part)[0] in ("bearer", "basic") for part in parts)
 

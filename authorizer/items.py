@@ -23,7 +23,7 @@ def tenant_key(tenant_id: str) -> dict[str, Any]:
 
 
 def read_key_record(get: Callable[[str, Item], Item | None], key_hash: str) -> KeyRecord | None:
-    """Returns the key with its tenant, or None if it is unknown or revoked. `get` is a consistent read of an item."""
+    """Returns the key with its tenant, or None if it is unknown or revoked. `get` reads an item consistently."""
     key = get(TENANT_API_KEYS, api_key_key(key_hash))
     if key is None or key["status"]["S"] != "active":
         return None

@@ -66,7 +66,7 @@ def _policy_response(resource: str, found: Resolved | None) -> dict[str, Any]:
 
 
 def _whole_stage(method_arn: str) -> str:
-    """Returns the ARN of all methods: API Gateway caches the policy and applies it to the key's other requests."""
+    """Returns the ARN of all methods of the stage: API Gateway caches the policy for the key's other requests."""
     found = _METHOD_ARN.fullmatch(method_arn)
     if found is None:
         raise ValueError("Not the ARN of a method.")
@@ -84,7 +84,7 @@ def _key_in(event: Mapping[str, Any], headers: Mapping[str, str | list[str]] | N
 
 
 def _is_identity(key: str, sources: str | Iterable[str] | None) -> bool:
-    """Returns True if API Gateway caches the response by this key, not by another header that the client chooses."""
+    """Returns False if API Gateway caches the response by another header, which the client chooses."""
     if not sources:
         return True
     values = sources.split(",") if isinstance(sources, str) else sources
@@ -120,6 +120,6 @@ def _get_item(table: str, key: Item) -> Item | None:
 
 @cache
 def _client() -> Any:
-    """Created at the first request and kept while the Lambda is warm."""
+    """Returns the client, which is created at the first request and kept while the Lambda is warm."""
     # boto3 reads only AWS_DEFAULT_REGION, and does so if this is None.
     return boto3.client("dynamodb", region_name=os.environ.get("AWS_REGION"), config=_CONFIG)

@@ -31,6 +31,6 @@ class KeyRecord:
 
 
 def resolve(key: str, find: Callable[[str], KeyRecord | None], now_ms: int) -> KeyRecord | None:
-    """Returns None if the key is malformed, unknown, revoked or expired. `find` reads a key by its hash."""
+    """Returns the key, or None if it is malformed, unknown, revoked or expired. `find` reads a key by its hash."""
     record = find(apikey.hash_of(key)) if apikey.is_well_formed(key) else None
     return None if record is None or record.has_expired(now_ms) else record

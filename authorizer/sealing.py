@@ -1,4 +1,4 @@
-"""Seals: signed key records, with which the service trusts the authorizer and does not read the key again.
+"""Seals: key records signed by the authorizer. The service trusts them instead of reading the key again.
 
 A seal is `v1.CONTENT.MAC`: base64url of JSON, and an HMAC-SHA256 of everything before it. It contains the hash of its
 key, so it is useless without that key.
@@ -16,7 +16,7 @@ _VERSION = "v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealContent:
     record: KeyRecord
     sealed_at_ms: int
 
@@ -36,14 +36,14 @@ def seal(key_hash: str, record: KeyRecord, now_ms: int, secret: str) -> str:
         "sealed_at_ms": now_ms,
         "record": asdict(record) | {"principal": asdict(principal) | {"scopes": sorted(principal.scopes)}},
     }
-    # UTF-8 instead of escapes, which would triple the length of the header for some scripts.
+    # UTF-8 instead of escapes, which would triple the length of the header for names in non-Latin scripts.
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     signed = f"{_VERSION}.{_base64url(text.encode())}"
     return f"{signed}.{_mac(signed, secret)}"
 
 
-def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
-    """Returns None unless `text` was sealed for this key with this secret."""
+def open_seal(text: str, key_hash: str, secret: str) -> SealContent | None:
+    """Returns the sealed record and its time, or None if `text` was not sealed for this key with this secret."""
     signed, _, mac = text.rpartition(".")
     # Without a secret, anyone could forge a seal.
     if not secret or not text.isascii() or not hmac.compare_digest(mac, _mac(signed, secret)):
@@ -52,8 +52,8 @@ def open_seal(text: str, key_hash: str, secret: str) -> Sealed | None:
     return _read(content, key_hash) if version == _VERSION else None
 
 
-def _read(content: str, key_hash: str) -> Sealed | None:
-    # It is authentic, but may come from another release.
+def _read(content: str, key_hash: str) -> SealContent | None:
+    # The content is authentic, but may come from another release.
     try:
         found = json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
         if found["key_hash"] != key_hash:
@@ -61,7 +61,7 @@ def _read(content: str, key_hash: str) -> Sealed | None:
         record = found["record"]
         principal = record["principal"]
         sealed_for = Principal(**principal | {"scopes": frozenset(principal["scopes"])})
-        return Sealed(KeyRecord(**record | {"principal": sealed_for}), found["sealed_at_ms"])
+        return SealContent(KeyRecord(**record | {"principal": sealed_for}), found["sealed_at_ms"])
     except (ValueError, KeyError, TypeError):
         return None
 

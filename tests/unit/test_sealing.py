@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from authorizer import apikey
 from authorizer.resolver import KeyRecord, Principal
-from authorizer.sealing import Sealed, open_seal, seal
+from authorizer.sealing import SealContent, open_seal, seal
 
 NOW_MS = 1_732_140_249_123
 KEY_HASH = apikey.hash_of("a key")
@@ -51,7 +51,7 @@ def content_of(text: str) -> Any:
 def test_opened_seal_equals_the_sealed_record(record: KeyRecord, now_ms: int, secret: str) -> None:
     text = seal(KEY_HASH, record, now_ms, secret)
     assert re.fullmatch(r"[A-Za-z0-9._-]+", text)
-    assert open_seal(text, KEY_HASH, secret) == Sealed(record, now_ms)
+    assert open_seal(text, KEY_HASH, secret) == SealContent(record, now_ms)
 
 
 def test_seal_is_deterministic() -> None:
@@ -91,7 +91,7 @@ def test_seal_needs_its_key_and_secret() -> None:
 
 
 def test_other_version_is_refused() -> None:
-    assert open_seal(seal_content(content_of(SEAL)), KEY_HASH, "secret") == Sealed(RECORD, NOW_MS)
+    assert open_seal(seal_content(content_of(SEAL)), KEY_HASH, "secret") == SealContent(RECORD, NOW_MS)
     for version in ("v2", "v0", "", "v1.v1"):
         assert open_seal(seal_content(content_of(SEAL), version), KEY_HASH, "secret") is None
 
