@@ -19,8 +19,8 @@ CREATE TABLE api_keys (
 
 CREATE INDEX api_keys_by_tenant ON api_keys (tenant_id, created_at_ms);
 
--- seq is the order of the commits, and so the order of the inbox. AUTOINCREMENT keeps an erased event's number from
--- being given out again.
+-- seq is the order of the commits, and so the order of the inbox. AUTOINCREMENT never reuses the number of an erased
+-- event.
 CREATE TABLE events (
     seq             INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant_id       TEXT NOT NULL,
@@ -36,5 +36,5 @@ CREATE TABLE events (
 
 CREATE UNIQUE INDEX events_by_id ON events (tenant_id, event_id);
 
--- Every index entry ends in seq (it is the rowid), so one tenant's undelivered events stand in order here.
+-- Every index entry ends in seq (the rowid), so a tenant's undelivered events are in order here.
 CREATE INDEX events_by_status ON events (tenant_id, status);

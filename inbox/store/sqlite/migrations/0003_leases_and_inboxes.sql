@@ -1,8 +1,8 @@
--- Made anew, with the payload last: SQLite reads a row from its beginning, and everything behind a large payload is far.
+-- A new table, with the payload last: SQLite reads a row from its beginning, so columns behind a large payload are slow.
 --
--- An event is a row of the inbox `default` and one more, its copy, for each named inbox that takes it. A status is
--- stored as it is shown, but for `held`: released, and undelivered as soon as its delay is over. `until_ms` is when a
--- lease or a delay ends, `claim_id` who has it, has delivered it or gave it back.
+-- An event has a row in the inbox `default` and one more, its copy, in each named inbox that receives it. The stored
+-- status is the one that clients see, except for `held`: released, and undelivered once its delay has ended. `until_ms`
+-- is the end of a lease or delay, `claim_id` the last claim that leased, delivered or released the event.
 CREATE TABLE events_of_inboxes (
     seq             INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant_id       TEXT NOT NULL,
@@ -28,14 +28,14 @@ SELECT seq, tenant_id, event_id, event_type, timestamp_ms, expires_at_s, status,
        fingerprint, payload
 FROM events ORDER BY seq;
 
--- Numbers that were given out to events erased since are still not given out again.
+-- The numbers of erased events are still not reused.
 DELETE FROM sqlite_sequence WHERE name = 'events_of_inboxes';
 INSERT INTO sqlite_sequence (name, seq) SELECT 'events_of_inboxes', seq FROM sqlite_sequence WHERE name = 'events';
 
 DROP TABLE events;
 ALTER TABLE events_of_inboxes RENAME TO events;
 
--- Every index entry ends in seq, so each of these stands in the order of the inbox. Timestamps never fall along seq.
+-- Every index entry ends in seq, so each index has the order of the inbox. Timestamps never decrease along seq.
 CREATE UNIQUE INDEX events_by_id ON events (tenant_id, event_id, inbox);
 CREATE INDEX events_by_status ON events (tenant_id, inbox, status);
 CREATE INDEX events_by_time ON events (tenant_id, inbox, timestamp_ms);
@@ -53,7 +53,7 @@ CREATE TABLE inboxes (
     PRIMARY KEY (tenant_id, name)
 ) STRICT, WITHOUT ROWID;
 
--- A poll that can be repeated: which rows it took, and under which claims, as JSON arrays.
+-- Repeatable polls: the rows that each claimed, and the IDs of its claims, as JSON arrays.
 CREATE TABLE attempts (
     tenant_id TEXT NOT NULL,
     inbox     TEXT NOT NULL,

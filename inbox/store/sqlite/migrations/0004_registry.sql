@@ -1,8 +1,8 @@
--- Both made anew: a tenant's name may be missing now, and no table can be replaced while another one refers to it. The
--- keys go first, then the tenants; renaming takes the reference along.
+-- Replaces both tables: a tenant's name may be missing now, and a table cannot be dropped while another refers to it. So
+-- the keys are dropped before the tenants. Renaming a table also renames it in references.
 --
--- `email_key` is the e-mail as it is compared. Earlier releases let tenants share one: it belongs to the first of them,
--- and the others keep theirs as text.
+-- `email_key` is the form in which email addresses are compared. Earlier releases let tenants share an address: it
+-- belongs to the first of them, and the others have it in `email` only.
 CREATE TABLE registry (
     tenant_id         TEXT PRIMARY KEY,
     organization_name TEXT,
@@ -57,7 +57,7 @@ CREATE INDEX api_keys_by_tenant ON api_keys (tenant_id, created_at_ms);
 CREATE INDEX tenants_by_age ON tenants (created_at_ms, tenant_id);
 CREATE INDEX tenants_by_status ON tenants (status, created_at_ms, tenant_id);
 
--- changes is a JSON object: a member's name, and what it was before and after.
+-- changes is a JSON object: by a member's name, its values before and after.
 CREATE TABLE tenant_audit (
     tenant_id TEXT NOT NULL,
     number    INTEGER NOT NULL,
@@ -69,6 +69,6 @@ CREATE TABLE tenant_audit (
     PRIMARY KEY (tenant_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- Every version has its entry, and of these nothing more is known.
+-- Every version has an entry. What changed in these versions is unknown.
 INSERT INTO tenant_audit (tenant_id, number, at_ms, by, action, changes, forced)
 SELECT tenant_id, version, created_at_ms, updated_by, 'created', '{}', 0 FROM tenants;

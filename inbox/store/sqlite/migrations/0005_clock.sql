@@ -1,5 +1,5 @@
--- How far the time lies ahead of the clock that counts from the start of the machine. All processes go by these rows: the
--- one with the greatest `from_ns`, by that clock, that is over. From then on the lead goes slowly from `lead_ns` to `goal_ns`.
+-- How far the service's time is ahead of the machine's boot clock. All processes use the row with the greatest `from_ns`
+-- that the boot clock has reached. From then on, the lead changes slowly from `lead_ns` to `goal_ns`.
 CREATE TABLE clock (
     boot_id TEXT NOT NULL,
     from_ns INTEGER NOT NULL,

@@ -1,5 +1,5 @@
--- What became of events, by hour and by day. The type is '' where an event has none, and '*' stands for all further types
--- where there are more than 50.
+-- Counts of what happened to events, by hour and by day. The type is '' for events without one, and '*' for all types
+-- beyond the first 50.
 CREATE TABLE counters (
     tenant_id  TEXT NOT NULL,
     inbox      TEXT NOT NULL,
@@ -15,7 +15,7 @@ CREATE TABLE counters (
     PRIMARY KEY (tenant_id, inbox, span, start_ms, event_type)
 ) STRICT, WITHOUT ROWID;
 
--- They begin with what the events that are there can tell: when they came, and when they were last delivered.
+-- Initial counts, from the stored events: when each was stored, and when it was last delivered.
 INSERT INTO counters (tenant_id, inbox, span, start_ms, event_type, received, delivered, bytes)
 WITH moves (tenant_id, inbox, event_type, at_ms, received, delivered, bytes) AS (
     SELECT tenant_id, inbox, coalesce(event_type, ''), timestamp_ms, 1, 0, octet_length(payload) FROM events
@@ -35,8 +35,8 @@ SELECT tenant_id, inbox, span, start_ms, CASE WHEN rank > 50 THEN '*' ELSE event
        sum(received), sum(delivered), sum(bytes)
 FROM ranked GROUP BY 1, 2, 3, 4, 5;
 
--- How many events of an inbox can be had. Triggers would keep it too, but each of them makes SQLite keep a copy of every page
--- that the statement changes: three times the cost of an insert.
+-- How many events of an inbox are undelivered. Triggers could count them, but with a trigger SQLite copies every page that
+-- a statement changes, which triples the cost of an insert.
 CREATE TABLE backlog (
     tenant_id   TEXT NOT NULL,
     inbox       TEXT NOT NULL,
