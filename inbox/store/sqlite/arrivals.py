@@ -132,7 +132,7 @@ class SQLiteArrivalWatch:
         return found
 
     def _read_new(self, connection: apsw.Connection, now_ms: int) -> set[InboxKey]:
-        """Returns the inboxes that got events since the last check; none at the first one, which examines them all."""
+        """Returns the inboxes with new or reopened events since the last check. The first check returns none."""
         newest = _Numbers(*connection.execute(_NEWEST).get)
         known = self._numbers or newest
         if newest.seq > known.seq + _MAX_NEW_EVENTS:

@@ -33,7 +33,7 @@ from inbox.store.sqlite.files import (
 from inbox.store.sqlite.migrations import is_ours, migrate
 
 OnProgress = Callable[[int, int], object]
-"""Is called with how much is done, and the total."""
+"""Called with the copied and the total number of pages or bytes."""
 
 _PAGES_PER_STEP = 1_000
 _LOCK_WAIT_MS = 5_000
@@ -160,7 +160,7 @@ def _copy_files(file: Path, copy: Path, on_progress: OnProgress) -> None:
 
 
 def _finish(copy: Path, *, upgrade: bool) -> bool:
-    """Checks the copy, merges its log into it and syncs it. Returns False if another program created it."""
+    """Checks, migrates (with `upgrade`) and syncs the copy, without a log. Returns False if it is not ours."""
     with closing(_connect(copy)) as connection:
         # Python handles signals only while it runs, and a check of many gigabytes takes minutes.
         connection.set_progress_handler(lambda: False, _INSTRUCTIONS_BETWEEN_SIGNAL_CHECKS)

@@ -120,7 +120,7 @@ def _claim(connection: apsw.Connection, parameters: dict[str, Any], size: PageSi
 def _repeat(
     connection: apsw.Connection, parameters: dict[str, Any], claim_ids: Sequence[str], seqs: Sequence[int]
 ) -> _ClaimedRows:
-    """Takes the events of the first claim, and the IDs of that claim and of those that repeated it."""
+    """Repeats a claim. `seqs` are the events of the first claim; `claim_ids` name that claim and its repeats."""
     rows: list[Row] = connection.execute(_OF_ATTEMPT, {**parameters, "seqs": json.dumps(seqs)}).fetchall()
     held = (Status.LEASED, Status.DELIVERED)
     unchanged = [seq for seq, status, claim_id in rows if status in held and claim_id in claim_ids]

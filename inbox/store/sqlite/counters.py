@@ -1,4 +1,4 @@
-"""The statistics of inboxes: updated in the same transaction as the events, read, and recomputed."""
+"""Statistics of inboxes: counts changes in the transaction that makes them, reads counts and recomputes them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -165,7 +165,7 @@ def count_each(
 
 
 def count_deleted(connection: apsw.Connection, deleted: Iterable[Row]) -> None:
-    """Takes rows that begin with tenant ID, inbox and status of a deleted event."""
+    """Subtracts deleted events from the undelivered ones. Each row begins with tenant ID, inbox and status."""
     fewer = Counter((tenant_id, inbox) for tenant_id, inbox, status, *_ in deleted if status == Status.UNDELIVERED)
     for inbox_key, number in fewer.items():
         connection.execute(_ADD_UNDELIVERED, (*inbox_key, -number))

@@ -4,8 +4,8 @@ import ctypes
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -73,11 +73,19 @@ class Database:
 
     def scan(self, sql: str, parameters: Parameters, use_rows: Callable[[Iterable[Row]], T]) -> T:
         """Returns the result of `use_rows`. Only the rows that it iterates over are read."""
+        connection: apsw.Connection | None = None
         try:
-            with self._reader() as connection, closing(connection.execute(sql, parameters)) as rows:
+            connection = self._idle_reader() or self.connect()
+            with closing(connection.execute(sql, parameters)) as rows:
                 return use_rows(rows)
         except TEMPORARY as error:
+            if connection is not None and isinstance(error, BROKEN_CONNECTION):
+                self.discard(connection)
             raise unavailable(self.path, error) from error
+        finally:
+            # Not if it was discarded above, or by `close`.
+            if connection in self._connections:
+                self._idle_readers.append(connection)
 
     def write(self, transaction: Transaction[T]) -> T:
         return self._writer.run(transaction)
@@ -141,19 +149,6 @@ class Database:
             self._connections.discard(connection)
         connection.close()
 
-    @contextmanager
-    def _reader(self) -> Iterator[apsw.Connection]:
-        connection = self._idle_reader() or self.connect()
-        try:
-            yield connection
-        except BROKEN_CONNECTION:
-            self.discard(connection)
-            raise
-        finally:
-            # Not if it was discarded above, or by `close`.
-            if connection in self._connections:
-                self._idle_readers.append(connection)
-
     def _idle_reader(self) -> apsw.Connection | None:
         while True:
             try:
@@ -184,7 +179,7 @@ def _probe(connection: apsw.Connection) -> int:
 
 
 class _WaitForLock:
-    """Retries every 0.3 ms for five seconds.
+    """A busy handler that makes SQLite retry every 0.3 ms for five seconds.
 
     SQLite's own handler backs off to 100 ms, which halves the throughput of two busy writers.
     """

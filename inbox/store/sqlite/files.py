@@ -11,8 +11,8 @@ WAL, SHARED_MEMORY, JOURNAL = "-wal", "-shm", "-journal"
 COMPANIONS = (WAL, SHARED_MEMORY, JOURNAL)
 """The files beside the database. They are a part of it."""
 
-# The connection cannot be used any more. SQLite may have opened it read-only, because the file allowed no more, and it
-# would stay read-only.
+# The connection cannot be used any more. If the file was not writable when SQLite opened it, the connection would stay
+# read-only.
 BROKEN_CONNECTION = (
     apsw.CantOpenError,
     apsw.IOError,

@@ -152,5 +152,5 @@ def _parse_position(cursor: str) -> tuple[int, int]:
 
 
 def _are_rare(statuses: Sequence[str]) -> bool:
-    """Returns True if fewer events usually have the status than the type, so that its index is faster."""
+    """Returns True if usually fewer events have the status than the type, so that the index by status is faster."""
     return all(status in ("leased", "dead") for status in statuses)

@@ -40,7 +40,7 @@ _DELETE = (
     "DELETE FROM inboxes WHERE tenant_id = ? AND name = ?",
 )
 
-# More than are written between two checks of a watch. Inboxes that it misses, it finds within a second.
+# More rows than are written between two checks of a watch. It finds an inbox that it missed within a second.
 _MAX_REOPENED = 1_000
 
 _INSERT_REOPENED = "INSERT INTO reopened_inboxes (tenant_id, inbox) VALUES (?, ?)"

@@ -88,7 +88,8 @@ class SQLiteKeys:
         return self._database.write(transaction)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        return self._database.write(lambda connection: _expire(connection, key_id, expires_at_ms))
+        # At this time, no key has expired.
+        return self._database.write(lambda connection: _expire(connection, key_id, expires_at_ms, now_ms=-1))
 
     def delete(self, key_id: str) -> None:
         self._database.write(lambda connection: connection.execute(_DELETE, (key_id,)))
@@ -98,8 +99,11 @@ class SQLiteKeys:
         self._database.write(lambda connection: connection.execute(_RECORD_USE, use))
 
 
-def _expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms: int = -1) -> bool:
-    """Returns True if the key is active and has not expired by `now_ms`."""
+def _expire(connection: apsw.Connection, key_id: str, expires_at_ms: int, now_ms: int) -> bool:
+    """Makes the key expire at `expires_at_ms`, or earlier if it does so already.
+
+    Returns True if the key was active and had not expired at `now_ms`.
+    """
     expiry = {"key_id": key_id, "expires_at_ms": expires_at_ms, "now_ms": now_ms}
     return bool(connection.execute(_EXPIRE, expiry).fetchall())
 
