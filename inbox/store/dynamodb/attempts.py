@@ -77,11 +77,12 @@ class Attempts:
                 return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
             attempt = None
         if new is not None:
-            self._delete(key, new)
+            table, seed = self._connection.table(TENANTS), {":seed": text(new.seed)}
+            self._connection.try_write(writes.delete(table, key, _OURS_AND_NOT_REPEATED, seed))
         return Page([], more=bool(chosen))
 
     def _find_repeated(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
-        """Returns the attempt that an earlier poll stored. If that poll is still running, it can choose no others."""
+        """Returns the attempt that an earlier poll stored. A poll that is still running can choose no other events."""
         item = self._connection.get(TENANTS, key)
         if item is None or int(item["began_at"]["N"]) <= now_ms - ATTEMPT_MS:
             return None
@@ -116,17 +117,12 @@ class Attempts:
         except ConditionFailed as failed:
             written = failed.item or self._connection.get(TENANTS, key)
             is_own_retry = written is not None and written["seed"] == item["seed"]
-            if is_own_retry:
-                return attempt
-            other = self._find_repeated(key, now_ms) if previous is None else None
-            if other is None:
-                raise StoreUnavailable("Another poll with the same attempt is still running.") from None
-            return other
+            if not is_own_retry:
+                other = self._find_repeated(key, now_ms) if previous is None else None
+                if other is None:
+                    raise StoreUnavailable("Another poll with the same attempt is still running.") from None
+                return other
         return attempt
-
-    def _delete(self, key: dict[str, Any], attempt: _Attempt) -> None:
-        seed = {":seed": text(attempt.seed)}
-        self._connection.try_write(writes.delete(self._connection.table(TENANTS), key, _OURS_AND_NOT_REPEATED, seed))
 
     def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""
@@ -145,7 +141,7 @@ class Attempts:
         return held + self._claim(claim, undelivered)
 
     def _claim(self, claim: Claim, known_events: Sequence[KnownEvent]) -> list[Item]:
-        """Raises errors, even if some events were claimed: the client can repeat the poll."""
+        """Returns the claimed items. Raises errors even if some were claimed: the client can repeat the poll."""
         results = self._claimable.claim(claim, known_events).values()
         raise_first_error(results)
         return [item for result in results if (item := claim.claimed_item(result)) is not None]

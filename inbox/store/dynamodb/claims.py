@@ -70,10 +70,6 @@ class RecentClaims:
         with self._mutex:
             return event in self._events
 
-    def exclude_from(self, events: Iterable[KnownEvent]) -> list[KnownEvent]:
-        with self._mutex:
-            return [event for event in events if event not in self._events]
-
     def add(self, events: Iterable[KnownEvent]) -> None:
         with self._mutex:
             self._events.update(dict.fromkeys(events, True))
@@ -138,11 +134,11 @@ class Claim:
     lease_until_ms: int | None
 
     def claim_id(self, deliveries: int) -> str:
-        """Depends on the delivery: if a repeated poll leases the event again, the old receipt becomes invalid."""
+        """Returns the ID for a delivery. If a repeated poll leases the event again, the old receipt is invalid."""
         return hashlib.blake2b(f"{self.seed} {deliveries}".encode(), digest_size=16).hexdigest()
 
     def extended_by(self, waited_ms: int) -> "Claim":
-        """Extends the lease by the time that the poll waited for its turn."""
+        """Returns the claim with a lease that is longer by the time that the poll waited for its turn."""
         return self if self.lease_until_ms is None else replace(self, lease_until_ms=self.lease_until_ms + waited_ms)
 
     def update(self, event: KnownEvent) -> EventUpdate:
@@ -179,7 +175,7 @@ class ClaimableEvents:
         """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
         events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
         # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
-        unwritten = self.recent.exclude_from(dead[:_MAX_DEATHS_PER_POLL])
+        unwritten = [event for event in dead[:_MAX_DEATHS_PER_POLL] if event not in self.recent]
         self.recent.add(unwritten)
         self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
         return (event for event in events if event not in self.recent)
@@ -256,7 +252,8 @@ class Claims:
     def _claim_group(self, claim: Claim, turn: PollTurn, known_events: list[KnownEvent], page: list[Item]) -> None:
         with turn:
             claim = claim.extended_by(turn.waited_ms)
-            results = self._claimable.claim(claim, self._claimable.recent.exclude_from(known_events))
+            unclaimed = [event for event in known_events if event not in self._claimable.recent]
+            results = self._claimable.claim(claim, unclaimed)
         for event, result in results.items():
             item = claim.claimed_item(result)
             if item is None:

@@ -28,13 +28,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_PARALLEL_CALLS = 16
-"""The number of calls that a process makes at the same time for requests that need several."""
+"""The maximum number of calls that a process makes at the same time for requests that need several."""
 MAX_BATCH_GET = 100
 """The limit of BatchGetItem."""
 MAX_TRIES = 8
-"""Tries for a batch that was only partly carried out. The pauses add up to 4.5 seconds or less."""
+"""Tries for a batch that was only partly carried out. The pauses add up to less than 5 seconds."""
 MAX_QUERIES = 50
-"""The number of pages that one call reads."""
+"""The maximum number of pages that one call reads."""
 TOO_MANY_ITEMS = "DynamoDB has more items to read than one call reads."
 NEXT_PAGE_LIMIT = 1_000
 """Further pages are only read if an index has many entries that are expired or were not asked for."""
@@ -214,13 +214,12 @@ class Connection:
     def query_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Yields the items of a query and reads pages as they are needed, up to MAX_QUERIES."""
         query["TableName"] = self.table(table)
-        page = self.query(**query)
         for _ in range(MAX_QUERIES):
+            page = self.query(**query)
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
             query |= {"Limit": NEXT_PAGE_LIMIT, "ExclusiveStartKey": page["LastEvaluatedKey"]}
-            page = self.query(**query)
         raise StoreUnavailable(TOO_MANY_ITEMS)
 
     def all_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
@@ -255,9 +254,6 @@ def _config(sockets: int, attempts: int) -> Config:
         # botocore builds its own for each call, which takes a fifth of the call's CPU.
         user_agent=f"polling-inbox Boto3/{boto3.__version__}",
     )
-
-
-# Errors.
 
 
 def error_code(error: Exception) -> str:

@@ -44,7 +44,7 @@ class EventState:
 
 
 def new_state(status: Status, order_key: str) -> EventState:
-    """Returns the state of a new event. Its status is DELIVERED if `default` is disabled."""
+    """Returns the state of a new event. `status` is DELIVERED in a disabled `default`, otherwise UNDELIVERED."""
     return EventState(status, layout.make_status_key(status, order_key), 0, 0)
 
 

@@ -48,7 +48,7 @@ class EventUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """The update was made if `item` is set. Whether it was made is unknown if `error` is set.
+    """If `item` is set, the update was made. If `error` is set, it is unknown whether the update was made.
 
     Otherwise its condition failed: `current` is the item as it is now, or None if it was deleted.
     """
@@ -59,7 +59,7 @@ class UpdateResult:
 
 
 def raise_first_error(results: Iterable[UpdateResult]) -> None:
-    """The other updates remain; repeating the call finds them."""
+    """Raises the first error of the results. Updates that were made stay; a repeated call finds them."""
     for result in results:
         if result.error is not None:
             raise result.error

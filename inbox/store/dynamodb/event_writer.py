@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from typing import Any
@@ -50,7 +51,7 @@ class EventWriter:
         self._on_new = on_new
 
     def insert(self, item: Item, now_ms: int) -> Item | None:
-        """Stores the item unless one with its key exists. Returns that item."""
+        """Stores the item unless one with its key exists. Returns the existing item, or None if there was none."""
         try:
             self._put_unless_stored(item, now_ms)
         except ConditionFailed as failed:
@@ -83,15 +84,10 @@ class EventWriter:
 
     def delete_returning(self, keys: Sequence[Item]) -> list[Item]:
         """Deletes a few items and returns those that existed. Of concurrent calls only one returns an item."""
-        return [item for item in self._connection.map_parallel(self._delete_one, keys) if item is not None]
-
-    def _delete_one(self, key: Item) -> Item | None:
-        try:
-            response = self._connection.write(writes.delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
-        except ConditionFailed:
-            return None
-        item: Item = response["Attributes"]
-        return item
+        deletes = [writes.delete(self._table, key) for key in keys]
+        write = partial(self._connection.write, ReturnValues="ALL_OLD")
+        responses = self._connection.map_parallel(write, deletes)
+        return [response["Attributes"] for response in responses if "Attributes" in response]
 
     def delete_many(self, keys: Sequence[Item]) -> None:
         """Deletes items in batches, whether they exist or not."""
@@ -236,7 +232,7 @@ class WriteBatcher:
             self.on_batch(len(batch))
 
     def _next_batch(self) -> list[_Request]:
-        """Returns the requests that fit, and at least one: an event may have more copies than that."""
+        """Removes and returns queued requests that fit into a batch, at least one: an event may have more copies."""
         batch: list[_Request] = []
         room = MAX_BATCH_WRITE
         while self._queue and (not batch or len(self._queue[0].items) <= room):

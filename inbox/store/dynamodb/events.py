@@ -47,7 +47,7 @@ class DynamoDBEvents:
         self.page = history.page
         self.replay = history.replay
         self.replay_all = history.replay_all
-        self.import_events = EventImport(connection, shards).import_events
+        self.import_events = EventImport(connection, shards, self._writer).import_events
 
     def claim(
         self,

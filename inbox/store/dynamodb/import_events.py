@@ -1,6 +1,7 @@
 """Imports events from another store."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,14 +15,14 @@ from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards
 
 _IMPORTED_STATE = "adopted"
-"""The state in which an event was imported. While it still has that state, this store has not changed it."""
+"""The attribute with the state in which an event was imported. While they agree, only imports have written it."""
 
 
+@dataclass(eq=False)
 class EventImport:
-    def __init__(self, connection: Connection, shards: Shards) -> None:
-        self._connection = connection
-        self._shards = shards
-        self._writer = EventWriter(connection)
+    _connection: Connection
+    _shards: Shards
+    _writer: EventWriter
 
     def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         shards = self._shards.get(tenant_id)
@@ -74,6 +75,6 @@ def _is_outdated(existing: Item, item: Item) -> bool:
 
 
 def _keys_of(existing: Item, item: Item) -> dict[str, Any]:
-    """The event keeps its partitions, even if the tenant's shards have changed."""
+    """Returns the existing keys: the event keeps its partitions, even if the tenant's shards have changed."""
     index_partitions = {name: existing["gsi1pk"] for name in ("gsi1pk", "gsi2pk") if name in item}
     return {**layout.key_of(existing), **index_partitions}

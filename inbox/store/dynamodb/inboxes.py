@@ -180,7 +180,7 @@ class DynamoDBInboxes:
             yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
-        """Returns False if the name is taken, or the tenant has MAX_INBOXES."""
+        """Stores a new inbox. Returns False if the name is taken, or the tenant has MAX_INBOXES."""
         item = {
             **layout.inbox_key(tenant_id, inbox.name),
             "name": text(inbox.name),

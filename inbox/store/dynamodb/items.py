@@ -127,13 +127,14 @@ class _Number(str):
 
 
 def payload_attribute(payload: bytes) -> dict[str, Any]:
-    """Returns a native map as finished JSON: its tree would take 100 times the memory of the payload."""
+    """Returns a small payload as a native map if DynamoDB keeps it exactly, any other payload compressed."""
     if len(payload) <= _MAX_MAP_BYTES:
         try:
             native = _to_native(_DECODER.decode(payload.decode()), 1)
         except _NotExact:
             pass
         else:
+            # As finished JSON: the map's tree would take 100 times the memory of the payload.
             return {"M": exact_json.splice(exact_json.dump(native["M"]))}
     return {"B": zlib.compress(payload)}
 

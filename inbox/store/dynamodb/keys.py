@@ -62,7 +62,8 @@ class DynamoDBKeys:
         return self._expire(key_id, expires_at_ms, self._puts(successor), successor.created_at_ms)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        return self._expire(key_id, expires_at_ms, [])
+        # At this time, no key has expired.
+        return self._expire(key_id, expires_at_ms, [], now_ms=-1)
 
     def delete(self, key_id: str) -> None:
         item = self._item(key_id)
@@ -78,8 +79,8 @@ class DynamoDBKeys:
         key, last_use = layout.api_key_key(key_hash), {"last_used_at": number(now_ms)}
         self._connection.try_write(writes.update(self._table, key, last_use, _EXISTS_WITHOUT_LATER_USE))
 
-    def _expire(self, key_id: str, at_ms: int, puts: list[dict[str, Any]], now_ms: int = -1) -> bool:
-        """Makes the key expire together with `puts`. Returns False if it does not exist, is revoked or had expired."""
+    def _expire(self, key_id: str, at_ms: int, puts: list[dict[str, Any]], now_ms: int) -> bool:
+        """Makes the key expire with `puts`, or returns False if it is missing, revoked, or expired at `now_ms`."""
         for attempt in range(MAX_TRIES):
             item = self._item(key_id)
             if item is None or _to_key(item).as_of(now_ms).status is not KeyStatus.ACTIVE:

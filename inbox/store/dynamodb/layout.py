@@ -185,9 +185,6 @@ def _tenant_of(partition: str) -> str:
     return partition.partition(_SEPARATOR)[0]
 
 
-# Events.
-
-
 def event_key(partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
     return {"pk": text(partition), "sk": text(make_sort_key(event_id, inbox))}
 
@@ -320,7 +317,7 @@ UNDELIVERED_COUNT = "undelivered"
 
 
 def counter_key(tenant_id: str, inbox: str, span: Span, start_ms: int) -> dict[str, Any]:
-    """Keys of `default` contain only the time. Keys of named inboxes have the name before the time."""
+    """Returns a key that contains only the time for `default`, and the name before the time for a named inbox."""
     sort_key = _counter_prefix(inbox, span) + _counter_time(span, start_ms)
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
 

@@ -84,12 +84,12 @@ class _InboxCounts:
 
     def is_due(self, price: PriceInUnits) -> bool:
         """Returns True if the counts are worth the write units that they cost, or old."""
-        age = time.monotonic() - self.since
-        if _MIN_AGE_SECONDS <= age < _MAX_AGE_SECONDS:
+        age_seconds = time.monotonic() - self.since
+        if _MIN_AGE_SECONDS <= age_seconds < _MAX_AGE_SECONDS:
             # Most are not worth a single unit. Their price is not computed: threads that count wait meanwhile.
             is_worth_a_unit = self.events >= _MIN_EVENTS_PER_UNIT
             return is_worth_a_unit and self.events >= _MIN_EVENTS_PER_UNIT * price(self.periods)
-        return age >= _MAX_AGE_SECONDS
+        return age_seconds >= _MAX_AGE_SECONDS
 
 
 class PendingCounts:
@@ -287,7 +287,7 @@ def _addition(period: CounterPeriod, sums: CountSums) -> dict[str, Any]:
 
 
 def _merge_other_types(sums: CountSums, attributes: frozenset[str]) -> CountSums:
-    """Adds up the types that the item has no room for."""
+    """Returns the sums, with those of types that the item has no room for added up as OTHER_TYPES."""
     types = layout.event_types_in(attributes)
     merged: Counter[CountName] = Counter()
     for (name, event_type), value in sums.items():

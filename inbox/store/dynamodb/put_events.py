@@ -118,7 +118,7 @@ class PutEvents:
         self._writer.put_all_new(list(chain(*new)))
 
     def _write_pending_copies(self, items: Iterable[Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
-        """Also writes the copies of an earlier event if the process that stored it ended before it could."""
+        """Writes the missing copies of events with idempotency keys, also of an event whose process ended before."""
         pending = [item for item in items if PENDING_COPIES in item]
         open_inboxes = {inbox.name for inbox in inboxes}
         copies = [

@@ -137,7 +137,7 @@ class StatusIndex:
 def merge_in_order(
     order: Order, sorted_events: Iterable[Iterator[KnownEvent]], unsorted: Iterable[KnownEvent]
 ) -> Iterator[KnownEvent]:
-    """Yields each event once: while the index lags, it may list an event in two states."""
+    """Yields all events in order, each once: while the index lags, it may list an event in two states."""
     newest_first = order is Order.NEWEST
     by_order_key = attrgetter("order_key")
     newly_sorted = sorted(unsorted, key=by_order_key, reverse=newest_first)

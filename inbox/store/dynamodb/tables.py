@@ -40,7 +40,7 @@ DEFINITIONS: dict[str, dict[str, Any]] = {
             {
                 "IndexName": STATUS_INDEX,
                 "KeySchema": _keys("gsi1pk", "gsi1sk"),
-                # What choosing events needs. A claim's update returns the rest, so no payload is paid for twice.
+                # A poll chooses events by these. A claim's update returns the rest, so no payload is paid for twice.
                 "Projection": {
                     "ProjectionType": "INCLUDE",
                     "NonKeyAttributes": ["deliveries", "event_type", "lost_leases", "payload_bytes", TTL_ATTRIBUTE],

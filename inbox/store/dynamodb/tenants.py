@@ -180,9 +180,6 @@ class DynamoDBTenants:
         return self._connection.try_write(*tenant_writes, *puts)
 
 
-# Lists.
-
-
 def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
     """Sorts the tenants of a millisecond, and yields each once: a lagging index may list a tenant in two states."""
     for _, group in groupby((_to_tenant(item) for item in items), key=attrgetter("created_at_ms")):
@@ -191,9 +188,6 @@ def _in_order(items: Iterable[Item]) -> Iterator[Tenant]:
 
 def _latest_versions(tenants: Iterable[Tenant]) -> Iterable[Tenant]:
     return {tenant.tenant_id: tenant for tenant in sorted(tenants, key=attrgetter("version"))}.values()
-
-
-# Items.
 
 
 def _attributes(tenant: Tenant) -> dict[str, Any]:
@@ -240,7 +234,7 @@ def _to_tenant(item: Item) -> Tenant:
 
 
 def _audit_item(tenant_id: str, entry: AuditEntry) -> dict[str, Any]:
-    """No attribute has the name of an index's key, so audit entries are in no index."""
+    """Returns the item of an audit entry. No attribute has the name of an index's key, so no index contains it."""
     changes = {
         member: TypeSerializer().serialize([change.before, change.after]) for member, change in entry.changes.items()
     }

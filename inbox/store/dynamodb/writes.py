@@ -27,7 +27,7 @@ def delete(table: str, key: Item, condition: str | None = None, values: Item | N
 def update(
     table: str, key: Item, attributes: Item, condition: str | None = None, values: Item | None = None
 ) -> dict[str, Any]:
-    """Sets these attributes and no others.
+    """Sets these attributes, or removes those that are None, and changes no others.
 
     The condition can use `#name` for the stored and `:name` for the new value of each, and `values`.
     """
