@@ -19,7 +19,6 @@ from inbox.clock import Clock
 from inbox.metrics.measured_store import MeasuredStore
 from inbox.metrics.service_metrics import Metrics
 from inbox.services.arrivals import Arrivals
-from inbox.services.blocking_polls import BlockingPolls
 from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
@@ -79,7 +78,6 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
                 store.events, store.now_ms, settings.max_event_bytes, settings.retention_days, arrivals.notify
             ),
             consume=ConsumeService(store.events, store.inboxes, store.now_ms, settings.lease_seconds, arrivals.notify),
-            blocking_polls=BlockingPolls(metrics.waiting_poll),
             arrivals=arrivals,
             history=HistoryService(store.events, store.inboxes, store.now_ms, arrivals.notify),
             inboxes=InboxService(store.inboxes, store.tenants, store.now_ms, on_deletion=arrivals.notify),
@@ -94,7 +92,7 @@ def create_app(settings: Settings, store: Store, shared: Shared) -> Flask:
         ),
         metrics.observe_response,
     )
-    console.install(app)
+    app.register_blueprint(console.blueprint)
     return app
 
 

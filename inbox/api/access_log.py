@@ -23,13 +23,13 @@ _log = structlog.get_logger()
 
 
 class OnResponse(Protocol):
-    """Called after each response. `route` is the URL rule, or None if no rule matched."""
+    """Called once for each response that is sent. `route` is the URL rule, or None if no rule matched."""
 
     def __call__(self, route: str | None, method: str, status: int, seconds: float, *, may_wait: bool) -> object: ...
 
 
 class AccessLog:
-    """WSGI middleware: around the app, where headers are still a plain list."""
+    """A WSGI middleware instead of an `after_request` function: there, headers are a plain list, which is faster."""
 
     def __init__(self, app: WSGIApplication, on_response: OnResponse) -> None:
         self._app = app
@@ -86,7 +86,7 @@ def note_tenant(tenant_id: str) -> None:
 
 
 def note_wait() -> None:
-    """Keeps the duration of a waiting poll out of the request metrics."""
+    """Makes the metrics count the duration of this request as that of a long poll."""
     request.environ[_MAY_WAIT] = True
 
 

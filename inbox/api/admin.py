@@ -84,8 +84,8 @@ def update_tenant(tenant_id: str, body: dict[str, Any]) -> Response:
 def set_tenant_status(tenant_id: str, body: dict[str, Any]) -> Response:
     """Change a tenant's status
 
-    UNVALIDATED to VALIDATED to REGISTERED; from each of them to SUSPENDED, and from there back to the status before.
-    `force` allows every other transition.
+    A tenant changes from UNVALIDATED to VALIDATED to REGISTERED, from each of these to SUSPENDED, and from SUSPENDED
+    back to its previous status. `force` allows every other transition.
     """
     return json_response(tenant_document(services().tenants.set_status(tenant_id, principal().key_id, **body)))
 

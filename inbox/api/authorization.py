@@ -27,9 +27,9 @@ def authorize(
 ) -> None:
     """Checks the request's key, counts it against the rate limit, and stores the principal for the view.
 
-    Raises Unauthenticated or TooManyFailures without a valid key, RateLimited, and ProblemError if the tenant is not
-    active or the key has none of `scopes`, or of `peek_scopes` with `mode=peek`. An empty `scopes` accepts every valid
-    key.
+    With `mode=peek`, `peek_scopes` are accepted like `scopes`. An empty `scopes` accepts every valid key. Raises
+    Unauthenticated or TooManyFailures if there is no valid key, RateLimited above the tenant's limit, and ProblemError
+    if the tenant is not active or the key has no accepted scope.
     """
     principal = _identify(request.environ, bypass_cache=bypass_cache)
     _count(request.environ, principal)
@@ -40,7 +40,7 @@ def authorize(
 
 
 def check_again() -> None:
-    """Repeats the check of the key for a request that has waited: the key may have been revoked meanwhile."""
+    """Repeats the check of the key and its scopes for a request that waits: the key may have been revoked meanwhile."""
     _check(_identify(request.environ), request.environ[_SCOPES])
 
 
@@ -67,7 +67,7 @@ def _identify(environ: WSGIEnvironment, *, bypass_cache: bool = False) -> Princi
 
 
 def _credentials(environ: WSGIEnvironment) -> tuple[str | None, str, str | None]:
-    """Returns the key, the client's address and the seal, straight from WSGI: header objects would cost more."""
+    """Returns the key, the client's address and the seal, from the WSGI environ: header objects would cost more."""
     key = credentials.find_key_in_headers(environ.get("HTTP_AUTHORIZATION"), environ.get("HTTP_X_API_KEY"))
     return key, environ.get("REMOTE_ADDR") or "", environ.get(_SEAL)
 
@@ -80,7 +80,7 @@ def _check(principal: Principal, scopes: tuple[Scope, ...]) -> None:
 
 
 def _count(environ: WSGIEnvironment, principal: Principal) -> None:
-    """Counts the request against its tenant's rate limit: once, even if the server runs it several times."""
+    """Counts the request once, even if the server runs it again. Raises RateLimited above the tenant's limit."""
     if _RATE_LIMIT_STATE not in environ:
         environ[_RATE_LIMIT_STATE] = services().authenticator.count_request(principal)
     bucket: BucketState | None = environ[_RATE_LIMIT_STATE]
@@ -92,7 +92,7 @@ def _count(environ: WSGIEnvironment, principal: Principal) -> None:
 
 
 def _with_rate_limit(response: Response, bucket: BucketState) -> Response:
-    """Adds the headers of draft-ietf-httpapi-ratelimit-headers."""
+    """Returns the response with the headers of draft-ietf-httpapi-ratelimit-headers."""
     response.headers["RateLimit-Policy"] = f'"tenant";q={bucket.size};w=1'
     response.headers["RateLimit"] = f'"tenant";r={bucket.remaining};t={bucket.full_in_seconds}'
     return response

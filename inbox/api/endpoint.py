@@ -44,8 +44,8 @@ class Endpoint:
 
     Without `query`, an endpoint that needs a key refuses all query parameters: a parameter without effect could be
     mistaken for a limit to what the request changes. `problems` are those that the other attributes do not imply.
-    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for views that create
-    keys: a key that was just revoked must not create another.
+    `body_schema` and `body_examples` replace what OpenAPI shows of `body`. `bypass_key_cache` is for all endpoints of
+    keys and tenants: a key that was just revoked must not create another.
     """
 
     scopes: tuple[Scope, ...] | None
@@ -60,9 +60,8 @@ class Endpoint:
     bypass_key_cache: bool = False
 
     def __call__(self, view: View) -> View:
-        scopes, peek_scopes, bypass_key_cache = self.scopes, self.peek_scopes, self.bypass_key_cache
-        ignores_body = self.body is None
-        check_no_parameters = query_reader(RequestSchema()) if scopes is not PUBLIC and self.query is None else None
+        needs_no_query = self.scopes is not PUBLIC and self.query is None
+        check_no_parameters = query_reader(RequestSchema()) if needs_no_query else None
         schemas = {"headers": self.headers, "query": self.query, "body": self.body}
         readers = {"headers": header_reader, "query": query_reader, "body": body_reader}
         arguments = [(name, readers[name](schema)) for name, schema in schemas.items() if schema]
@@ -71,9 +70,9 @@ class Endpoint:
         def handle(**path_arguments: Any) -> Response:
             # The proxy would look up the request at each access.
             current = request._get_current_object()  # type: ignore[attr-defined]
-            if scopes is not PUBLIC:
-                authorize(current, scopes, peek_scopes, bypass_cache=bypass_key_cache)
-                if ignores_body:
+            if self.scopes is not PUBLIC:
+                authorize(current, self.scopes, self.peek_scopes, bypass_cache=self.bypass_key_cache)
+                if self.body is None:
                     check_ignored_body(current)
             if check_no_parameters:
                 check_no_parameters(current)

@@ -34,7 +34,7 @@ def example(value: Any) -> dict[str, Any]:
 
 
 def example_of(schema: Schema, **members: Any) -> Any:
-    """Returns a document of every member that has an example, overridden by `members`."""
+    """Returns a document with the example of every member that has one. `members` replace examples."""
     document = {
         field.data_key or name: value for name, field in schema.fields.items() for value in _first_example(field)
     }

@@ -26,7 +26,7 @@ class InboxApp(Flask):
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Matches by path and method only. Flask would also parse the Host header, and look for WebSocket routes."""
+        """Returns an adapter that matches path and method only. Flask would also parse Host and look for WebSockets."""
         if request is None:
             return None
         environ = request.environ

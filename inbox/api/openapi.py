@@ -112,7 +112,7 @@ HEADERS = {
 
 
 def install(app: Flask) -> None:
-    """Serves the document. Call it after the blueprints are registered."""
+    """Generates the document and serves it. Call it after the blueprints are registered."""
     document = _generate(app)
     app.add_url_rule("/openapi.json", "openapi", lambda: json_response(document))
 

@@ -23,6 +23,7 @@ from inbox.domain.events import DEFAULT_INBOX, InboxKey, Page, Status
 from inbox.domain.keys import Scope
 from inbox.errors import FieldError, InvalidRequest
 from inbox.services.arrivals import LONG_POLLS
+from inbox.services.blocking_polls import claim_or_wait
 
 blueprint = Blueprint("inbox", __name__)
 
@@ -110,8 +111,8 @@ def acknowledge(body: dict[str, Any]) -> Response:
 def release(body: dict[str, Any]) -> Response:
     """Release leased events; safe to repeat
 
-    The events become undelivered at their original position, after `delay_seconds`. Only with `failed` does a release
-    count as a lost lease. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in
+    The events become undelivered at their original position, after `delay_seconds`. A release counts as a lost lease
+    only with `failed`. After INBOX_MAX_DELIVERIES lost and failed leases an event is dead, and still listed in
     `released`. Repeating a release has no further effect.
     """
     settled = services().consume.release(
@@ -158,7 +159,7 @@ def _claim_or_wait(claim: Callable[[], Page], inbox_key: InboxKey, seconds: int)
         check_again()
         return claim()
 
-    return services().blocking_polls.claim_or_wait(seconds, check_and_claim, _has_disconnected)
+    return claim_or_wait(seconds, check_and_claim, _has_disconnected, services().arrivals.on_waiting_change)
 
 
 def _has_disconnected() -> bool:

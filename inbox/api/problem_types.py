@@ -1,8 +1,8 @@
 """Every problem of the API (RFC 9457): status, title, and the text of its page under /problems.
 
 The `detail` of a response is the error's message, from inbox/errors.py or the place that raises it. The messages of a
-500 and of an unavailable store are for the log, so these responses have the `meaning` as their detail. So have
-requests that the server or Flask refuses. inbox/api/problems.py says which error becomes which problem.
+500 and of an unavailable store are for the log, so these responses have the `meaning` as their detail. So do the
+responses to requests that the server or Flask refuses, except a 405. inbox/api/problems.py maps errors to problems.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from inbox import errors
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of failure. OpenAPI shows `example` as the detail, or `meaning` if there is none."""
+    """A kind of failure. OpenAPI shows `example` as the detail, or `meaning` if `example` is empty."""
 
     slug: str
     status: int
@@ -76,8 +76,8 @@ PREFETCH_REFUSED = Problem(
     403,
     "Prefetch refused",
     "A browser tried to prefetch an inbox. A poll marks events as delivered, so prefetches are refused.",
-    "Poll without the headers Purpose and Sec-Purpose, or use mode=peek from a program.",
-    "Prefetch requests are refused. Remove the headers Purpose and Sec-Purpose.",
+    "Poll without the headers Sec-Purpose, Purpose, X-Purpose and X-Moz, or use mode=peek from a program.",
+    "Prefetch requests are refused. Remove the headers Sec-Purpose, Purpose, X-Purpose and X-Moz.",
 )
 NOT_FOUND = Problem(
     "not-found",
@@ -170,8 +170,8 @@ TOO_LARGE = Problem(
     "too-large",
     413,
     "Request body too large",
-    "An event or a whole batch exceeds the limit. The decompressed size of a compressed body counts. Nothing was "
-    "stored.",
+    "The body, or an event of a batch, exceeds its limit. The decompressed size of a compressed body counts. Nothing "
+    "was stored.",
     "Send less: smaller batches, or a link instead of the large part of the payload.",
     "The body is larger than 262144 bytes.",
 )

@@ -43,7 +43,7 @@ _BY_ERROR: Mapping[type[InboxError], Problem] = {
     errors.StoreUnavailable: problem_types.UNAVAILABLE,
     errors.StoreFull: problem_types.UNAVAILABLE,
 }
-# Errors of Flask itself. All others are bad requests.
+# Problems for errors of Flask itself. Every other status is a bad request.
 _BY_STATUS = {404: problem_types.NOT_FOUND, 405: problem_types.METHOD_NOT_ALLOWED, 500: problem_types.INTERNAL_ERROR}
 
 

@@ -50,7 +50,7 @@ def read_body(request: Request, schema: RequestSchema) -> bytes | None:
     """Returns the decompressed body, or None if it is missing and optional.
 
     Raises EventTooLarge above the schema's limit, Overloaded above the process's budget, and ProblemError if the body
-    is cut off, is not gzip as announced, or has another media type.
+    is cut off, is not gzip as announced, or has another media type or coding.
     """
     if schema.may_be_missing and not has_body(request.environ):
         return None
@@ -66,7 +66,7 @@ def read_body(request: Request, schema: RequestSchema) -> bytes | None:
 
 
 def release_budget(_error: BaseException | None = None) -> None:
-    """Runs at the end of every request, even a failed one: until then the body or its parsed form is in memory."""
+    """Returns the request's bytes to the budget at its end: until then the body or its parsed form is in memory."""
     reserved_bytes = request.environ.pop(_RESERVED_BYTES, None)
     if reserved_bytes is not None:
         services().body_budget.release(reserved_bytes)
@@ -88,7 +88,7 @@ def has_body(environ: WSGIEnvironment) -> bool:
 
 
 def _content_length(environ: WSGIEnvironment) -> int | None:
-    """Returns None for a chunked body. The server has rejected values that are not numbers."""
+    """Returns None for a chunked or missing body. The server has rejected values that are not numbers."""
     text = environ.get("CONTENT_LENGTH")
     return int(text) if text else None
 

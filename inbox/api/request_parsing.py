@@ -16,15 +16,15 @@ from inbox.domain import exact_json
 from inbox.domain.exact_json import ElementTooLarge, NotAnArray
 from inbox.errors import EventTooLarge, FieldError, InvalidRequest
 
-# Per schema. A query has up to 4 KiB.
+# Per schema. A query has up to 8 KiB.
 _CACHED_QUERIES = 64
 
 Reader = Callable[[Request], Any]
-"""Returns what the schema loads from the request. Raises NotJSON, or InvalidRequest with a pointer for each error."""
+"""Returns what the schema loads. Raises InvalidRequest; for bodies also NotJSON and the errors of `read_body`."""
 
 
 def body_reader(schema: RequestSchema) -> Reader:
-    """Reads a JSON body. For `many` schemas it returns an iterator that parses one element at a time."""
+    """Returns a reader of JSON bodies. With a `many` schema, it returns an iterator that parses on demand."""
 
     def read(request: Request) -> Any:
         body = read_body(request, schema)
@@ -73,7 +73,7 @@ def _load(schema: RequestSchema, data: Any) -> Any:
 
 
 def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
-    """Yields the elements of an array, each parsed and loaded on demand. Raises at the end, with the errors of all."""
+    """Yields the loaded elements of an array, each parsed on demand. Raises InvalidRequest at the end, for all."""
     max_event_bytes = services().max_event_bytes
     field_errors: list[FieldError] = []
     advice = ""
@@ -106,7 +106,7 @@ def _load_each(schema: Any, body: bytes) -> Iterator[Any]:
 def _field_errors(
     messages: Any, pointer: str = "", subject: str = "The body", of_event: str = ""
 ) -> Iterator[FieldError]:
-    """Makes sentences of marshmallow's messages: {"limit": ["is required"]} becomes "`limit` is required."."""
+    """Yields marshmallow's messages as sentences: {"limit": ["is required"]} becomes "`limit` is required."."""
     if isinstance(messages, Mapping):
         for name, inner in messages.items():
             if name == "_schema":

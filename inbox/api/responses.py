@@ -50,7 +50,7 @@ def empty_response() -> Response:
 
 
 def stored_document(stored: PutResult) -> dict[str, Any]:
-    """Returns an event as first stored: a repeated request gets the same document, whatever its status is now."""
+    """Returns the event as first stored. A repeated request gets the same; for one exception see PutResult."""
     return {
         "id": stored.event_id,
         "event_type": stored.event_type,

@@ -8,7 +8,6 @@ from flask import Flask, current_app
 
 from inbox.auth.authenticator import Authenticator
 from inbox.services.arrivals import Arrivals
-from inbox.services.blocking_polls import BlockingPolls
 from inbox.services.consume import ConsumeService
 from inbox.services.history import HistoryService
 from inbox.services.inboxes import InboxService
@@ -28,7 +27,6 @@ class Services:
     authenticator: Authenticator
     publish: PublishService
     consume: ConsumeService
-    blocking_polls: BlockingPolls
     arrivals: Arrivals
     history: HistoryService
     inboxes: InboxService

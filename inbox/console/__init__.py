@@ -1,6 +1,6 @@
 """The console: one static page that uses the public API only."""
 
-from flask import Blueprint, Flask, Response
+from flask import Blueprint, Response
 
 from inbox.api.pages import OWN_ONLY
 
@@ -8,10 +8,6 @@ blueprint = Blueprint("console", __name__, static_folder="static", static_url_pa
 
 # Unlike the API's pages, the console uses no `data:` images.
 _POLICY = OWN_ONLY.replace("img-src 'self' data:", "img-src 'self'")
-
-
-def install(app: Flask) -> None:
-    app.register_blueprint(blueprint)
 
 
 @blueprint.get("/")

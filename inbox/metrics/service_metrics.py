@@ -128,7 +128,6 @@ class Metrics:
 
         self.observe_batch = batches.labels(engine).observe
         self.add_waiting_polls = waiting.inc
-        self.waiting_poll = waiting.track_inprogress
         self._count_result_of = _event_counters(counter)
         # Cached: looking up the labels costs more than counting.
         self._response_series = cache(self._find_response_series)

@@ -1,7 +1,7 @@
 """Arrivals of events, which end the waits of long polls.
 
 This service's own server (`inbox/server`) sets LONG_POLLS in the environ, and polls wait there without a thread. Under
-any other WSGI server each waiting poll blocks a thread: see `blocking_polls`.
+any other WSGI server each waiting poll blocks a thread: see `claim_or_wait`.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LONG_POLL = "inbox.long_poll"
 
 @dataclass(slots=True)
 class Arrivals:
-    """Calls `listener` with an inbox in which this process has stored, released or replayed events.
+    """Calls `listener` with an inbox in which this process has stored, released or replayed events, or that it deleted.
 
     `watch` reports the events of other processes. `on_waiting_change` is called with 1 or -1 when a poll starts or
     stops waiting.

@@ -20,7 +20,7 @@ class InboxBacklog:
 
 
 def find_backlog(store: Store, now_ms: Callable[[], int]) -> Iterator[InboxBacklog]:
-    """Yields every inbox with claimable events, except of suspended and deleted tenants."""
+    """Yields every enabled inbox with claimable events, except for suspended and deleted tenants."""
     for tenant_id in (tenant.tenant_id for tenant in store.tenants.all() if tenant.has_access):
         default = [DEFAULT_INBOX] if store.inboxes.is_default_enabled(tenant_id) else []
         for inbox in (*default, *(each.name for each in store.inboxes.all(tenant_id))):

@@ -19,7 +19,7 @@ class SettleResult:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeService:
-    """`on_arrival` is called with the tenant ID and the inbox after events were released."""
+    """`on_arrival` is called with the tenant ID and each inbox of a release without a delay."""
 
     store: EventStore
     inboxes: InboxStore

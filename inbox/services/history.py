@@ -16,7 +16,7 @@ _DIGEST_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class HistoryService:
-    """`on_arrival` is called with the tenant ID and the inbox after events were replayed."""
+    """`on_arrival` is called with the tenant ID and the inbox after a replay."""
 
     store: EventStore
     inboxes: InboxStore
@@ -56,7 +56,7 @@ class HistoryService:
         return replayed
 
     def erase(self, tenant_id: str, event_id: str) -> None:
-        """Deletes the event in every inbox."""
+        """Erases the event in every inbox. Raises NotFound if it does not exist."""
         if not self.store.erase(tenant_id, event_id, self.now_ms()):
             raise NotFound("event")
 

@@ -34,7 +34,7 @@ class InboxService:
     store: InboxStore
     tenants: TenantStore
     now_ms: Callable[[], int]
-    seconds: Callable[[], float] = time.monotonic
+    timer: Callable[[], float] = time.monotonic
     on_deletion: Callable[[str, str], object] = lambda _tenant_id, _inbox: None
 
     def save(
@@ -78,7 +78,7 @@ class InboxService:
         return self.store.all(tenant_id)
 
     def delete(self, tenant_id: str, name: str) -> None:
-        """Deletes the inbox and its events. Raises StoreUnavailable if they are too many for one request; repeat it."""
+        """Deletes the inbox and its events. Raises StoreUnavailable if a repeated request has to delete the rest."""
         if name == DEFAULT_INBOX:
             raise InvalidRequest([FieldError("/name", "`default` cannot be deleted, only disabled.")])
         if not is_inbox_name(name) or not self.store.close(tenant_id, name):
@@ -101,9 +101,9 @@ class InboxService:
         return Inbox(DEFAULT_INBOX, None, created_at_ms, enabled)
 
     def _delete_copies(self, tenant_id: str, name: str) -> None:
-        deadline = self.seconds() + _MAX_SECONDS
+        deadline = self.timer() + _MAX_SECONDS
         while self.store.delete_copies(tenant_id, name, _STEP_EVENTS) == _STEP_EVENTS:
-            if self.seconds() > deadline:
+            if self.timer() > deadline:
                 raise StoreUnavailable(
                     "The inbox has more events than one request can delete. Repeat the request to continue."
                 )

@@ -35,7 +35,7 @@ class PublishService:
     def send_batch(
         self, tenant_id: str, submissions: Iterable[Submission], batch_key: str | None
     ) -> list[events.PutResult]:
-        """Stores all of the events or none. `batch_key` is the idempotency key of events without their own.
+        """Stores all of the events or none. `batch_key` identifies events without an idempotency key of their own.
 
         Each submission is serialized before the next one is parsed: a parsed payload takes many times the memory of
         its text.

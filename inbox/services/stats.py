@@ -33,7 +33,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class InboxStats:
-    """`by_type` starts with the most received type. `per` has an entry for every hour and day, oldest first."""
+    """`by_type` starts with the most received type. `per` has an entry for every hour and day shown, oldest first."""
 
     undelivered: UndeliveredSummary
     oldest_age_seconds: int | None

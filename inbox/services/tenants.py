@@ -24,7 +24,7 @@ from inbox.errors import EmailTaken, InvalidStatusTransition, NotAllowed, NotFou
 from inbox.store.interface import TenantStore
 
 # An update is repeated when another request has changed the tenant between reading and writing.
-_MAX_ATTEMPTS = 50
+_MAX_TRIES = 50
 
 
 def find_tenant(tenants: TenantStore, tenant_id: str) -> Tenant:
@@ -109,7 +109,7 @@ class TenantService:
         )
 
     def delete(self, tenant_id: str, by: str) -> Tenant:
-        """Disables the tenant's keys. Its data stays, and `restore` undoes it."""
+        """Marks the tenant as deleted: its keys stop working. Its data stays, and `restore` reverts it."""
         _refuse_system_tenant(tenant_id)
         return self._change(tenant_id, by, AuditAction.DELETED, lambda _: {"active": False})
 
@@ -137,7 +137,7 @@ class TenantService:
         new_members: Callable[[Tenant], dict[str, Any]],
         key_id: str | None = None,
     ) -> Tenant:
-        for _ in range(_MAX_ATTEMPTS):
+        for _ in range(_MAX_TRIES):
             tenant = self.get(tenant_id)
             members = new_members(tenant)
             changes = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from inbox.domain.events import Event, Page, Status
-from inbox.services.blocking_polls import BlockingPolls
+from inbox.services.blocking_polls import claim_or_wait
 
 NO_EVENTS = Page([], more=False)
 ONE_EVENT = Page([Event("e", None, 1, Status.DELIVERED, 1, 1, b"{}")], more=False)
@@ -19,9 +19,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_claimed_after_the_client_has_gone() -> None:
     is_gone = iter([False, True])
     pages: Iterator[Page] = iter([NO_EVENTS, NO_EVENTS])
-    assert BlockingPolls().claim_or_wait(20, lambda: next(pages), lambda: next(is_gone)) == NO_EVENTS
+    assert claim_or_wait(20, lambda: next(pages), lambda: next(is_gone), lambda _change: None) == NO_EVENTS
     assert next(pages, None) is None
 
 
 def test_available_events_are_returned_without_checking_the_client() -> None:
-    assert BlockingPolls().claim_or_wait(20, lambda: ONE_EVENT, lambda: True) == ONE_EVENT
+    assert claim_or_wait(20, lambda: ONE_EVENT, lambda: True, lambda _change: None) == ONE_EVENT

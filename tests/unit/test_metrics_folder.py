@@ -23,7 +23,7 @@ def count_as(pid: int, folder: Path, monkeypatch: pytest.MonkeyPatch, responses:
     for number in range(responses):
         metrics.observe_response("/events", "POST", 201, number / 100, may_wait=False)
     for _ in range(waiting):
-        metrics.waiting_poll().__enter__()
+        metrics.add_waiting_polls(1)
 
 
 def exposition_of(folder: Path) -> Exposition:

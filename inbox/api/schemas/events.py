@@ -35,7 +35,7 @@ class Envelope(RequestSchema):
     max_bytes_around_payload = 4096
 
     def load(self, data: Any, **options: Any) -> Any:
-        """Loads a valid event without marshmallow, for speed. marshmallow finds the errors of others."""
+        """Returns the submission. Loads a valid event without marshmallow, for speed. marshmallow reports errors."""
         return _load_valid(data) or super().load(data, **options)
 
     def schema_for(self, parameters: Mapping[str, str]) -> "Envelope":
@@ -47,7 +47,7 @@ class Envelope(RequestSchema):
 
     @pre_load
     def _wrap_payload(self, data: Any, **_: Any) -> Any:
-        """An object without `payload` is itself the payload."""
+        """Returns an envelope, also for an object without `payload`, which is itself the payload."""
         return {"payload": data} if isinstance(data, dict) and "payload" not in data else data
 
     @post_load
@@ -66,7 +66,7 @@ _RAW_BODY = RawBody()
 
 
 def _load_valid(data: Any) -> Submission | None:
-    """Returns None if the event has an error. A test compares this with the schema."""
+    """Returns the submission, or None if it has an error. A test compares this with the schema."""
     if not isinstance(data, dict):
         return None
     if "payload" not in data:
@@ -114,11 +114,13 @@ class StoredEvent(Schema):
     timestamp = Integer(required=True, metadata=doc("Epoch milliseconds.", STORED_MS))
     created_at = DateTime(required=True, metadata=example(STORED_AT))
     status = Choice(Status, required=True, metadata=example(Status.UNDELIVERED))
-    deliveries = Integer(required=True, metadata=doc("Number of times a poll returned the event.", 0))
+    deliveries = Integer(required=True, metadata=doc("Number of times a poll consumed or leased the event.", 0))
 
 
 class PolledEvent(StoredEvent):
     payload = Dict(required=True, metadata=example(PAYLOAD))
-    delivered_at = DateTime(metadata=doc("Only if a poll has delivered the event."))
+    delivered_at = DateTime(
+        metadata=doc("Only while the event is delivered. Missing if it was sent while `default` was disabled.")
+    )
     receipt = String(metadata=doc("Only while the event is leased. Acknowledges, releases or extends the lease."))
     lease_expires_at = DateTime(metadata=doc("Only while the event is leased."))

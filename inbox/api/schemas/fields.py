@@ -139,7 +139,7 @@ class JSONFlag(Flag):
 
 
 class WholeNumber(_RequestField, Integer):
-    """A parameter of plain digits. Python alone also accepts 1_0, ٣ and +5. Its range is checked by `validate`."""
+    """A parameter of plain digits. Python alone also accepts 1_0, ٣ and +5. `validate` checks the range."""
 
     invalid_message = "must be a whole number"
 
@@ -191,7 +191,7 @@ class RequestSchema(Schema):
     may_be_missing = False
     """An endpoint accepts requests without the body."""
     max_bytes: int | None = None
-    """The size limit of the body. None is the limit for events."""
+    """The size limit of the body. None means the limit for events."""
 
     def schema_for(self, _parameters: Mapping[str, str]) -> "RequestSchema":
         """Returns the schema of a body that is sent with these query parameters."""
