@@ -10,7 +10,7 @@ _log = structlog.get_logger()
 
 
 class BackgroundTask:
-    """Calls `run` in a thread every `interval_seconds`. A long run should check the event, which is set to stop it."""
+    """Calls `run` in a thread, with pauses of `interval_seconds`. `stop` sets the event: a long run should check it."""
 
     def __init__(self, name: str, run: Callable[[threading.Event], object], interval_seconds: float) -> None:
         self._name = name
@@ -23,7 +23,7 @@ class BackgroundTask:
         self._thread.start()
 
     def stop(self) -> None:
-        """Waits for a run in progress."""
+        """Ends the thread, after a run in progress."""
         self._stopping.set()
         self._thread.join()
 

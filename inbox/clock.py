@@ -45,7 +45,7 @@ class Clock:
         self._offset_ns = SharedInteger(wall_ns() - steady_ns())
 
     def now_ms(self) -> int:
-        """Returns epoch milliseconds, which never decrease in a process unless the wall clock was an hour ahead."""
+        """Returns epoch milliseconds, which never decrease unless the wall clock was more than an hour ahead."""
         with self._mutex:
             steady_ns = self._steady_ns()
             if steady_ns - self._corrected_at_ns.value >= _CORRECT_EVERY_NS:

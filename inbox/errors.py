@@ -14,7 +14,7 @@ class FieldError:
 
 
 class InboxError(Exception):
-    """The message is shown to the client or the operator. It never contains a key or a payload."""
+    """The client or the operator sees the message, so it never contains a key or a payload."""
 
     field_errors: tuple[FieldError, ...] = ()
     retry_after_seconds: int | None = None
@@ -31,7 +31,7 @@ class InvalidRequest(InboxError):
 
 
 class EventTooLarge(InboxError):
-    """`positions` are the indexes of the events in a batch."""
+    """`positions` are the indexes of the too large events in a batch."""
 
     def __init__(self, detail: str, positions: Sequence[int] = ()) -> None:
         super().__init__(detail)
@@ -67,7 +67,7 @@ class EmailTaken(InboxError):
 
 
 class NotAllowed(InboxError):
-    """The operation does not apply to this tenant or store."""
+    """The operation is not possible for this tenant, key or store, or with this value."""
 
 
 class InvalidStatusTransition(InboxError):
@@ -140,7 +140,7 @@ class Overloaded(InboxError):
 
 
 class StoreUnavailable(InboxError):
-    """The store did not respond in time; a retry may succeed."""
+    """The store does not respond or cannot be used now; a retry may succeed."""
 
     retry_after_seconds = 1
 

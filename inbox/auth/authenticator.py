@@ -30,7 +30,7 @@ _log = structlog.get_logger()
 
 
 class Source(StrEnum):
-    """Where a key was found."""
+    """What answered the lookup of a key."""
 
     CACHE = "cache"
     SEAL = "seal"
@@ -38,7 +38,7 @@ class Source(StrEnum):
 
 
 class Access(NamedTuple):
-    """The key and scopes that a waiting request needs."""
+    """The hash of a waiting request's key, and the scopes of which the key needs one."""
 
     key_hash: str
     scopes: tuple[Scope, ...]
@@ -48,7 +48,7 @@ class Access(NamedTuple):
 class Authenticator:
     """`secret` is shared with the Lambda authorizer; without it no seal is accepted.
 
-    `on_lookup` is called for every well-formed key, with the source of its record. `requests_per_second` applies to
+    `on_lookup` is called for each lookup of a well-formed key, with what answered it. `requests_per_second` applies to
     tenants without their own limit, `failures_per_minute` to each address. 0 is unlimited.
     """
 
@@ -106,7 +106,7 @@ class Authenticator:
         return self.buckets.take(f"tenant {principal.tenant_id}", limit, limit)
 
     def _from_seal(self, seal: str | None, key_hash: str, now_ms: int) -> KeyRecord | None:
-        """Returns the sealed record, or None if the seal is invalid or older than the cache time."""
+        """Returns the sealed record after caching it, or None if the seal is missing, invalid or too old."""
         opened = sealing.open_seal(seal, key_hash, self.secret) if seal else None
         if opened is None:
             return None
@@ -136,7 +136,7 @@ class Authenticator:
         return record
 
     def _limit_failures(self, touch: Callable[[str, float, int], BucketState], kind: str, address: str) -> None:
-        """Takes a token of the address's network, or only peeks. Raises TooManyFailures if no token is left."""
+        """Calls `touch` (`take` or `peek`) on the bucket of the address. Raises TooManyFailures if it is empty."""
         limit = self.failures_per_minute
         if not limit:
             return

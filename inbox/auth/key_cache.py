@@ -48,7 +48,7 @@ class KeyCache:
         return self._recently_valid.peek(key_hash, 1 / _DAY_SECONDS, 1).remaining == 0
 
     def keep(self, key_hash: str, record: KeyRecord | None, read_at: float) -> None:
-        """Caches what the store returned for the key. `read_at` is the time before the read, by `timer`."""
+        """Caches what the store or a seal contains for the key. `read_at` is the time before the read, by `timer`."""
         with self._mutex:
             if record is None:
                 self._unknown[key_hash] = True

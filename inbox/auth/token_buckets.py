@@ -33,39 +33,39 @@ class BucketState:
 class TokenBuckets:
     """Create it before the fork to share it between processes."""
 
-    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._memory = memoryview(mmap.mmap(-1, 2 * _SLOTS * _NUMBER_BYTES))
         # Aligned 8-byte writes are atomic: another process sees the old or the new value.
         self._owners = self._memory[: _SLOTS * _NUMBER_BYTES].cast("Q")
         self._full_at = self._memory[_SLOTS * _NUMBER_BYTES :].cast("d")
         self._mutex = threading.Lock()
-        self._seconds = seconds
+        self._timer = timer
 
     def peek(self, name: str, per_second: float, size: int) -> BucketState:
         """Returns the state of the bucket without taking a token."""
         return self.take(name, per_second, size, 0)
 
     def take(self, name: str, per_second: float, size: int, tokens: int = 1) -> BucketState:
-        """Takes `tokens` (0 or 1) if the bucket has one. It holds `size` tokens and refills `per_second`."""
+        """Takes `tokens` (0 or 1) if the bucket has one. Returns its state. It refills `per_second` up to `size`."""
         owner = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
-        token, full = 1 / per_second, size / per_second
+        token_seconds, refill_seconds = 1 / per_second, size / per_second
         with self._mutex:
-            now = self._seconds()
+            now = self._timer()
             slot, full_at = self._find(owner, now)
             # No later than an empty bucket's: another process may have taken over the slot a moment ago.
-            full_at = min(max(full_at, now), now + full)
-            wait = full_at + token - now - full
-            if wait <= token * _ROUNDING:
-                wait = 0.0
-                full_at += token * tokens
+            full_at = min(max(full_at, now), now + refill_seconds)
+            wait_seconds = full_at + token_seconds - now - refill_seconds
+            if wait_seconds <= token_seconds * _ROUNDING:
+                wait_seconds = 0.0
+                full_at += token_seconds * tokens
                 if tokens:
                     self._full_at[slot] = full_at
                     self._owners[slot] = owner
-        remaining = int((now + full - full_at) / token + _ROUNDING)
-        return BucketState(size, max(0, remaining), wait, ceil(full_at - now - _ROUNDING))
+        remaining = int((now + refill_seconds - full_at) / token_seconds + _ROUNDING)
+        return BucketState(size, max(0, remaining), wait_seconds, ceil(full_at - now - _ROUNDING))
 
     def _find(self, owner: int, now: float) -> tuple[int, float]:
-        """Returns the owner's slot, or the one of the next slots that is free or will be free first."""
+        """Returns the owner's slot and when its bucket is full, or the slot that is free first and `now`."""
         for slot in (slots := [(owner + step) % _SLOTS for step in range(_PROBES)]):
             if self._owners[slot] == owner:
                 return slot, self._full_at[slot]

@@ -25,7 +25,7 @@ def read_environment(**options: Any) -> Settings:
 
 
 def close_with_command(store: OpenStore) -> OpenStore:
-    """Returns the store. It is closed when the command ends."""
+    """Returns the store, and closes it when the command ends."""
     return click.get_current_context().with_resource(closing(store))
 
 

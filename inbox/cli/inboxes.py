@@ -35,7 +35,7 @@ def inboxes() -> None:
 @json_option
 @calls_service
 def list_inboxes(client: Client, *, as_json: bool) -> None:
-    """List the named inboxes. Prints to stderr if `default` is disabled."""
+    """List the named inboxes. Reports on stderr if `default` is disabled."""
     print_rows(client.ask("GET", "/inboxes", list), _COLUMNS, as_json=as_json)
     if not client.ask("GET", f"/inboxes/{DEFAULT_INBOX}", dict)["enabled"]:
         click.echo(f"{DEFAULT_INBOX} is disabled.", err=True)

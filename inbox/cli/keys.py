@@ -47,7 +47,7 @@ def create(tenant_id: str, name: str, scopes: tuple[str, ...], lifetime_seconds:
 @_tenant_id
 @json_option
 def list_keys(tenant_id: str, *, as_json: bool) -> None:
-    """List a tenant's keys by ID. Secrets are not shown."""
+    """List a tenant's keys, oldest first. Secrets are not shown."""
     print_rows([key_document(key) for key in open_keys().list(tenant_id)], _COLUMNS, as_json=as_json)
 
 

@@ -14,7 +14,7 @@ MAX_DURATION_SECONDS = 36_500 * 86_400
 
 
 class WholeNumber(click.IntRange):
-    """click's own message, "is not a valid integer range", does not name the range."""
+    """An integer in a range. click's own message, "is not a valid integer range", does not name the range."""
 
     def convert(self, value: int, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:

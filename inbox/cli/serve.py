@@ -62,7 +62,7 @@ def quickstart() -> None:
 
 
 def _welcome(settings: Settings) -> str:
-    """Creates the tenant at the first start. Returns the text to print."""
+    """Returns the text to print. At the first start, creates the tenant `demo` with a key."""
     key, text = _NO_KEY, _WELCOME
     with closing(open_store(settings)) as store:
         if store.tenants.get(_DEMO) is None:

@@ -11,9 +11,9 @@
 The loop acknowledges each event when it asks for the next one. If `handle` raises, that event counts as failed, and is
 dead after the service's INBOX_MAX_DELIVERIES failures; the events after it return to the inbox at once.
 
-Calls that fail for a passing reason (no connection, a lost response, 429, 5xx) are retried. A call that changes
-something carries an ID that stays the same in all retries, so that it neither stores an event twice nor claims more
-events.
+Calls that fail for a passing reason (no connection, a lost response, 429, 5xx) are retried. Sends and polls carry an ID
+that stays the same in all retries, so that they neither store an event twice nor claim more events. Replays are only
+retried after a 429.
 """
 
 from inbox.client.client import Client, Event, Lease, NewEvent, Replayed, StoredEvent

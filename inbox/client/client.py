@@ -97,7 +97,7 @@ class Lease:
         return self.held if self._current is None else self._current
 
     def _try_release(self, events: list[Event], *, delay_seconds: int = 0, failed: bool = False) -> None:
-        """Tries once: otherwise the events return to the inbox when their leases expire."""
+        """Releases events, in a single try: if it fails, they return to the inbox when their leases expire."""
         with suppress(CallFailed):
             self._settle("/inbox/release", events, repeatable=False, delay_seconds=delay_seconds, failed=failed)
         for event in events:
@@ -171,10 +171,10 @@ class Client(HTTPClient):
         returns to the inbox after `delay_seconds`, or is dead after the service's INBOX_MAX_DELIVERIES. Events that the
         loop did not reach are released.
 
-        If the block uses `lease.events`, all events that it still holds are acknowledged or count as failed together.
+        If the block uses `lease.events`, all events in `lease.held` are acknowledged or count as failed together.
 
-        KeyboardInterrupt, SystemExit and other exceptions that are not an `Exception` release everything that is still
-        held, and nothing counts as failed.
+        KeyboardInterrupt, SystemExit and other exceptions that are not an `Exception` release all events in
+        `lease.held`, and none counts as failed.
         """
         parameters = {"limit": limit, "wait": wait, "lease_seconds": lease_seconds}
         lease = Lease(self, self._claim(inbox, mode="lease", **parameters))

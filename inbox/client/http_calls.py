@@ -114,7 +114,7 @@ class HTTPClient:
             sleep(pause_seconds)
 
     def ask(self, method: str, path: str, expected: type, document: Any = None, **details: Any) -> Any:
-        """Returns the JSON document in the response, a list or a dict as `expected`. Raises CallFailed."""
+        """Returns the JSON document in the response. Raises CallFailed also if it is not of the `expected` type."""
         body = self.call(method, path, document, **details)
         try:
             result = self._read_json(body)
@@ -168,7 +168,7 @@ def _description(response: requests.Response, problem: dict[str, Any]) -> str:
 
 
 def _problem(response: requests.Response) -> dict[str, Any]:
-    """Returns {} if the response is not from the service: proxies may send problem documents too."""
+    """Returns the problem document, or {} if it is not from the service: proxies may send such documents too."""
     try:
         problem = response.json()
         is_ours = (

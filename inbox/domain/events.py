@@ -113,7 +113,7 @@ class PutResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvent:
-    """An event with everything that a store knows about it. `number` increases in the order of the inbox."""
+    """An event with everything that an import needs. `number` increases in the order of the inbox."""
 
     number: int
     event: Event

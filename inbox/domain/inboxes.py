@@ -23,7 +23,7 @@ class Inbox:
     def receives(self, event_type: str | None) -> bool:
         if self.event_types is None:
             return True
-        # An event type contains none of the other characters that fnmatch treats as wildcards.
+        # A pattern contains none of the other wildcards of fnmatch.
         return event_type is not None and any(fnmatchcase(event_type, pattern) for pattern in self.event_types)
 
 

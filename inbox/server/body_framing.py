@@ -1,4 +1,4 @@
-"""Request bodies, framed by length or in chunks: collected in the event loop before the app reads them."""
+"""Request bodies, framed by length or in chunks. The event loop collects them before the app reads them."""
 
 from io import BytesIO
 from typing import NoReturn
@@ -60,7 +60,7 @@ class SizedBody:
 
 
 class ChunkedBody:
-    """A body in chunks. Trailers are ignored."""
+    """A body in chunks. Trailers are ignored, except for forbidden ones, which make the body malformed."""
 
     def __init__(self) -> None:
         self.file = BytesIO()
@@ -92,7 +92,7 @@ class ChunkedBody:
             self.is_malformed |= self._framing_bytes > _MAX_FRAMING_BYTES + self.file.tell()
         return data[end:]
 
-    # Called by the parser
+    # The parser calls these by their names.
 
     def on_body(self, data: bytes) -> None:
         self.file.write(data)

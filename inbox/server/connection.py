@@ -135,8 +135,6 @@ class Connection(asyncio.Protocol):
         self._end_poll()
         self._transport.abort()
 
-    # The life of a connection
-
     async def _serve(self) -> None:
         try:
             while await self._serve_request():
@@ -150,7 +148,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     async def _serve_request(self) -> bool:
-        """Returns False if the connection is to be closed."""
+        """Responds to the next request. Returns False if the connection is to be closed."""
         response = await self._next_response()
         if response is None:
             return False
@@ -194,10 +192,8 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             raise ConnectionResetError
 
-    # Requests
-
     async def _read_head(self) -> Head | None:
-        """Returns None if the client has closed the connection, or it is idle and the process stops."""
+        """Returns the next head, or None if the client has closed the connection, or if it is idle at a stop."""
         self._connections.update(self, State.IDLE)
         searched, head_started = 0, False
         while (end := self._buffer.find(_END_OF_HEAD, max(0, searched - len(_END_OF_HEAD)))) == -1:
@@ -249,7 +245,7 @@ class Connection(asyncio.Protocol):
         return await self._run_app(environ, await self._read_body(body, max_bytes))
 
     async def _read_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> BytesIO | BrokenBody:
-        """Reads the body up to `max_bytes`, or a little more."""
+        """Returns the body, read up to `max_bytes` or a little more, or a BrokenBody if it is malformed or too slow."""
         transfer, has_enough = Transfer(), False
         with suppress(TimeoutError):
             while True:
@@ -272,7 +268,7 @@ class Connection(asyncio.Protocol):
         environ["wsgi.input"] = body
         environ.setdefault(STARTED_AT, time.perf_counter())
         if len(self._buffer) <= _MAX_BUFFERED_BYTES and not self._received_eof:
-            # Without it, the transport does not report a disconnect.
+            # Otherwise the transport would not report a disconnect.
             self._transport.resume_reading()
         response = await self._call_app(environ)
         poll: LongPoll | None = environ.get(LONG_POLL)
@@ -308,8 +304,6 @@ class Connection(asyncio.Protocol):
             return await self._context.threads.run(call)
         finally:
             self._queued_at = inf
-
-    # Responses
 
     def _refuse(self, reason: str, problem: Problem = BAD_REQUEST, *headers: tuple[str, str]) -> Response:
         """Returns the response to a request that the app never receives."""

@@ -18,12 +18,12 @@ PAUSE_SECONDS = 10.0
 
 
 class State(Enum):
-    """What a connection is doing. At the limits, connections are closed in this order, except RUNNING ones."""
+    """What a connection is doing. At the limit, connections are closed in this order, except RUNNING ones."""
 
     IDLE = auto()
     RECEIVING = auto()
     WAITING = auto()
-    """Its long poll waits."""
+    """The connection's long poll waits."""
     SENDING = auto()
     RUNNING = auto()
 

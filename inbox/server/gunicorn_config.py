@@ -54,7 +54,7 @@ def _raise_file_limit() -> None:
 
 def _max_connections() -> int:
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # The other half is for the store.
+    # The other half of the files is for the store.
     return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 
 

@@ -70,8 +70,8 @@ class _Stderr:
 
 
 def _open_nonblocking(file: int) -> int:
-    """Returns a non-blocking descriptor of the same pipe. A new one, because other processes share the given one."""
-    # Only on Linux, and not for another user's pipe.
+    """Returns a new, non-blocking descriptor of the pipe, because other processes share `file`; or `file` itself."""
+    # Fails except on Linux, and for another user's pipe.
     with suppress(OSError):
         if stat.S_ISFIFO(os.fstat(file).st_mode):
             return os.open(f"/proc/self/fd/{file}", os.O_WRONLY | os.O_NONBLOCK)
@@ -81,7 +81,7 @@ def _open_nonblocking(file: int) -> int:
 class GunicornLogger(glogging.Logger):  # type: ignore[misc]
     """Passes gunicorn's messages to the root logger. Its access log stays off: `inbox.api.access_log` writes one line.
 
-    Private parts of gunicorn: `setup` and `error_log`. tests/e2e/test_http.py notices if they change.
+    Uses private parts of gunicorn: `setup` and `error_log`. tests/e2e/test_http.py notices if they change.
     """
 
     def setup(self, _cfg: Any) -> None:

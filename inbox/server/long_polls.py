@@ -62,7 +62,7 @@ class LongPolls:
         self._inboxes: frozenset[InboxKey] | None = None
         """The keys of `_polls`, None after a change. Cached: the watch compares nothing if the object is the same."""
         self._tenants_with_events: set[str] = set()
-        """Tenants for which this process stored events since the last check."""
+        """Tenants whose inboxes this process has reported since the last check."""
         self._is_stopping = False
         arrivals.listener = lambda inbox_key: self._loop.call_soon_threadsafe(self._handle_arrival, inbox_key)
         self._threads = DaemonThreads("long polls", 2)
@@ -107,7 +107,7 @@ class LongPolls:
         return True
 
     def end(self, poll: LongPoll) -> None:
-        """Called once for each poll, when its response is final or its client is gone."""
+        """Removes a poll whose response is final or whose client is gone. May wake the next poll of the inbox."""
         polls = self._polls[poll.inbox_key]
         del polls[poll]
         if not polls:
@@ -168,7 +168,7 @@ class LongPolls:
             self._threads.run(watch.close)
 
     async def _check(self, watch: ArrivalWatch, inboxes: frozenset[InboxKey]) -> float:
-        """Returns the seconds to pause."""
+        """Wakes polls of inboxes that may have events. Returns the seconds until the next check."""
         tenant_ids, self._tenants_with_events = self._tenants_with_events, set()
 
         def check() -> set[InboxKey]:
@@ -185,7 +185,7 @@ class LongPolls:
         return watch.interval_seconds
 
     async def _check_keys(self) -> None:
-        """Re-runs polls whose key was revoked, so that the app refuses them."""
+        """Runs polls again whose key is no longer accepted, so that the app refuses them."""
         while True:
             await asyncio.sleep(_CHECK_KEYS_SECONDS)
             accesses = {poll.access for poll in self._all()}

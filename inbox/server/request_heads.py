@@ -52,7 +52,7 @@ class _ParsedHead:
 
 
 def parse_head(head: bytes, base: WSGIEnvironment, client_address: Any) -> Head:
-    """Parses one complete head. `base` holds the variables that all requests share. Raises InvalidHead."""
+    """Parses and returns a complete head. `base` holds the variables that all requests share. Raises InvalidHead."""
     request_line = _REQUEST_LINE.match(head)
     if request_line is None or len(request_line[0]) > _MAX_LINE_BYTES:
         raise InvalidHead("malformed request line")
@@ -61,7 +61,7 @@ def parse_head(head: bytes, base: WSGIEnvironment, client_address: Any) -> Head:
     try:
         parser.feed_data(head)
     except HttpParserUpgrade:
-        # The service speaks HTTP/1.1 only, so it ignores the header.
+        # The service speaks HTTP/1.1 only, so it ignores the header Upgrade.
         pass
     except HttpParserError as error:
         raise InvalidHead(str(error)) from None

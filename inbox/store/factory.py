@@ -25,7 +25,7 @@ def open_store(
     clock: Clock | None = None,
     needed_disk_bytes: SharedInteger | None = None,
 ) -> Store:
-    """Creates a missing SQLite store, and migrates one of an earlier release unless `upgrade` is False.
+    """Returns the store. Creates a missing SQLite store, and migrates an earlier release's unless `upgrade` is False.
 
     Without `create` it does not touch the disk, so that a worker starts even while the disk fails. Then, and without
     `upgrade`, a store of an earlier release raises StoreUnavailable, at the latest when it is used.
@@ -45,7 +45,7 @@ def open_store(
 
 
 def open_existing_store(settings: Settings) -> Store:
-    """Raises StoreUnavailable if the store is missing. For commands, which migrate nothing: see `open_tenants`."""
+    """Returns the store for a command, unmigrated. Raises StoreUnavailable if its SQLite file is missing."""
     path = settings.sqlite_path
     if path is not None and not path.exists():
         raise StoreUnavailable(
@@ -67,7 +67,7 @@ def open_target(settings: Settings) -> TargetStore:
 
 
 def back_up(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> None:
-    """Copies the embedded store, while it is in use. Calls `on_progress` with how much is done, and the total."""
+    """Copies the embedded store, which may be in use. `on_progress` is called with the copied and all pages."""
     from inbox.store.sqlite import backup
 
     backup.back_up(_embedded(settings), file, on_progress)

@@ -1,8 +1,8 @@
 """The contract of a store. Every engine passes `tests/contract`; engines share no code.
 
-`tenant_id` comes first and is never optional: a call never touches two tenants. The caller passes the time, which it
-reads from `Store.now_ms`. A call that raises StoreUnavailable may have succeeded, in full or in part. Any other
-exception means that nothing changed.
+A method for one tenant takes `tenant_id` first, and it is never optional: such a call never touches two tenants. The
+caller passes the time, which it reads from `Store.now_ms`. A call that raises StoreUnavailable may have succeeded, in
+full or in part. Any other exception means that nothing changed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -106,7 +106,7 @@ class EventStore(Protocol):
         """
 
     def extend(self, tenant_id: str, receipts: Sequence[Receipt], lease_until_ms: int, now_ms: int) -> list[bool]:
-        """Changes when leases expire. Returns True for each lease that had not expired."""
+        """Changes when leases expire. Returns True for each lease that had neither expired nor been settled."""
 
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         """Makes a delivered or dead event undelivered again, at its old position, with no lost leases.
@@ -131,7 +131,7 @@ class EventStore(Protocol):
 class InboxStore(Protocol):
     """The named inboxes of a tenant, and whether its inbox `default` is enabled.
 
-    Only `close` and `delete_copies` see an inbox that is being deleted.
+    `get` and `all` do not return an inbox that is being deleted.
     """
 
     def save(self, tenant_id: str, inbox: Inbox, *, replace: bool = True) -> bool:
@@ -220,7 +220,7 @@ class EventTarget(EventStore, Protocol):
 
 class KeyStore(Protocol):
     def create(self, key: ApiKey) -> None:
-        """Raises NotFound if the tenant does not exist."""
+        """Stores the key. Raises NotFound if the tenant does not exist."""
 
     def get(self, key_id: str) -> ApiKey | None: ...
 
@@ -231,7 +231,7 @@ class KeyStore(Protocol):
         """Returns every key of the tenant, including revoked ones, oldest first."""
 
     def revoke(self, key_id: str) -> bool:
-        """Returns True if the key exists. Safe to repeat."""
+        """Makes the key invalid. Returns True if the key exists. Safe to repeat."""
 
     def rotate(self, key_id: str, successor: ApiKey, expires_at_ms: int) -> bool:
         """Stores the successor and makes the key expire at `expires_at_ms`, or earlier if it does so already.
@@ -305,8 +305,8 @@ class ArrivalWatch(Protocol):
         """Returns those of the waiting inboxes that may have an event to claim. A hint: an inbox may have nothing.
 
         Every event that becomes claimable is reported, whichever process puts, releases or replays it, and also when
-        its lease or delay ends. So is one that came just before: an inbox that was not passed to the previous check is
-        examined itself.
+        its lease or delay ends. An inbox that was not passed to the previous check is also reported if it has an event
+        that became claimable before.
 
         SQLite reports an event at the next check, and up to a second later if its lease or delay was shorter than a
         second. DynamoDB reports it within about 2 seconds plus the lag of its index. It takes longer if hundreds of
