@@ -50,7 +50,7 @@ def empty_response() -> Response:
 
 
 def stored_document(stored: PutResult) -> dict[str, Any]:
-    """Returns the event as first stored. A repeated request gets the same; for one exception see PutResult."""
+    """Returns the event as it was first stored, also for a repeated request. PutResult names one exception."""
     return {
         "id": stored.event_id,
         "event_type": stored.event_type,

@@ -57,7 +57,7 @@ def quickstart() -> None:
     configure_logs(settings.log_format)
     with closing(open_store(settings)) as store:
         store.init()
-    # After the server listens, so that the printed commands work and a failed start does not use up the key.
+    # Once the server listens, so that the printed commands work and a failed start does not use up the key.
     run_server(settings, when_ready=lambda: click.echo(_welcome(settings)))
 
 

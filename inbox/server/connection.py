@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol):
             raise ConnectionResetError
 
     async def _read_head(self) -> Head | None:
-        """Returns the next head, or None if the client has closed the connection, or if it is idle at a stop."""
+        """Returns the next head, or None if the client closes an idle connection or the process stops."""
         self._connections.update(self, State.IDLE)
         searched, head_started = 0, False
         while (end := self._buffer.find(_END_OF_HEAD, max(0, searched - len(_END_OF_HEAD)))) == -1:
@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
         return await self._run_app(environ, await self._read_body(body, max_bytes))
 
     async def _read_body(self, body: SizedBody | ChunkedBody, max_bytes: float) -> BytesIO | BrokenBody:
-        """Returns the body, read up to `max_bytes` or a little more, or a BrokenBody if it is malformed or too slow."""
+        """Returns the body up to `max_bytes`, or a little more. Returns a BrokenBody if the body cannot be read."""
         transfer, has_enough = Transfer(), False
         with suppress(TimeoutError):
             while True:

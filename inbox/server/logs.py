@@ -70,7 +70,7 @@ class _Stderr:
 
 
 def _open_nonblocking(file: int) -> int:
-    """Returns a new, non-blocking descriptor of the pipe, because other processes share `file`; or `file` itself."""
+    """Returns `file`, or for a pipe a new, non-blocking descriptor, because other processes share `file`."""
     # Fails except on Linux, and for another user's pipe.
     with suppress(OSError):
         if stat.S_ISFIFO(os.fstat(file).st_mode):

@@ -62,7 +62,7 @@ class LongPolls:
         self._inboxes: frozenset[InboxKey] | None = None
         """The keys of `_polls`, None after a change. Cached: the watch compares nothing if the object is the same."""
         self._tenants_with_events: set[str] = set()
-        """Tenants whose inboxes this process has reported since the last check."""
+        """Tenants for which this process has stored, released or replayed events since the last check."""
         self._is_stopping = False
         arrivals.listener = lambda inbox_key: self._loop.call_soon_threadsafe(self._handle_arrival, inbox_key)
         self._threads = DaemonThreads("long polls", 2)

@@ -139,8 +139,8 @@ class InboxStore(Protocol):
 
         Every event put after `save` returns, in any process, is copied to the inbox if its type matches. Raises
         TooManyInboxes if the tenant has MAX_INBOXES others, InboxClosing if an inbox with that name is still being
-        deleted, and InboxExists if it exists and `replace` is False: of several such calls at the same time one
-        succeeds.
+        deleted, and InboxExists if the inbox exists and `replace` is False. Of several calls without `replace` at the
+        same time, one succeeds.
         """
 
     def get(self, tenant_id: str, name: str) -> Inbox | None: ...

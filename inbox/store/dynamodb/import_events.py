@@ -15,7 +15,7 @@ from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.shards import Shards
 
 _IMPORTED_STATE = "adopted"
-"""The attribute with the state in which an event was imported. While they agree, only imports have written it."""
+"""The attribute with the imported state. While the event still has that state, this store has not changed it."""
 
 
 @dataclass(eq=False)

@@ -62,7 +62,7 @@ class DynamoDBKeys:
         return self._expire(key_id, expires_at_ms, self._puts(successor), successor.created_at_ms)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        # At this time, no key has expired.
+        # At -1 ms no key had expired, so that expired keys count as active.
         return self._expire(key_id, expires_at_ms, [], now_ms=-1)
 
     def delete(self, key_id: str) -> None:

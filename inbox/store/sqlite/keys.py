@@ -88,7 +88,7 @@ class SQLiteKeys:
         return self._database.write(transaction)
 
     def expire(self, key_id: str, expires_at_ms: int) -> bool:
-        # At this time, no key has expired.
+        # At -1 ms no key had expired, so that expired keys count as active.
         return self._database.write(lambda connection: _expire(connection, key_id, expires_at_ms, now_ms=-1))
 
     def delete(self, key_id: str) -> None:
