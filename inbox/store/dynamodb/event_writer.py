@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from typing import Any
@@ -84,10 +83,16 @@ class EventWriter:
 
     def delete_returning(self, keys: Sequence[Item]) -> list[Item]:
         """Deletes a few items and returns those that existed. Of concurrent calls only one returns an item."""
-        deletes = [writes.delete(self._table, key) for key in keys]
-        write = partial(self._connection.write, ReturnValues="ALL_OLD")
-        responses = self._connection.map_parallel(write, deletes)
-        return [response["Attributes"] for response in responses if "Attributes" in response]
+        return [item for item in self._connection.map_parallel(self._delete_one, keys) if item is not None]
+
+    def _delete_one(self, key: Item) -> Item | None:
+        try:
+            # Without the condition, DynamoDB Local returns the item to several concurrent calls.
+            response = self._connection.write(writes.delete(self._table, key, _EXISTS), ReturnValues="ALL_OLD")
+        except ConditionFailed:
+            return None
+        item: Item = response["Attributes"]
+        return item
 
     def delete_many(self, keys: Sequence[Item]) -> None:
         """Deletes items in batches, whether they exist or not."""
