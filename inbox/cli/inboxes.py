@@ -3,6 +3,7 @@
 import time
 
 import click
+from click.shell_completion import CompletionItem
 
 from inbox.cli.output import json_option, print_rows
 from inbox.cli.parameters import INBOX_NAME
@@ -23,7 +24,12 @@ def _only_default(context: click.Context, _argument: click.Parameter, name: str)
 
 
 _name = click.argument("name", type=INBOX_NAME)
-_default = click.argument("name", metavar=f"{{{DEFAULT_INBOX}}}", callback=_only_default)
+_default = click.argument(
+    "name",
+    metavar=f"{{{DEFAULT_INBOX}}}",
+    callback=_only_default,
+    shell_complete=lambda *_: [CompletionItem(DEFAULT_INBOX)],
+)
 
 
 @click.group()

@@ -6,6 +6,7 @@ from inbox.cli.environment import open_keys
 from inbox.cli.output import json_option, print_rows
 from inbox.cli.parameters import KEY_NAME, MAX_DURATION_SECONDS, TENANT_ID, duration_between
 from inbox.domain.keys import DEFAULT_SCOPES, MAX_OVERLAP_SECONDS, TENANT_SCOPES, Scope, key_document
+from inbox.domain.timestamps import format_timestamp
 
 _COLUMNS = ("key_id", "name", "hint", "scopes", "status", "created_at", "last_used_at", "expires_at")
 _ALL = "all"
@@ -72,9 +73,11 @@ def revoke(key_id: str) -> None:
 def rotate(key_id: str, overlap_seconds: int) -> None:
     """Replace a key and print the new one. It cannot be shown again."""
     service = open_keys()
+    expires_at_ms = service.get(key_id).expires_at_ms
     new = service.rotate(key_id, overlap_seconds)
     click.echo(new.key)
     end = "is no longer valid"
     if overlap_seconds:
-        end = f"is valid until {key_document(service.get(key_id))['expires_at']}"
+        overlap_end_ms = new.metadata.created_at_ms + overlap_seconds * 1000
+        end = f"is valid until {format_timestamp(min(overlap_end_ms, expires_at_ms or overlap_end_ms))}"
     click.echo(f"Key {new.metadata.key_id} replaces {key_id}, which {end}.", err=True)

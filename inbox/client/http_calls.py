@@ -13,6 +13,11 @@ _TIMEOUT_SECONDS = (5, 30)
 _MAX_PAUSE_SECONDS = 30
 _MIN_COMPRESSED_BYTES = 1024
 _COMPRESSION_LEVEL = 6
+_FAILURES: dict[type[Exception], str] = {
+    requests.ReadTimeout: "No response from",
+    requests.exceptions.SSLError: "No TLS connection to",
+    ValueError: "Not a valid URL:",
+}
 
 
 @dataclass(eq=False)
@@ -133,7 +138,7 @@ class HTTPClient:
         except (requests.RequestException, UnicodeError) as error:
             # Errors in the URL or a header are ValueErrors too.
             may_pass = not isinstance(error, ValueError)
-            message = "No response from" if isinstance(error, requests.ReadTimeout) else "No connection to"
+            message = next((text for kind, text in _FAILURES.items() if isinstance(error, kind)), "No connection to")
             raise CallFailed(f"{message} {self._url}.", may_pass=may_pass) from None
         if response.status_code >= 300:
             raise _refusal(response)

@@ -221,7 +221,7 @@ def test_invalid_header_is_rejected(sample: Sample, method: str, path: str) -> N
         ("GET", "/events?since=x", None, "`since` must be epoch milliseconds or ISO 8601."),
         (
             *("GET", "/events?since=2026-11-16T01:00:00+01:00", None),
-            "`since` must be epoch milliseconds or ISO 8601. Write + as %2B in a URL.",
+            "`since` must be epoch milliseconds or ISO 8601. In a URL, write + as %2B.",
         ),
         ("POST", "/events", [], "The body must be an object."),
         ("POST", "/events", {"payload": 1}, "`payload` must be an object."),

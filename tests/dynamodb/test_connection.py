@@ -1,5 +1,7 @@
 """Messages for errors of botocore and DynamoDB: each names its cause in words of this service."""
 
+from typing import Any
+
 import pytest
 from botocore.exceptions import (
     ClientError,
@@ -16,8 +18,12 @@ from tests.engines.aws import aws_environment
 URL = "http://127.0.0.1:1"
 
 
-def client_error(code: str, status: int = 400) -> ClientError:
-    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "GetItem")
+def client_error(code: str, status: int = 400, **details: Any) -> ClientError:
+    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}, **details}, "GetItem")
+
+
+def canceled_transaction(*reasons: str) -> ClientError:
+    return client_error("TransactionCanceledException", CancellationReasons=[{"Code": each} for each in reasons])
 
 
 @pytest.mark.parametrize(
@@ -28,6 +34,8 @@ def client_error(code: str, status: int = 400) -> ClientError:
         (client_error("AccessDeniedException"), "AWS denies access to DynamoDB. Check the IAM permissions"),
         (client_error("ThrottlingException"), "DynamoDB throttles the requests"),
         (client_error("TransactionConflictException"), "Another request is writing the same item."),
+        (canceled_transaction("None", "TransactionConflict"), "Another request is writing the same item."),
+        (canceled_transaction("None", "ThrottlingError"), "DynamoDB throttles the requests"),
         (client_error("InternalServerError", 500), "DynamoDB returned no result (InternalServerError)."),
         (EndpointConnectionError(endpoint_url=URL), "DynamoDB cannot be reached."),
         (ConnectTimeoutError(endpoint_url=URL), "DynamoDB cannot be reached."),
@@ -45,9 +53,11 @@ def test_message_names_the_cause(error: Exception, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("AWS_REGION", "no region!", "AWS_REGION is not the name of a region."),
-        ("AWS_ENDPOINT_URL_DYNAMODB", "nowhere", "AWS_ENDPOINT_URL_DYNAMODB is not a URL."),
-        ("AWS_PROFILE", "nobody", "The AWS configuration is invalid. Check AWS_PROFILE and ~/.aws/config."),
+        ("AWS_REGION", "", "AWS_REGION is not set, and DynamoDB needs it."),
+        ("AWS_REGION", "no region!", "region_name 'no region!' doesn't match a supported format."),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "nowhere", "Invalid endpoint: nowhere."),
+        ("AWS_PROFILE", "nobody", "The config profile (nobody) could not be found."),
+        ("AWS_SECRET_ACCESS_KEY", "", "missing: AWS_SECRET_ACCESS_KEY."),
     ],
 )
 def test_invalid_aws_configuration_is_named(
@@ -57,4 +67,4 @@ def test_invalid_aws_configuration_is_named(
         monkeypatch.setenv(each, valid)
     with pytest.raises(SettingsError) as refused:
         Connection("", 1)
-    assert str(refused.value) == message
+    assert str(refused.value).endswith(message)

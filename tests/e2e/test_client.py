@@ -425,7 +425,7 @@ def test_refusals_are_raised_at_once_with_their_reason(
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.send({"n": float("nan")})
     for url in ("inbox.example", "http://", "http://127.0.0.1:99999"):
-        with pytest.raises(CallFailed, match=r"^No connection to \S+\.$"), Client(url, "key") as unreachable:
+        with pytest.raises(CallFailed, match=r"^Not a valid URL: \S+\.$"), Client(url, "key") as unreachable:
             unreachable.poll()
     assert pauses == []
 

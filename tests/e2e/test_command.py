@@ -112,6 +112,8 @@ def test_gunicorn_can_start_the_app(service: Service, worker_class: str) -> None
 
 def test_shell_completion_names_the_commands(service: Service) -> None:
     assert "complete -o nosort -F" in service.run(_INBOX_COMPLETE="bash_source").stdout
+    disable = {"COMP_WORDS": "inbox inboxes disable d", "COMP_CWORD": "3"}
+    assert service.run(_INBOX_COMPLETE="bash_complete", **disable).stdout == "plain,default\n"
     completed = service.run(_INBOX_COMPLETE="bash_complete", COMP_WORDS="inbox keys r", COMP_CWORD="2")
     assert completed.stdout == "plain,revoke\nplain,rotate\n"
 

@@ -69,9 +69,10 @@ def test_backup_ends_under_constant_writes(
     [
         (KeyboardInterrupt(), "^$"),
         (apsw.FullError(), r"inbox-1\.db cannot be written: the disk is full\.$"),
+        (apsw.IOError("disk I/O error"), r"inbox\.db cannot be copied to .*inbox-1\.db: disk I/O error\.$"),
         (OSError(errno.ENOSPC, "No space"), r"inbox-1\.db cannot be written: No space\.$"),
     ],
-    ids=["interrupt", "full", "system"],
+    ids=["interrupt", "full", "I/O error", "system"],
 )
 def test_backup_that_ends_early_leaves_nothing(
     store: SQLiteStore, store_path: Path, file: Path, error: BaseException, message: str

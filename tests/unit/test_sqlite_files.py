@@ -155,8 +155,11 @@ def test_database_of_another_program_is_not_changed(store_path: Path, table: str
     assert store_path.read_bytes() == before
 
 
-def test_empty_file_becomes_a_store(store_path: Path) -> None:
+@pytest.mark.parametrize("sql", ["", "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"])
+def test_file_without_tables_of_other_programs_becomes_a_store(store_path: Path, sql: str) -> None:
     store_path.touch()
+    if sql:
+        query(store_path, f"{sql}; SELECT 1")
     SQLiteStore(store_path, MAX_DELIVERIES).close()
     assert query(store_path, COUNT_EVENTS) == 0
 
@@ -166,10 +169,14 @@ def test_empty_file_becomes_a_store(store_path: Path) -> None:
     [
         (apsw.BusyError(), "is locked by another process."),
         (apsw.FullError(), "cannot be written: the disk is full."),
-        (apsw.IOError(), "cannot be read or written: the disk failed. Check the system log."),
+        (apsw.IOError("disk I/O error"), "cannot be used: disk I/O error."),
         (apsw.NoMemError(), "cannot be used: the machine is out of memory."),
         (apsw.ReadOnlyError(), "cannot be written. Check the permissions of the file and its folder."),
-        (apsw.CantOpenError(), "cannot be opened. Check the permissions of the file and its folder."),
+        (
+            apsw.CantOpenError("the file is not where it was opened"),
+            "cannot be used: the file is not where it was opened.",
+        ),
+        (apsw.SQLError("table counters already exists"), "cannot be used: table counters already exists."),
         (PermissionError(errno.EACCES, "Permission denied"), "cannot be opened: Permission denied."),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

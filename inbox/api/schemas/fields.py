@@ -179,7 +179,7 @@ class Timestamp(_RequestField):
             return timestamp_ms
         # In a URL, + means a space: `2026-11-16T01:00:00+01:00` arrives as `2026-11-16T01:00:00 01:00`.
         if parse_timestamp("+".join(text.rsplit(" ", 1))) is not None:
-            raise ValidationError(f"{self.invalid_message}. Write + as %2B in a URL")
+            raise ValidationError(f"{self.invalid_message}. In a URL, write + as %2B")
         raise self.make_error("invalid")
 
 

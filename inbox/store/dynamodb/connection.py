@@ -16,8 +16,6 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
-    InvalidRegionError,
-    NoRegionError,
 )
 
 from inbox.errors import SettingsError, StoreUnavailable
@@ -122,16 +120,13 @@ class Connection:
         sockets = threads + MAX_PARALLEL_CALLS
         try:
             session = boto3.session.Session(botocore_session=botocore.session.Session(_REGION))
+            if not session.region_name:
+                raise SettingsError("AWS_REGION is not set, and DynamoDB needs it.")
             self.client = session.client("dynamodb", config=_config(sockets, _BOTOCORE_ATTEMPTS))
             self._client_without_retries = session.client("dynamodb", config=_config(sockets, 1))
-        except NoRegionError:
-            raise SettingsError("AWS_REGION is not set, and DynamoDB needs it.") from None
-        except InvalidRegionError:
-            raise SettingsError("AWS_REGION is not the name of a region.") from None
-        except ValueError:
-            raise SettingsError("AWS_ENDPOINT_URL_DYNAMODB is not a URL.") from None
-        except BotoCoreError:
-            raise SettingsError("The AWS configuration is invalid. Check AWS_PROFILE and ~/.aws/config.") from None
+        except (BotoCoreError, ValueError) as error:
+            # botocore names the setting that is wrong: the region, the endpoint, the profile, incomplete credentials, …
+            raise SettingsError(f"The AWS configuration is invalid. {str(error).rstrip('.')}.") from None
         for client in (self.client, self._client_without_retries):
             codec.install(client)
 
@@ -284,7 +279,9 @@ def translate_error(error: Exception) -> Exception:
     # A code that is a number is the status of a response that did not come from DynamoDB.
     is_transient = isinstance(error, BotoCoreError) or code in _CAUSES or code.isdigit()
     if is_transient or response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-        return no_result(code)
+        # The operations of a transaction that did not fail have the reason "None".
+        reasons = (reason for reason in _cancellation_reasons(response) if reason not in (None, "None"))
+        return no_result(next(reasons, code))
     return error
 
 

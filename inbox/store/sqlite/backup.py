@@ -61,8 +61,13 @@ def back_up(path: Path, file: Path, on_progress: OnProgress) -> None:
             _place(copy, file)
     except OSError as error:
         raise BackupFailed(f"{file} cannot be written: {error.strerror}.") from error
+    except apsw.FullError as error:
+        raise BackupFailed(str(unavailable(file, error))) from error
+    except apsw.IOError as error:
+        # It may be a limit of the new file as well as a failing disk of the store.
+        raise BackupFailed(f"{path} cannot be copied to {file}: {error}.") from error
     except apsw.Error as error:
-        raise BackupFailed(str(unavailable(file if isinstance(error, apsw.FullError) else path, error))) from error
+        raise BackupFailed(str(unavailable(path, error))) from error
     except StoreUnavailable as error:
         raise BackupFailed(str(error)) from error
 
@@ -99,8 +104,10 @@ def restore(path: Path, file: Path, on_progress: OnProgress) -> Path | None:
         raise BackupFailed(f"{file} is damaged or incomplete. Nothing was changed.") from error
     except OSError as error:
         raise BackupFailed(f"{path} cannot be restored from {file}: {error.strerror}.") from error
-    except apsw.Error as error:
+    except apsw.FullError as error:
         raise BackupFailed(str(unavailable(path, error))) from error
+    except apsw.Error as error:
+        raise BackupFailed(f"{file} cannot be restored: {error}.") from error
     except StoreUnavailable as error:
         raise BackupFailed(f"{file} cannot be restored. {error}") from error
 

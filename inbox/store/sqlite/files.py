@@ -39,7 +39,6 @@ _PROBLEMS: dict[type[Exception], str] = {
     apsw.BusyError: _LOCKED,
     apsw.CorruptError: "is damaged. Restore a backup with `inbox restore`.",
     apsw.FullError: "cannot be written: the disk is full.",
-    apsw.IOError: "cannot be read or written: the disk failed. Check the system log.",
     apsw.LockedError: _LOCKED,
     apsw.NoMemError: "cannot be used: the machine is out of memory.",
     apsw.NotADBError: "is not a SQLite database. Check INBOX_STORE, or restore a backup with `inbox restore`.",
@@ -71,7 +70,8 @@ def _opening_problem(path: Path, error: Exception) -> str:
         return f"cannot be opened: {error.strerror}."
     if path.is_dir():
         return "is a folder. Check INBOX_STORE."
-    return "cannot be opened. Check the permissions of the file and its folder."
+    # There are too many causes, from a failing disk to missing file descriptors. SQLite's text tells them apart.
+    return f"cannot be used: {error}."
 
 
 def real_path(path: Path) -> Path:

@@ -71,7 +71,9 @@ def is_ours(connection: apsw.Connection) -> bool:
 
 def check_ours_or_empty(connection: apsw.Connection) -> None:
     """Raises StoreUnavailable if another program or a newer release created the database."""
-    if _names(connection) and not is_ours(connection):
+    # Litestream may have added its tables first.
+    is_empty = _version(connection) == 0 and all(name.startswith("_litestream_") for _, _, name in _names(connection))
+    if not is_empty and not is_ours(connection):
         raise StoreUnavailable(f"{connection.filename} is not a database of Polling Inbox. Check INBOX_STORE.")
 
 
