@@ -41,11 +41,6 @@ def assert_passes(service: Service, key: str) -> None:
     assert list_events(service, key) == []
 
 
-def test_file_is_executable_and_takes_the_url_as_an_argument(running_service: Service, key: str) -> None:
-    assert (CHECKOUT / "deploy" / "smoke").stat().st_mode & 0o111 == 0o111
-    assert run_smoke("", key, f"{running_service.url}/").returncode == 0
-
-
 def test_rate_limited_tenant_passes(running_service: Service, key: str) -> None:
     (tenant_id,) = re.findall(r"of tenant (\S+) has", run_smoke(running_service.url, key).stdout)
     assert running_service.run("tenants", "update", tenant_id, "--rate-limit", "5").returncode == 0
@@ -135,13 +130,6 @@ def test_refused_connection_is_reported() -> None:
 def test_key_is_never_sent_unencrypted() -> None:
     # An address reserved for documentation.
     assert "nothing was sent" in failure_of(run_smoke("http://192.0.2.1", "ibx_any"))
-
-
-@pytest.mark.parametrize("option", ["-h", "--help"])
-def test_help_is_the_docstring(option: str) -> None:
-    run = run_smoke("", "", option)
-    assert (run.returncode, run.stderr) == (0, "")
-    assert f'"""{run.stdout}"""' in (CHECKOUT / "deploy" / "smoke").read_text()
 
 
 @pytest.mark.parametrize(

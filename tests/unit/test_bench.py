@@ -1,7 +1,6 @@
 """docs/explanation/performance.md and its chart show the latest results of the bench."""
 
 from bench import chart, report
-from bench.rounds import Bound
 from bench.table import MEASUREMENTS
 
 
@@ -13,14 +12,6 @@ def test_results_have_every_row_with_its_goal_and_at_least_5_rounds() -> None:
     ]
     # Lines of code have no noise.
     assert all(len(each.rounds) >= 5 for each in rows if each.unit != "lines")
-
-
-def test_goals_are_the_agreed_ones() -> None:
-    ratios = [each.goal for each in MEASUREMENTS if each.goal.part == "ratio"]
-
-    assert [goal.figure for goal in ratios if goal.bound is Bound.AT_LEAST] == [0.7, 0.6, 0.6, 0.7, 0.7, 1.6, 1.0, 0.8]
-    assert [goal.figure for goal in ratios if goal.bound is Bound.AT_MOST] == [1.2, 1.2, 0.15, 0.15, 1.1, 0.5]
-    assert [each.goal.figure for each in MEASUREMENTS if each.goal.part == "ours"] == [400, 10, 100]
 
 
 def test_chart_shows_the_results() -> None:
