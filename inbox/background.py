@@ -28,7 +28,7 @@ class BackgroundTask:
         self._thread.join()
 
     def _loop(self) -> None:
-        # Processes start at the same moment and should not all run at the same moment.
+        # The processes start together, and their tasks should not run together.
         wait_seconds = random.uniform(0, self._interval_seconds)  # noqa: S311
         while not self._stopping.wait(wait_seconds):
             try:

@@ -122,7 +122,7 @@ class EventStore(Protocol):
         """Deletes the event and its copies in every inbox. Returns True if the event or a copy existed."""
 
     def purge(self, now_ms: int, limit: int) -> int:
-        """Deletes up to `limit` expired rows of all tenants, unless the engine does so by itself.
+        """Deletes up to `limit` expired rows of all tenants, unless the engine does so automatically.
 
         Returns the number of deleted rows; fewer than `limit` means that none are left.
         """

@@ -59,7 +59,7 @@ def test_idempotency_key_applies_to_large_batches(acme: ApiClient) -> None:
     )
     assert (first.status_code, again.status_code, other.status_code) == (201, 200, 409)
     assert first.get_json() == again.get_json()
-    # The idempotency key stands for the same events whether they are parsed together or one at a time.
+    # The idempotency key identifies the same events whether they are parsed together or one at a time.
     assert pointers(acme.post("/events/batch", json=[{}, *batch[1:]], headers=KEY_HEADER)) == ["/0"]
 
 

@@ -108,7 +108,7 @@ def test_limits_are_the_documented_ones() -> None:
     assert f"1 to {MAX_PATTERNS} patterns" in http
     assert f"A tenant can have {MAX_INBOXES}," in http
     assert f"array of 1 to {MAX_BATCH} events" in http
-    assert f"A tenant can have {MAX_KEYS} keys" in http
+    assert f"A tenant can have up to {MAX_KEYS} active keys" in http
     assert f"(0 to {MAX_OVERLAP_SECONDS}, default one day)" in http
     assert f"`pageSize` 1 to {MAX_PAGE}, default {DEFAULT_PAGE};" in http
     assert f"at most {MAX_RATE_LIMIT:,}: `null`" in http

@@ -262,7 +262,7 @@ class Claims:
             if item is not result.item:
                 # Its response was lost, so the update was not counted.
                 self._counter.count_update(claim.update(event), item, claim.now_ms)
-        # A lease whose response was lost expires by itself.
+        # A lease whose response was lost simply expires.
         if claim.lease_until_ms is None:
             self._unconfirmed.add(
                 claim.inbox_key,

@@ -147,7 +147,7 @@ class Connection:
         return response
 
     def write(self, write: dict[str, Any], **parameters: Any) -> dict[str, Any]:
-        """Carries out a write by itself, which costs half of a transaction."""
+        """Carries out a single write, which costs half as much as a transaction."""
         ((kind, expression),) = write.items()
         return self.call(f"{kind.lower()}_item", **expression, **parameters)
 
@@ -290,7 +290,7 @@ def no_result(code: str) -> StoreUnavailable:
 
 
 def _is_transaction_conflict(error: BaseException | None) -> bool:
-    """Returns True if another transaction wrote one of the items at the same moment."""
+    """Returns True if another transaction wrote one of the items at the same time."""
     return isinstance(error, ClientError) and "TransactionConflict" in _cancellation_reasons(error.response)
 
 

@@ -176,7 +176,7 @@ class EventCounter:
 
     def count_received(self, items: Iterable[Item]) -> None:
         """Counts new events, and new copies of them."""
-        # Items of a batch are mostly alike: adding up their sizes is cheaper than counting each by itself.
+        # Items of a batch are mostly alike: adding up their sizes is cheaper than counting each one.
         sizes: defaultdict[tuple[str, str, str | None, str, bool], list[str]] = defaultdict(list)
         for item in items:
             is_undelivered = layout.is_undelivered_key(item["gsi1sk"]["S"])

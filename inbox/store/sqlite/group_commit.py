@@ -116,7 +116,7 @@ class GroupCommit:
         write.error = unavailable(self._database.path, error) if isinstance(error, TEMPORARY) else error
 
     def _retry_singly(self, group: list[_Write[Any]]) -> None:
-        """Commits each write by itself, so that an insert that does not fit fails no erasure."""
+        """Commits each write separately, so that an insert that does not fit fails no erasure."""
         for write in group:
             try:
                 self._commit(self._begin(), [write])

@@ -1,4 +1,4 @@
-// Toasts, which disappear by themselves, and problems, which stay next to their cause.
+// Toasts, which disappear after a few seconds, and problems, which stay next to their cause.
 
 import { el, fill, topmostDialog } from "./dom.js";
 
