@@ -1,10 +1,8 @@
 """Long polls on a real server: what ends them, and that they do not block other requests."""
 
-import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 import requests
 
 from tests.e2e.consumers import ALL_SCOPES, Client
@@ -74,18 +72,3 @@ def test_deleted_inbox_and_revoked_key_end_the_wait(service: Service) -> None:
         (key_id,) = (each["key_id"] for each in manager.get("/keys") if "tenant:manage" not in each["scopes"])
         assert manager.call("DELETE", f"/keys/{key_id}").status_code == 204
         assert key_poll.result().status_code == 401
-
-
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_waiting_polls_get_a_response_when_the_service_stops(service: Service, stop: signal.Signals) -> None:
-    key = service.create_key("acme")
-    service.start()
-    with start_long_poll(service, key) as connection:
-        until(lambda: count_waiting_polls(service) == 1)
-        service.signal_master(stop)
-        response = b""
-        while piece := connection.recv(4096):
-            response += piece
-    assert response.startswith(b"HTTP/1.1 200 ")
-    assert response.endswith(b"\r\n\r\n[]\n")
-    service.wait_until_stopped()
