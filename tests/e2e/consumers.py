@@ -1,7 +1,7 @@
 """HTTP calls of a tenant, and `inbox poll` in a process."""
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,12 +39,6 @@ class Client:
         assert response.status_code == 200, response.text
         events: list[dict[str, Any]] = response.json()
         return events
-
-    def acknowledge(self, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        response = self.call("POST", "/inbox/ack", json={"receipts": [event["receipt"] for event in events]})
-        assert response.status_code == 200, response.text
-        document: dict[str, Any] = response.json()
-        return document
 
 
 @contextmanager
