@@ -110,15 +110,6 @@ def test_batch_that_is_too_large_after_decompression_is_split(client: Client) ->
     assert numbers_of(client.peek(limit=2)) == [1, 2]
 
 
-def test_sent_event_is_polled(client: Client) -> None:
-    stored = client.send({"n": 1, "text": "Zürich", "part": 1.5}, "order.created")
-    assert (stored["event_type"], stored["status"]) == ("order.created", "undelivered")
-    assert client.peek() == client.peek()
-    (event,) = client.poll()
-    assert (event["id"], event["payload"]) == (stored["id"], {"n": 1, "text": "Zürich", "part": 1.5})
-    assert client.poll() == []
-
-
 def test_only_an_explicit_idempotency_key_prevents_a_second_event(client: Client) -> None:
     assert client.send({"n": 1})["id"] != client.send({"n": 1})["id"]
     assert client.send({"n": 2}, idempotency_key="2") == client.send({"n": 2}, idempotency_key="2")
@@ -450,8 +441,3 @@ def test_repeated_event_is_settled_once(client: Client) -> None:
     with client.lease(limit=300) as lease:
         lease.acknowledge(lease.events + lease.events)
     assert lease.lost == []
-
-
-def test_html_page_is_not_accepted_as_a_response(client: Client) -> None:
-    with pytest.raises(CallFailed, match="not a Polling Inbox"):
-        client.ask("GET", "/docs", list)
