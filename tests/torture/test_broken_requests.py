@@ -102,26 +102,8 @@ def test_length_above_the_limit_is_a_413_and_closes_the_connection(service: Serv
     assert list_payloads(service, key) == []
 
 
-def test_bytes_after_the_body_are_the_next_request(service: Service, key: str) -> None:
-    assert exchange_statuses(service, format_post(key, EVENT, length=4)) == [400, 400]
-    # With a key, the second request would consume the event.
-    poll = b"GET /inbox HTTP/1.1\r\nHost: x\r\n\r\n"
-    assert exchange_statuses(service, format_post(key, EVENT) + poll) == [201, 401]
-    assert exchange_statuses(service, format_post(key, EVENT) + b"rubbish\r\n\r\n") == [201, 400]
-    assert list_payloads(service, key) == [{"a": 1}, {"a": 1}]
-
-
 def test_refusal_closes_the_connection_if_its_body_is_incomplete(service: Service) -> None:
     assert_refused(service, format_post("", b"x" * 70_000, length=200_000), 401)
-
-
-def test_expect_100_continue_gets_100(service: Service, key: str) -> None:
-    with Connection(service) as connection:
-        connection.send(format_post(key, b"", CONTINUE, length=len(EVENT)))
-        assert connection.read_response().status == 100
-        connection.send(EVENT + HEALTH)
-        assert [connection.read_response().status for _ in range(2)] == [201, 200]
-    assert list_payloads(service, key) == [{"a": 1}]
 
 
 def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, key: str) -> None:
@@ -139,20 +121,6 @@ def test_request_refused_by_its_head_gets_no_100_and_closes(service: Service, ke
     ):
         assert_refused(service, request, status)
     assert list_payloads(service, key) == []
-
-
-def test_rate_limited_request_gets_no_100_and_closes(service: Service) -> None:
-    tenant = f"t-{uuid.uuid4().hex}"
-    key = service.create_key(tenant)
-    service.invoke("tenants", "update", tenant, "--rate-limit", "1")
-    status = 100
-    # Up to one request per second is accepted.
-    while status == 100:
-        with Connection(service) as connection:
-            connection.send(format_post(key, b"", CONTINUE, length=len(EVENT)))
-            response = connection.read_response()
-            status = response.status
-    assert (status, response.headers["connection"]) == (429, "close")
 
 
 def test_continue_is_sent_for_chunks_and_not_without_a_body(service: Service, key: str) -> None:
