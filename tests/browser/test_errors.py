@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.console_tab import ConsoleTab
-from tests.browser.tenant import Tenant
+from tests.browser.tenant import ApiClient, Tenant
 
 UNREACHABLE = "Can’t reach the service"
 
@@ -42,9 +42,15 @@ def test_error_shows_request_id(console: ConsoleTab) -> None:
     expect(console.page.get_by_role("alert")).to_contain_text(response.value.headers["x-request-id"])
 
 
-def test_missing_scope_is_explained(tab: ConsoleTab, tenant: Tenant) -> None:
+def test_missing_scope_is_explained(tab: ConsoleTab, tenant: Tenant, api: ApiClient) -> None:
+    api.request("PUT", "/inboxes/default", {"enabled": False})
     tab.sign_in(tenant.create_key("inbox:read"))
     tab.go("Keys")
     expect(tab.main).to_contain_text("missing the scope tenant:manage")
     expect(tab.main).to_contain_text(f"inbox keys create {tenant.tenant_id} --scope all")
     expect(tab.button("Create key")).to_have_count(0)
+    tab.go("Inboxes")
+    row = tab.row("Inboxes", "default")
+    expect(row.get_by_role("rowheader")).to_have_text("default disabled")
+    expect(row.get_by_role("button", name="Peek")).to_be_visible()
+    expect(row.get_by_role("button", name="Enable")).to_have_count(0)

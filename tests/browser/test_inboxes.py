@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.console_tab import ConsoleTab
-from tests.browser.tenant import ApiClient, Tenant
+from tests.browser.tenant import ApiClient
 
 
 def submit_form(console: ConsoleTab, name: str, event_types: str) -> None:
@@ -78,15 +78,3 @@ def test_default_inbox_is_disabled_and_enabled(console: ConsoleTab, api: ApiClie
     console.confirm("Enable")
     expect(row.get_by_role("rowheader")).to_have_text("default")
     assert is_enabled() is True
-
-
-def test_key_without_manage_scope_sees_that_default_is_disabled(
-    tab: ConsoleTab, tenant: Tenant, api: ApiClient
-) -> None:
-    api.request("PUT", "/inboxes/default", {"enabled": False})
-    tab.sign_in(tenant.create_key("inbox:read"))
-    tab.go("Inboxes")
-    row = tab.row("Inboxes", "default")
-    expect(row.get_by_role("rowheader")).to_have_text("default disabled")
-    expect(row.get_by_role("button", name="Peek")).to_be_visible()
-    expect(row.get_by_role("button", name="Enable")).to_have_count(0)
