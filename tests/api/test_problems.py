@@ -88,7 +88,7 @@ def test_invalid_request_id_is_replaced(client: FlaskClient, invalid: str) -> No
     assert client.get("/healthz", headers={"X-Request-Id": invalid}).headers["X-Request-Id"] != invalid
 
 
-def test_unavailable_store_affects_readyz_only(client: FlaskClient, app: Flask) -> None:
+def test_unavailable_store_fails_readyz_but_not_healthz(client: FlaskClient, app: Flask) -> None:
     assert (client.get("/healthz").get_json(), client.get("/readyz").get_json()) == ({"status": "ok"}, {"status": "ok"})
 
     def fail() -> None:

@@ -50,14 +50,14 @@ def test_tables_are_as_documented(connection: Connection) -> None:
         assert describe_table(connection, name)["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
 
 
-def test_dynamodb_deletes_expired_items(connection: Connection) -> None:
+def test_ttl_is_enabled_on_every_table(connection: Connection) -> None:
     for name in DEFINITIONS:
         response = connection.call("describe_time_to_live", TableName=connection.table(name))
         assert response["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}
 
 
 @pytest.mark.parametrize("engine", ["moto"], indirect=True)
-def test_tables_can_be_restored_to_any_point_in_time(connection: Connection) -> None:
+def test_point_in_time_recovery_is_enabled_on_every_table(connection: Connection) -> None:
     for name in DEFINITIONS:
         response = connection.call("describe_continuous_backups", TableName=connection.table(name))
         recovery = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
@@ -75,7 +75,7 @@ def with_one_index(definition: dict[str, Any]) -> dict[str, Any]:
     return {**definition, "GlobalSecondaryIndexes": definition["GlobalSecondaryIndexes"][:1]}
 
 
-def with_keys_only(definition: dict[str, Any]) -> dict[str, Any]:
+def with_keys_only_projection(definition: dict[str, Any]) -> dict[str, Any]:
     first, *others = definition["GlobalSecondaryIndexes"]
     return {**definition, "GlobalSecondaryIndexes": [{**first, "Projection": {"ProjectionType": "KEYS_ONLY"}}, *others]}
 
@@ -89,7 +89,7 @@ def with_numeric_sort_key(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def other_tables(harness: DynamoDBHarness) -> Iterator[Connection]:
+def empty_connection(harness: DynamoDBHarness) -> Iterator[Connection]:
     """A connection with a prefix that has no tables."""
     other = Connection(f"{harness.prefix}elsewhere-", 1)
     yield other
@@ -105,10 +105,10 @@ def list_tables(connection: Connection) -> list[str]:
 
 @pytest.mark.parametrize("name", ["Events", "Tenants"])
 @pytest.mark.parametrize(
-    "change", [with_one_index, with_keys_only, with_numeric_sort_key, lambda _: DEFINITIONS["TenantApiKeys"]]
+    "change", [with_one_index, with_keys_only_projection, with_numeric_sort_key, lambda _: DEFINITIONS["TenantApiKeys"]]
 )
-def test_table_with_other_keys_is_refused_before_any_is_created(
-    other_tables: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+def test_table_with_other_keys_or_indexes_is_refused_before_any_is_created(
+    empty_connection: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     definition = change(DEFINITIONS[name])
     used = {
@@ -117,34 +117,34 @@ def test_table_with_other_keys_is_refused_before_any_is_created(
         for key in each["KeySchema"]
     }
     attributes = [each for each in definition["AttributeDefinitions"] if each["AttributeName"] in used]
-    other_tables.call(
-        "create_table", TableName=other_tables.table(name), **definition | {"AttributeDefinitions": attributes}
+    empty_connection.call(
+        "create_table", TableName=empty_connection.table(name), **definition | {"AttributeDefinitions": attributes}
     )
 
     with pytest.raises(SettingsError, match=f"{name} already exists with other keys or indexes"):
-        DynamoDBStore(other_tables, MAX_DELIVERIES).init()
-    assert list_tables(other_tables) == [other_tables.table(name)]
+        DynamoDBStore(empty_connection, MAX_DELIVERIES).init()
+    assert list_tables(empty_connection) == [empty_connection.table(name)]
 
 
 def test_tables_created_by_another_process_at_the_same_time_are_used(
-    other_tables: Connection, monkeypatch: pytest.MonkeyPatch
+    empty_connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_tables(other_tables)
-    created = list_tables(other_tables)
+    create_tables(empty_connection)
+    created = list_tables(empty_connection)
     monkeypatch.setattr("inbox.store.dynamodb.tables._exists", lambda *_: False)
-    create_tables(other_tables)
-    assert list_tables(other_tables) == created
+    create_tables(empty_connection)
+    assert list_tables(empty_connection) == created
 
 
-def test_table_with_another_ttl_attribute_is_refused(other_tables: Connection) -> None:
-    other_tables.call("create_table", TableName=other_tables.table("Tenants"), **DEFINITIONS["Tenants"])
-    other_tables.call(
+def test_table_with_another_ttl_attribute_is_refused(empty_connection: Connection) -> None:
+    empty_connection.call("create_table", TableName=empty_connection.table("Tenants"), **DEFINITIONS["Tenants"])
+    empty_connection.call(
         "update_time_to_live",
-        TableName=other_tables.table("Tenants"),
+        TableName=empty_connection.table("Tenants"),
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "other"},
     )
     with pytest.raises(SettingsError, match="expires items by other"):
-        DynamoDBStore(other_tables, MAX_DELIVERIES).init()
+        DynamoDBStore(empty_connection, MAX_DELIVERIES).init()
 
 
 def test_recovery_is_enabled_once_the_table_is_ready(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:

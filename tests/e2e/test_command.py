@@ -16,7 +16,7 @@ from tests.service import INBOX, Service, bearer
 SCOPES = ["events:read", "events:write", "inbox:read", "tenant:manage"]
 
 
-def test_quickstart_prints_commands_that_work_and_its_key_only_once(service: Service) -> None:
+def test_quickstart_prints_working_commands_and_shows_its_key_only_at_the_first_start(service: Service) -> None:
     with socket.create_server(("127.0.0.1", service.port)):
         failed = service.run("quickstart")
     reason = f"error: Cannot listen on 127.0.0.1:{service.port} (Address already in use)."

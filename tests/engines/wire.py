@@ -1,4 +1,4 @@
-"""Hooks between the store and its engine that count calls and units and inject faults."""
+"""Hooks in botocore that count calls and units of DynamoDB and inject faults."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecut
 
 
 class Wire:
-    """Hooks into botocore below its retries, so that it sees every attempt."""
+    """Hooks into botocore below its retries, so that it sees every try."""
 
     def __init__(self, connection: Connection) -> None:
         self.calls: Counter[str] = Counter()
@@ -59,7 +59,7 @@ class Wire:
         after: int = 0,
         then: Callable[[dict[str, Any]], object] = lambda _body: None,
     ) -> None:
-        """After `after` successful attempts, makes `times` attempts fail. Calls `then` with the body of each."""
+        """Forwards `after` tries, then injects `fault` into the next `times`. Calls `then` with their bodies."""
         self._plans[operation] = [None] * after + [fault] * times
         self._then = then
 
@@ -134,7 +134,7 @@ class Wire:
         return _make_response(request, response.status_code, document)
 
     def _execute_partly(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
-        """Sends half of the batch to the engine, or nothing. The response reports the rest as unprocessed."""
+        """Sends half of the batch to DynamoDB, or nothing. The response reports the rest as unprocessed."""
         body = json.loads(request.body)
         if operation == "BatchExecuteStatement":
             statements = body["Statements"]
@@ -162,7 +162,7 @@ class Wire:
 
 
 def _least_units(operation: str, params: dict[str, Any]) -> float:
-    """Returns what AWS bills for reading an item that does not exist; DynamoDB Local counts 0."""
+    """Returns the read units that AWS bills at least, even if nothing is found. DynamoDB Local counts 0."""
     if operation in ("GetItem", "Query", "Scan"):
         return 1.0 if params.get("ConsistentRead") else 0.5
     if operation == "BatchGetItem":

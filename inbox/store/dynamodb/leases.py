@@ -1,4 +1,4 @@
-"""Settles leased events: acknowledge, release, extend. Claims return events whose lease has expired."""
+"""Settles leased events: acknowledge, release, extend. `claims.py` handles expired leases."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
-# How often an event may change between being read and being written.
+# Updates tried per event. Another request may change the event between our read and our update.
 _MAX_TRIES = 3
 
 IsSettled = Callable[[EffectiveState, str], bool]
@@ -77,7 +77,7 @@ class Leases:
                     updates[receipt] = EventUpdate(event, next_state(event, receipt.claim_id))
             results = dict(zip(updates, self._updates.apply(list(updates.values()), now_ms), strict=True))
             raise_first_error(results.values())
-            # Events that changed since they were read are checked again: it may have been our own update.
+            # Check changed events again: the change may be our own update, whose response was lost.
             items = {}
             for receipt, result in results.items():
                 settled[receipt] = result.item is not None
@@ -86,18 +86,18 @@ class Leases:
                     self._count_own_release(receipt, updates[receipt], result.current, now_ms)
             if not items:
                 return [settled[receipt] for receipt in receipts]
-        raise StoreUnavailable("Other requests kept changing an event.")
+        raise StoreUnavailable("Other requests kept changing an event. Repeat the request.")
 
     def _count_own_release(self, receipt: Receipt, update: EventUpdate, current: Item, now_ms: int) -> None:
-        """Counts a release of this call whose response was lost, so that only the retry found it."""
-        release = update.state.claim_id
-        # Acknowledging and extending keep the claim ID, which does not tell which call wrote it.
-        if release not in (None, receipt.claim_id) and current.get("claim_id") == text(str(release)):
+        """Counts a release that this call wrote but whose response was lost. A retry found it already written."""
+        new_claim_id = update.state.claim_id
+        # Acknowledging and extending keep the claim ID, so it does not show which call wrote the item.
+        if new_claim_id not in (None, receipt.claim_id) and current.get("claim_id") == text(str(new_claim_id)):
             self._counter.count_update(update, current, now_ms)
 
     def _read(self, tenant_id: str, receipts: Sequence[Receipt], now_ms: int) -> dict[Receipt, Item]:
         shards = self._shards.get(tenant_id)
-        # Receipts come from clients: nothing else may become part of a key.
+        # Receipts come from clients. Only valid event IDs and inbox names may become part of a DynamoDB key.
         receipts = [receipt for receipt in receipts if is_event_id(receipt.event_id) and is_inbox_name(receipt.inbox)]
         keys = [key for receipt in receipts for key in shards.keys(receipt.event_id, receipt.inbox)]
         found = layout.by_sort_key(

@@ -18,7 +18,10 @@ _PAYLOAD_BYTES, LOST_LEASES = 1, 8
 
 
 def fit_page(rows: Iterable[Row], size: PageSize) -> tuple[list[Row], bool]:
-    """Returns the rows that fit on a page, at least one, and True if there are more. Rows begin like COLUMNS."""
+    """Returns the rows that fit on a page, at least one if there are any, and True if more follow.
+
+    Each row starts with `seq` and the size of the payload, like COLUMNS.
+    """
     page: list[Row] = []
     payload_bytes = 0
     for row in rows:

@@ -5,8 +5,9 @@ import { el, fill, newId } from "./dom.js";
 import { alertSlot, runOrReport } from "./messages.js";
 import { isOverlay } from "./router.js";
 
-// Shows what `render(close, dialog)` returns. Returns a promise that resolves when the dialog closes, with `close(result)` and a
-// `signal` that then aborts. Only its buttons close a `locked` dialog. `leave`, if given, is called instead of closing it.
+// Shows what `render(close, dialog)` returns. Returns a promise of the `result` that `close(result)` was called with. The promise
+// also has the properties `close` and `signal`; `signal` aborts when the dialog closes. Only buttons close a `locked` dialog. If
+// `leave` is given, Esc and the `close` passed to `render` call it; the returned `close` still closes the dialog.
 export function openDialog(name, classes, render, { leave, locked = false } = {}) {
   const { promise: closed, resolve } = Promise.withResolvers();
   const closing = new AbortController();
@@ -74,7 +75,8 @@ export function openDrawer(name, title, parts, leave) {
 }
 
 // Returns a function that shows the drawer for an ID from the URL, or closes it if the ID is missing. `open(id, leave)` opens
-// the drawer. `leave` goes back in the history, or calls `clearUrl` if the page was opened with the drawer in its URL.
+// the drawer and returns the result of `openDialog`. `leave` goes back in the history, or calls `clearUrl` if the page was opened
+// with the drawer in its URL.
 export function routedDrawer(open, clearUrl, signal) {
   let close = () => {};
   return (id) => {
