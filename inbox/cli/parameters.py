@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import click
 
-from inbox.domain.inboxes import is_inbox_name
-from inbox.domain.tenants import MAX_NAME, is_email, is_name, is_tenant_id
+from inbox.domain.inboxes import INBOX_NAME_RULE, is_inbox_name
+from inbox.domain.tenants import MAX_NAME, TENANT_ID_RULE, is_email, is_name, is_tenant_id
 from inbox.domain.timestamps import parse_timestamp
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -47,12 +47,12 @@ def _text_with(is_valid: Callable[[str], bool], rule: str) -> Callable[[str], st
     return text
 
 
-TENANT_ID = _text_with(is_tenant_id, "have 1 to 63 letters, digits, `.`, `_` and `-`, the first a letter or digit")
+TENANT_ID = _text_with(is_tenant_id, f"be {TENANT_ID_RULE}")
 ORGANIZATION_NAME = _text_with(lambda text: text != "" and is_name(text), f"have 1 to {MAX_NAME} printable characters")
 KEY_NAME = _text_with(is_name, f"have up to {MAX_NAME} printable characters")
 EMAIL = _text_with(is_email, "be an email address")
 # Checked before it becomes part of a URL.
-INBOX_NAME = _text_with(is_inbox_name, "have 1 to 63 of a-z, 0-9 and hyphens, the first a letter or digit")
+INBOX_NAME = _text_with(is_inbox_name, f"be {INBOX_NAME_RULE}")
 
 
 def parse_time(text: str) -> int:

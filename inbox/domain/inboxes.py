@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 MAX_INBOXES = 50
 INBOX_NAME = "[a-z0-9][a-z0-9-]{0,62}"
+INBOX_NAME_RULE = "1 to 63 characters of a-z, 0-9 and -, starting with a letter or digit"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inbox.domain.events import DEFAULT_INBOX
-from inbox.domain.inboxes import Inbox, is_inbox_name
+from inbox.domain.inboxes import INBOX_NAME_RULE, Inbox, is_inbox_name
 from inbox.errors import FieldError, InboxClosing, InboxExists, InvalidRequest, NotFound, StoreUnavailable
 from inbox.services.tenants import find_tenant
 from inbox.store.interface import InboxStore, TenantStore
@@ -55,8 +55,7 @@ class InboxService:
                 raise InboxExists(name)
             return self._switch_default(tenant_id, event_types, enabled), False
         if not is_inbox_name(name):
-            rule = "1 to 63 characters of a-z, 0-9 and -, starting with a letter or digit"
-            raise InvalidRequest([FieldError("/name", f"`name` must be {rule}.")])
+            raise InvalidRequest([FieldError("/name", f"`name` must be {INBOX_NAME_RULE}.")])
         if enabled is not None:
             raise InvalidRequest([FieldError("/enabled", "`enabled` is only allowed for `default`.")])
         inbox = Inbox(name, None if event_types is None else tuple(event_types), self.now_ms())
