@@ -11,6 +11,7 @@ from inbox.store.dynamodb.connection import Connection, groups_of
 from inbox.store.dynamodb.tables import DEFINITIONS
 from inbox.store.interface import Store
 from inbox.store.sqlite import SQLiteStore
+from tests.engines.index_reads import refuse_unchecked_index_reads
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 
 MAX_DELIVERIES = 3
@@ -85,6 +86,7 @@ class DynamoDBHarness(_Harness):
         is_first = engine not in self._shared
         if is_first:
             self._shared[engine] = _SharedConnection(f"test-{uuid.uuid4().hex[:8]}-", 16)
+            refuse_unchecked_index_reads(self._shared[engine])
         self.connection = self._shared[engine]
         self.prefix = self.connection.table("")
         super().__init__(

@@ -20,7 +20,7 @@ from botocore.exceptions import (
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import codec, layout
-from inbox.store.dynamodb.layout import EVENT_INDEXES, Item
+from inbox.store.dynamodb.layout import Item
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -200,10 +200,10 @@ class Connection:
         raise no_result(unprocessed)
 
     def query(self, **query: Any) -> dict[str, Any]:
-        """Returns one page, without index entries that point to another tenant's events."""
+        """Returns one page. Every read of an index goes through here: entries that do not belong in it are left out."""
         page = self.call("query", **query)
-        if query.get("IndexName") in EVENT_INDEXES:
-            page["Items"] = layout.own_entries(query["ExpressionAttributeValues"][":partition"]["S"], page["Items"])
+        if "IndexName" in query:
+            page["Items"] = [item for item in page["Items"] if layout.is_own_entry(query["IndexName"], item)]
         return page
 
     def query_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
@@ -220,11 +220,11 @@ class Connection:
     def all_items(self, table: str, **query: Any) -> Iterator[dict[str, Any]]:
         """Yields every item of a query, however many there are. For operators' commands only."""
         while True:
-            response = self.call("query", TableName=self.table(table), **query)
-            yield from response["Items"]
-            if "LastEvaluatedKey" not in response:
+            page = self.query(TableName=self.table(table), **query)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
                 return
-            query["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def map_parallel(self, function: Callable[[T], R], values: Iterable[T]) -> list[R]:
         """Returns the results in the order of `values`. `function` must not call this method: it could deadlock."""

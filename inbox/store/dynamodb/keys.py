@@ -48,7 +48,9 @@ class DynamoDBKeys:
         pointers = self._connection.all_items(TENANTS, **query, ConsistentRead=True)
         hashes = [pointer["key_hash"]["S"] for pointer in pointers]
         items = self._connection.get_many(TENANT_API_KEYS, [layout.api_key_key(each) for each in hashes])
-        return sorted((_to_key(item) for item in items), key=lambda key: (key.created_at_ms, key.key_id))
+        # A role with permission to write the tenant's items can add a pointer to another tenant's key.
+        keys = [key for key in map(_to_key, items) if key.tenant_id == tenant_id]
+        return sorted(keys, key=lambda key: (key.created_at_ms, key.key_id))
 
     def revoke(self, key_id: str) -> bool:
         pointer = self._connection.get(TENANTS, layout.key_id_item_key(key_id))

@@ -21,10 +21,11 @@ EVENTS = "Events"
 
 STATUS_INDEX = "status-index"
 EVENT_TYPE_INDEX = "event-type-index"
-EVENT_INDEXES = frozenset({STATUS_INDEX, EVENT_TYPE_INDEX})
 EMAIL_INDEX = "EmailIndex"
 TENANT_STATUS_INDEX = "TenantStatusIndex"
 ACTIVE_INDEX = "ActiveIndex"
+_TENANT_INDEXES = frozenset({EMAIL_INDEX, TENANT_STATUS_INDEX, ACTIVE_INDEX})
+_EVENT_INDEX_PARTITION_KEYS = {STATUS_INDEX: "gsi1pk", EVENT_TYPE_INDEX: "gsi2pk"}
 
 _SEPARATOR = "#"
 _AFTER_ALL = "~"
@@ -142,6 +143,8 @@ def order_key_in_type_index(item: Item) -> str:
 # inbox.
 
 UNSHARDED = ""
+# What `shard_suffix` or `old_shard_suffix` returns.
+_SHARD_SUFFIX = re.compile(rf"{_SEPARATOR}{_SEPARATOR}.*|{_SEPARATOR}[0-9]+", re.ASCII | re.DOTALL)
 
 
 def shard_suffix(shard: int) -> str:
@@ -172,16 +175,24 @@ def index_partition_of_copy(tenant_id: str, inbox: str, default_partition: str) 
     return f"{tenant_id}{_SEPARATOR}{inbox}{default_partition.removeprefix(tenant_id)}"
 
 
-def own_entries(index_partition: str, entries: Iterable[Item]) -> list[Item]:
-    """Returns the index entries that belong to the tenant.
+def is_own_entry(index: str, entry: Item) -> bool:
+    """Returns True if the entry belongs where the index lists it: to that tenant and, in `Events`, to that inbox.
 
-    A role with permission to write one tenant's items can give them the index key of another tenant.
+    A role with permission to write one tenant's items can give them the index keys of another tenant.
     """
-    tenant_id = _tenant_of(index_partition)
-    return [entry for entry in entries if _tenant_of(entry["pk"]["S"]) == tenant_id]
+    if index in _TENANT_INDEXES:
+        tenant_id = text_in(entry, "tenant_id")
+        return tenant_id is not None and {"PK": entry["PK"], "SK": entry["SK"]} == tenant_key(tenant_id)
+    listed_in: str = entry[_EVENT_INDEX_PARTITION_KEYS[index]]["S"]
+    unsharded = make_index_partition(tenant_of(entry), inbox_of(entry))
+    return listed_in == unsharded or (
+        listed_in.startswith(unsharded) and _SHARD_SUFFIX.fullmatch(listed_in, len(unsharded)) is not None
+    )
 
 
-def _tenant_of(partition: str) -> str:
+def tenant_of(item: Item) -> str:
+    """Returns the tenant of an event by its key. The attribute `tenant_id` may have any value, see `is_own_entry`."""
+    partition: str = item["pk"]["S"]
     return partition.partition(_SEPARATOR)[0]
 
 
@@ -229,6 +240,12 @@ _INBOX_NAMES = "INBOXES"
 # Not an item INBOX#default, which an earlier release would treat as a named inbox. It could not write the copies.
 DEFAULT_ENABLED = "default_enabled"
 """An attribute of the item with the inbox names: False while `default` is disabled."""
+
+
+def tenant_id_of(item: Item) -> str:
+    """Returns the tenant whose partition contains the item."""
+    partition: str = item["PK"]["S"]
+    return partition.removeprefix(tenant_key("")["PK"]["S"])
 
 
 def prefix_range(prefix: str) -> Range:

@@ -181,7 +181,7 @@ class EventCounter:
         for item in items:
             is_undelivered = layout.is_undelivered_key(item["gsi1sk"]["S"])
             group = (
-                item["tenant_id"]["S"],
+                layout.tenant_of(item),
                 layout.inbox_of(item),
                 text_in(item, "event_type"),
                 item["timestamp"]["N"],
@@ -196,7 +196,7 @@ class EventCounter:
                 self._pending.add_undelivered((tenant_id, inbox), at_ms, events)
 
     def count_update(self, update: EventUpdate, item: Item, now_ms: int) -> None:
-        inbox_key = item["tenant_id"]["S"], layout.inbox_of(item)
+        inbox_key = layout.tenant_of(item), layout.inbox_of(item)
         event, counts = update.event, update.counts()
         if counts != NO_COUNTS:
             self._pending.add(inbox_key, event.event_type, now_ms, counts)
@@ -207,7 +207,7 @@ class EventCounter:
     def count_deleted(self, items: Iterable[Item]) -> None:
         for item in items:
             if layout.is_undelivered_key(item["gsi1sk"]["S"]):
-                inbox_key = item["tenant_id"]["S"], layout.inbox_of(item)
+                inbox_key = layout.tenant_of(item), layout.inbox_of(item)
                 self._pending.add_undelivered(inbox_key, layout.timestamp_ms_of(layout.order_key_of(item)), -1)
 
     def discard(self, tenant_id: str, inbox: str) -> None:

@@ -218,7 +218,7 @@ def _email_key(tenant: Tenant) -> str | None:
 def _to_tenant(item: Item) -> Tenant:
     status_before = text_in(item, "status_before_suspension")
     return Tenant(
-        tenant_id=item["tenant_id"]["S"],
+        tenant_id=layout.tenant_id_of(item),
         organization_name=text_in(item, "organization_name"),
         email=text_in(item, "email_as_given") or text_in(item, "email"),
         destination_email=text_in(item, "destination_email"),
