@@ -20,6 +20,7 @@ from botocore.exceptions import (
 
 from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import codec, layout
+from inbox.store.dynamodb.keep_alive import set_keep_alive_times
 from inbox.store.dynamodb.layout import Item
 
 T = TypeVar("T")
@@ -129,6 +130,7 @@ class Connection:
             raise SettingsError(f"The AWS configuration is invalid. {str(error).rstrip('.')}.") from None
         for client in (self.client, self._client_without_retries):
             codec.install(client)
+            set_keep_alive_times(client)
 
     def table(self, name: str) -> str:
         return self._table_prefix + name
