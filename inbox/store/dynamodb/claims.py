@@ -212,7 +212,8 @@ class ClaimableEvents:
                 (dead if event.is_last_lease(self._max_deliveries) else claimable).append(event)
                 if len(claimable) == max_claimable:
                     break
-        return merge_in_order(order, undelivered, claimable), dead
+        # An index that lags may list a lease and its extension. DynamoDB refuses a batch that names an event twice.
+        return merge_in_order(order, undelivered, claimable), list({event.sort_key: event for event in dead}.values())
 
 
 @dataclass(eq=False)

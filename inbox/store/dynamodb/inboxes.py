@@ -175,9 +175,12 @@ class DynamoDBInboxes:
         ]
         # Shard 3 of `default` shares a partition with an inbox named `3` if an earlier release created the shard.
         keys = (layout.key_of(item) for item in chain(*queries) if layout.inbox_of(item) == name)
-        # The index still lists deleted items for a while, which must not be counted again.
+        # The index lags: it still lists deleted items, which must not be counted again, and some events in two states.
+        yielded: set[str] = set()
         for group in groups_of(MAX_BATCH_GET, keys):
-            yield from self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk")
+            found = layout.by_sort_key(self._connection.get_many(EVENTS, group, ProjectionExpression="pk, sk"))
+            yield from (key for sort_key, key in found.items() if sort_key not in yielded)
+            yielded |= found.keys()
 
     def _create(self, tenant_id: str, inbox: Inbox) -> bool:
         """Stores a new inbox. Returns False if the name is taken, or the tenant has MAX_INBOXES."""
