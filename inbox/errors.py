@@ -145,6 +145,10 @@ class StoreUnavailable(InboxError):
     retry_after_seconds = 1
 
 
+class StoreThrottled(StoreUnavailable):
+    """The store has not carried out a call, or a part of it, because of its limits."""
+
+
 class StoreFull(StoreUnavailable):
     """The disk has no room for the write."""
 

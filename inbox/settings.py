@@ -15,6 +15,8 @@ from inbox.errors import SettingsError
 PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
 _DYNAMODB = "dynamodb://"
+# The index usually lags by less than a second.
+_DYNAMODB_SETTLE_MS = 1_000
 _TABLE_PREFIX = "[A-Za-z0-9_.-]{0,100}"
 # Kubernetes sets these in every pod if its namespace has a service named `inbox`.
 _SERVICE_LINK = re.compile(
@@ -86,6 +88,7 @@ class Settings:
     retention_days: int = _setting(30, _integer(1, 36500))
     max_event_bytes: int = _setting(262_144, _integer(1, 64 * 1024 * 1024))
     lease_seconds: int = _setting(60, _integer(1, 43200))
+    settle_ms: int | None = _setting(None, _integer(0, 60_000))
     max_deliveries: int = _setting(10, _integer(1, 1_000_000))
     key_cache_seconds: int = _setting(30, _integer(0, 86400))
     rate_limit: int = _setting(0, _integer(0, MAX_RATE_LIMIT))
@@ -97,6 +100,8 @@ class Settings:
     url: str = _setting("", _not_empty)
 
     def __post_init__(self) -> None:
+        if self.settle_ms is None:
+            object.__setattr__(self, "settle_ms", 0 if self.sqlite_path else _DYNAMODB_SETTLE_MS)
         if not self.url:
             object.__setattr__(self, "url", f"http://{_join(_LOOPBACK.get(self.host, self.host), self.port)}")
 

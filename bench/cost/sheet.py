@@ -13,7 +13,7 @@ SHEET = Path(__file__).parents[2] / "docs" / "explanation" / "cost.md"
 _TEMPLATE = Path(__file__).with_name("sheet.md")
 # Events per month.
 _VOLUMES = (1_000, MILLION, 1_000 * MILLION)
-_LONG_POLL_READS_PER_SECOND = 5
+_LONG_POLL_READS_PER_SECOND = 2.5
 
 
 def render_sheet(measured: Mapping[str, Any]) -> str:

@@ -42,6 +42,7 @@ _BY_ERROR: Mapping[type[InboxError], Problem] = {
     errors.Overloaded: problem_types.OVERLOADED,
     errors.StoreUnavailable: problem_types.UNAVAILABLE,
     errors.StoreFull: problem_types.UNAVAILABLE,
+    errors.StoreThrottled: problem_types.UNAVAILABLE,
 }
 # Problems for errors of Flask itself. Every other status is a bad request.
 _BY_STATUS = {404: problem_types.NOT_FOUND, 405: problem_types.METHOD_NOT_ALLOWED, 500: problem_types.INTERNAL_ERROR}

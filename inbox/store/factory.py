@@ -92,4 +92,10 @@ def _dynamodb(settings: Settings, clock: Clock | None = None) -> "DynamoDBStore"
     from inbox.store.dynamodb.connection import Connection
 
     connection = Connection(settings.table_prefix, settings.threads)
-    return DynamoDBStore(connection, settings.max_deliveries, retention_days=settings.retention_days, clock=clock)
+    return DynamoDBStore(
+        connection,
+        settings.max_deliveries,
+        retention_days=settings.retention_days,
+        clock=clock,
+        settle_ms=settings.settle_ms or 0,
+    )

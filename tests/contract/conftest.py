@@ -16,6 +16,15 @@ ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "dynamodb-local": ("on_dynamodb_local", lambda _folder: DynamoDBHarness()),
     "lagging-index": ("on_dynamodb_local", lambda _folder: LaggingHarness()),
 }
+# The engines of tests in real time: their events can be claimed once they have settled.
+_SETTLING_ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
+    "sqlite": ENGINES["sqlite"],
+    "settling-dynamodb-local": ("on_dynamodb_local", lambda _folder: DynamoDBHarness(settle_ms=500)),
+    "settling-lagging-index": (
+        "on_dynamodb_local",
+        lambda _folder: LaggingHarness(lag_seconds=0.5, settle_ms=1_000),
+    ),
+}
 _SLOW = {"lagging-index"}
 
 _NOT_ON_LAGGING_INDEX = {
@@ -43,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         file = metafunc.module.__name__.rpartition(".")[2]
         engines = [
             pytest.param(engine, marks=[pytest.mark.slow] if engine in _SLOW else [])
-            for engine in ENGINES
+            for engine in (_SETTLING_ENGINES if file == "test_order" else ENGINES)
             if _is_run_on(engine, file)
         ]
         metafunc.parametrize("harness", engines, indirect=True)
@@ -52,13 +61,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True)
 def long_claim_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises the time limits of claims for slow machines. tests/dynamodb tests the limits."""
-    monkeypatch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
-    monkeypatch.setattr("inbox.store.dynamodb.poll_queue.MAX_WAIT_SECONDS", 120)
+    monkeypatch.setattr("inbox.store.dynamodb.connection.MAX_SECONDS", 120)
 
 
 @pytest.fixture
 def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    server, create = ENGINES[request.param]
+    server, create = (ENGINES | _SETTLING_ENGINES)[request.param]
     if server is not None:
         request.getfixturevalue(server)
     harness = create(tmp_path)

@@ -33,8 +33,7 @@ def long_claim_timeout() -> Iterator[None]:
     """Raises the time limits of claims for slow machines. Tests of a limit set their own."""
     # Not the fixture `monkeypatch`, because some tests undo its patches.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inbox.store.dynamodb.claims.MAX_SECONDS", 120)
-        patch.setattr("inbox.store.dynamodb.poll_queue.MAX_WAIT_SECONDS", 120)
+        patch.setattr("inbox.store.dynamodb.connection.MAX_SECONDS", 120)
         yield
 
 

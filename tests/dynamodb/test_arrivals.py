@@ -11,7 +11,7 @@ from inbox.domain.events import DEFAULT_INBOX, InboxKey
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore, arrivals
 from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
-from inbox.store.dynamodb.claims import ClaimableEvents
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import LATER_S, NOW, audit_entry, claim, new_event, put_events
@@ -25,6 +25,8 @@ ONLY_ACME, ONLY_GLOBEX, BOTH = frozenset({ACME}), frozenset({GLOBEX}), frozenset
 
 class FakeIndex:
     """Replaces the index and the clock of the watch."""
+
+    settle_ms = 0
 
     def __init__(self) -> None:
         self.tenths = 0
@@ -91,6 +93,18 @@ def test_check_soon_queries_the_inbox_soon(watch: DynamoDBArrivalWatch, index: F
     check_for(watch, index, ONLY_ACME, 10)
 
     assert [tenths for tenths, _ in index.queries] == [53, 57]
+
+
+def test_inbox_with_a_new_event_is_queried_once_the_event_has_settled(index: FakeIndex) -> None:
+    index.settle_ms = 1_000
+    watch = DynamoDBArrivalWatch(cast(ClaimableEvents, index), index.monotonic)
+    check_for(watch, index, ONLY_ACME, 51)
+    watch.check_soon([ACME[0]])
+    index.queries.clear()
+    check_for(watch, index, ONLY_ACME, 12)
+    watch.close()
+
+    assert [tenths for tenths, _ in index.queries] == [61]
 
 
 def test_inbox_that_is_polled_again_is_queried_soon(watch: DynamoDBArrivalWatch, index: FakeIndex) -> None:
@@ -189,20 +203,20 @@ def watch_of_store(store: DynamoDBStore, monkeypatch: pytest.MonkeyPatch) -> Ite
     watch.close()
 
 
-def test_check_of_an_inbox_costs_two_queries(
+def test_check_of_an_inbox_costs_one_query(
     store: DynamoDBStore, wire: Wire, watch_of_store: DynamoDBArrivalWatch, tenant: str
 ) -> None:
     claim(store, tenant)
     wire.reset()
     watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW)
-    assert dict(wire.calls) == {"Query": 2}
-    assert wire.units["Query"] == 1
+    assert dict(wire.calls) == {"Query": 1}
+    assert wire.units["Query"] == 0.5
 
     put_events(store, tenant, 100)
     wire.reset()
     assert watch_of_store.check(frozenset({(tenant, DEFAULT_INBOX)}), NOW) == {(tenant, DEFAULT_INBOX)}
-    assert dict(wire.calls) == {"Query": 2}
-    assert wire.units["Query"] == 1
+    assert dict(wire.calls) == {"Query": 1}
+    assert wire.units["Query"] == 0.5
 
 
 @pytest.mark.usefixtures("no_pauses")

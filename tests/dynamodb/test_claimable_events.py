@@ -1,26 +1,27 @@
 """Expired leases, delays and events, and an index with outdated entries."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from inbox.domain.events import DEFAULT_INBOX, Order, PageSize, Selection, Status
 from inbox.errors import InvalidRequest, StoreUnavailable
-from inbox.store.dynamodb import DynamoDBStore, claims, history, status_index
+from inbox.store.dynamodb import DynamoDBStore, claimable_events, history, status_index
+from inbox.store.dynamodb.event_states import KnownEvent
 from tests.contract.samples import ids, receipt
 from tests.dynamodb.conftest import EVERYTHING, LATER_S, NOW, PAGE_BYTES, claim, new_event, poll, put_events
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
+from tests.engines.lagging_index import LaggingConnection, LaggingIndex
 from tests.engines.wire import Wire
+from tests.service import until
 
 EXPIRES_AT_S = NOW // 1000 + 10
 EXPIRES_AT_MS = NOW + 10_000
 
 
 @pytest.mark.parametrize("attempt", [None, "attempt"])
-def test_dead_events_do_not_hide_claimable_ones(
-    store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch, attempt: str | None
-) -> None:
-    monkeypatch.setattr(claims, "_MAX_EXPIRED_LEASES", 2)
+def test_dead_events_do_not_hide_claimable_ones(store: DynamoDBStore, tenant: str, attempt: str | None) -> None:
     put_events(store, tenant, 6)
     now_ms = NOW
     for _ in range(MAX_DELIVERIES):
@@ -133,3 +134,33 @@ def test_poll_that_cannot_read_all_expired_events_fails_and_the_next_continues(
     with pytest.raises(StoreUnavailable):
         claim(store, tenant, 1, now_ms=EXPIRES_AT_MS)
     assert claim(store, tenant, 1, now_ms=EXPIRES_AT_MS) == live
+
+
+def test_entries_that_stay_in_the_index_for_a_minute_cost_nothing_again(harness: DynamoDBHarness, tenant: str) -> None:
+    index = LaggingIndex(lag_seconds=60)
+    connection = LaggingConnection(harness.connection, index)
+    store = DynamoDBStore(connection, MAX_DELIVERIES)
+    events = put_events(store, tenant, 300)
+    index.catch_up()
+    wire = Wire(connection)
+    try:
+        assert sorted(event_id for _ in range(3) for event_id in claim(store, tenant, 100)) == sorted(events)
+        # The index lists most of them for half a minute, and lists them again after that.
+        index.advance(30)
+        wire.reset()
+        assert [claim(store, tenant, 100) for _ in range(3)] == [[], [], []]
+        assert any(entry["gsi1sk"]["S"].startswith("undelivered#") for entry in index.shown())
+        assert wire.write_calls == 0
+    finally:
+        wire.remove()
+
+
+def test_outdated_entries_are_remembered_by_number_and_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimable_events, "_MAX_OUTDATED_ENTRIES", 3)
+    monkeypatch.setattr(claimable_events, "_OUTDATED_SECONDS", 0.5)
+    outdated = claimable_events.OutdatedEntries()
+    entries = [KnownEvent("acme", str(number), "undelivered#", "", 0, 0, 0, None) for number in range(4)]
+    outdated.add(entries)
+    assert [entry in outdated for entry in entries] == [False, True, True, True]
+    assert replace(entries[3], deliveries=1) not in outdated
+    until(lambda: entries[3] not in outdated)

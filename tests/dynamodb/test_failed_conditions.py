@@ -13,7 +13,7 @@ from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.event_updates import EventUpdate, UpdateResult
 from inbox.store.dynamodb.items import to_known_event
-from inbox.store.dynamodb.layout import event_key
+from inbox.store.dynamodb.layout import EVENTS, event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
@@ -46,7 +46,8 @@ def events(store: DynamoDBStore, wire: Wire, tenant: str) -> list[str]:
 def lose_response(engine: str, wire: Wire) -> Callable[[], None]:
     """A function that cuts the response to the next update of an event after the commit."""
     operation = "BatchExecuteStatement" if engine == "dynamodb_local" else "UpdateItem"
-    return lambda: wire.fail(operation, Fault.CUT_AFTER, 1)
+    table = EVENTS if engine == "moto" else ""
+    return lambda: wire.fail(operation, Fault.CUT_AFTER, 1, table=table)
 
 
 @both_ways_to_claim

@@ -16,12 +16,14 @@ from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
     EVERYTHING,
     LATER_S,
+    LEASE_UNTIL,
     NOW,
     api_key,
     audit_entry,
     claim,
     keyed_event,
     new_event,
+    put_events,
     warm_up,
 )
 from tests.engines.wire import Fault, Wire
@@ -215,3 +217,51 @@ def test_check_fails_while_dynamodb_does_not_respond(store: DynamoDBStore, wire:
     with pytest.raises(StoreUnavailable):
         store.check()
     store.check()
+
+
+@pytest.mark.parametrize("lease_until_ms", [None, LEASE_UNTIL], ids=["consume", "lease"])
+def test_poll_returns_nothing_behind_an_event_that_stays_throttled(
+    store: DynamoDBStore,
+    other_store: DynamoDBStore,
+    wire: Wire,
+    tenant: str,
+    lease_until_ms: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 6)
+    monkeypatch.setattr("inbox.store.dynamodb.connection.MAX_SECONDS", 0.5)
+    wire.throttles = lambda statement: {"S": events[2]} in statement["Parameters"]
+
+    assert claim(store, tenant, lease_until_ms=lease_until_ms) == events[:2]
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant, lease_until_ms=lease_until_ms)
+    monkeypatch.undo()
+    wire.throttles = None
+    # The claim that was throttled has not taken the event, so another process can have it at once, and all behind it.
+    assert claim(other_store, tenant, now_ms=NOW + 10_000, lease_until_ms=lease_until_ms) == events[2:]
+
+
+def test_throttling_for_seconds_does_not_end_a_poll(store: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 30)
+    refusals = iter([True] * 200)
+    wire.throttles = lambda _statement: next(refusals, False)
+
+    assert claim(store, tenant) == events
+
+
+def test_claim_that_is_throttled_after_a_lost_response_is_in_doubt(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm_up(store, tenant)
+    events = put_events(store, tenant, 1)
+    monkeypatch.setattr("inbox.store.dynamodb.connection.MAX_SECONDS", 0.5)
+    wire.throttles = lambda _statement: True
+    wire.fail("BatchExecuteStatement", Fault.CUT_AFTER, 1)
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+    wire.throttles = None
+
+    assert claim(other_store, tenant, now_ms=NOW + 10_000) == []
+    assert claim(store, tenant, now_ms=NOW + 20_000) == events

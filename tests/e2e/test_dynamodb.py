@@ -47,7 +47,8 @@ def test_event_is_polled_from_new_tables(on_dynamodb: Service) -> None:
         timeout=30,
     )
     assert sent.status_code == 201, sent.text
-    (event,) = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
+    # The event can be polled once it has settled.
+    (event,) = requests.get(f"{on_dynamodb.url}/inbox?wait=20", headers=bearer(key), timeout=30).json()
     assert (event["id"], event["payload"]) == (sent.json()["id"], {"order": 1001, "total": 1.5})
     assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
 

@@ -81,7 +81,7 @@ class DynamoDBHarness(_Harness):
 
     _shared: ClassVar[dict[str, _SharedConnection]] = {}
 
-    def __init__(self, connect: Callable[[Connection], Connection] = lambda shared: shared) -> None:
+    def __init__(self, connect: Callable[[Connection], Connection] = lambda shared: shared, settle_ms: int = 0) -> None:
         engine = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
         is_first = engine not in self._shared
         if is_first:
@@ -90,7 +90,8 @@ class DynamoDBHarness(_Harness):
         self.connection = self._shared[engine]
         self.prefix = self.connection.table("")
         super().__init__(
-            lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, INBOX_CACHE_SECONDS), has_to_init=is_first
+            lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, INBOX_CACHE_SECONDS, settle_ms=settle_ms),
+            has_to_init=is_first,
         )
 
     @classmethod
@@ -118,9 +119,9 @@ class DynamoDBHarness(_Harness):
 
 
 class LaggingHarness(DynamoDBHarness):
-    def __init__(self) -> None:
-        self._index = LaggingIndex()
-        super().__init__(lambda shared: LaggingConnection(shared, self._index))
+    def __init__(self, lag_seconds: float = 2.0, settle_ms: int = 0) -> None:
+        self._index = LaggingIndex(lag_seconds)
+        super().__init__(lambda shared: LaggingConnection(shared, self._index), settle_ms)
 
     def settle(self) -> None:
         self._index.catch_up()

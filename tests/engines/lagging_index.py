@@ -1,7 +1,7 @@
 """A `status-index` that lags behind the table, as DynamoDB's may. DynamoDB Local's never lags.
 
-For up to two seconds after a write it may lack a new entry, still list a removed one, or list a removed one again after
-it had vanished. Later entries may appear before earlier ones.
+For up to `lag_seconds` after a write it may lack a new entry, still list a removed one, or list a removed one again
+after it had vanished. Later entries may appear before earlier ones.
 """
 
 import random
@@ -12,8 +12,6 @@ from typing import Any
 
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, Item
-
-LAG_SECONDS = 2.0
 
 _WRITES = {"put_item", "update_item", "delete_item", "batch_write_item", "batch_execute_statement"}
 
@@ -38,15 +36,20 @@ class _EntryTimes:
 class LaggingIndex:
     """The index that all stores of one test share."""
 
-    def __init__(self) -> None:
+    def __init__(self, lag_seconds: float) -> None:
+        self._lag_seconds = lag_seconds
         self.mutex = threading.RLock()
         self._random = random.Random(20)
         self._entries: dict[Key, _EntryTimes] = {}
         self._seconds_ahead = 0.0
 
     def catch_up(self) -> None:
+        self.advance(self._lag_seconds)
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass for the index."""
         with self.mutex:
-            self._seconds_ahead += LAG_SECONDS
+            self._seconds_ahead += seconds
 
     def observe(self, items: list[Item]) -> None:
         """Records the entries that the index really has now."""
@@ -54,12 +57,12 @@ class LaggingIndex:
         actual = {_key(item): item for item in items}
         for key, item in actual.items():
             if key not in self._entries or self._entries[key].is_removed:
-                self._entries[key] = _EntryTimes(item, now + self._random.uniform(0, LAG_SECONDS))
+                self._entries[key] = _EntryTimes(item, now + self._random.uniform(0, self._lag_seconds))
         for key, entry in self._entries.items():
             if key not in actual and not entry.is_removed:
                 entry.is_removed = True
                 entry.vanishes, entry.returns, entry.vanishes_again = sorted(
-                    now + self._random.uniform(0, LAG_SECONDS) for _ in range(3)
+                    now + self._random.uniform(0, self._lag_seconds) for _ in range(3)
                 )
 
     def shown(self) -> list[Item]:

@@ -1,11 +1,14 @@
 """Hooks in botocore that count calls and units of DynamoDB and inject faults."""
 
 import json
+import re
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
 from botocore.awsrequest import AWSResponse
@@ -40,15 +43,34 @@ class Wire:
         self.index_units: Counter[tuple[str, str]] = Counter()
         self._mutex = threading.Lock()
         self.fault_count = 0
+        self.measures_statements = False
+        """Sends statements as single updates, because DynamoDB Local does not report the units of statements."""
+        self.failed_conditions = 0
+        """Failed conditions of statements, each billed like a write of the stored item."""
+        self.throttles: Callable[[dict[str, Any]], bool] | None = None
+        """Decides which statements of a batch are throttled."""
         self.hides_old_items = False
         """Removes the item from responses to failed conditions: DynamoDB does not always send it."""
         self._plans: dict[str, list[Fault | None]] = {}
+        self._faulty_table = ""
         self._then: Callable[[dict[str, Any]], object] = lambda _body: None
-        self._session = URLLib3Session()
-        for client in (connection.client, connection._client_without_retries):
-            client.meta.events.register("provide-client-params.dynamodb.*", self._ask_for_units)
-            client.meta.events.register("before-send.dynamodb.*", self._send)
-            client.meta.events.register("after-call.dynamodb.*", self._count_units)
+        # As in botocore's clients. Otherwise each request waits 40 ms for the other side.
+        self._session = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
+        self._clients = (connection.client, connection._client_without_retries)
+        self._hooks = {
+            "provide-client-params.dynamodb.*": self._ask_for_units,
+            "before-send.dynamodb.*": self._send,
+            "after-call.dynamodb.*": self._count_units,
+        }
+        for client in self._clients:
+            for event, hook in self._hooks.items():
+                client.meta.events.register(event, hook)
+
+    def remove(self) -> None:
+        """Removes the hooks from a connection that other tests use too."""
+        for client in self._clients:
+            for event, hook in self._hooks.items():
+                client.meta.events.unregister(event, hook)
 
     def fail(
         self,
@@ -57,10 +79,15 @@ class Wire:
         times: int,
         *,
         after: int = 0,
+        table: str = "",
         then: Callable[[dict[str, Any]], object] = lambda _body: None,
     ) -> None:
-        """Forwards `after` tries, then injects `fault` into the next `times`. Calls `then` with their bodies."""
+        """Forwards `after` tries, then injects `fault` into the next `times`. Calls `then` with their bodies.
+
+        With `table`, it counts only the tries for that table.
+        """
         self._plans[operation] = [None] * after + [fault] * times
+        self._faulty_table = table
         self._then = then
 
     def reset(self) -> None:
@@ -69,6 +96,7 @@ class Wire:
         self.index_units.clear()
         self._plans.clear()
         self.fault_count = 0
+        self.failed_conditions = 0
 
     @property
     def write_calls(self) -> int:
@@ -96,6 +124,8 @@ class Wire:
         consumed = parsed.get("ConsumedCapacity") or []
         # Threads count at the same time, and `+=` on a counter is not atomic.
         with self._mutex:
+            for part in parsed.get("Responses", []) if model.name == "BatchExecuteStatement" else []:
+                self.failed_conditions += part.get("Error", {}).get("Code") == "ConditionalCheckFailed"
             for each in consumed if isinstance(consumed, list) else [consumed]:
                 self.units[model.name] += max(each["CapacityUnits"], context["least_units"])
                 for index, of_index in each.get("GlobalSecondaryIndexes", {}).items():
@@ -105,7 +135,13 @@ class Wire:
         operation = event_name.rpartition(".")[2]
         with self._mutex:
             self.calls[operation] += 1
-        fault = self._plans[operation].pop(0) if self._plans.get(operation) else None
+        is_planned = self._plans.get(operation) and self._faulty_table in json.loads(request.body).get("TableName", "")
+        fault = self._plans[operation].pop(0) if is_planned else None
+        if fault is None and operation == "BatchExecuteStatement":
+            if self.throttles is not None:
+                return self._execute_unthrottled(request, self.throttles)
+            if self.measures_statements:
+                return self._execute_as_updates(request)
         if fault is None:
             return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
         self.fault_count += 1
@@ -137,12 +173,8 @@ class Wire:
         """Sends half of the batch to DynamoDB, or nothing. The response reports the rest as unprocessed."""
         body = json.loads(request.body)
         if operation == "BatchExecuteStatement":
-            statements = body["Statements"]
-            kept = [] if skip_all else statements[::2]
-            responses = iter(self._forward(request, body | {"Statements": kept})["Responses"] if kept else [])
-            refused = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity."}}
-            parts = [refused if skip_all or position % 2 else next(responses) for position in range(len(statements))]
-            return _make_response(request, 200, {"Responses": parts})
+            position = count()
+            return self._execute_unthrottled(request, lambda _statement: skip_all or next(position) % 2 == 1)
         ((table, wanted),) = body["RequestItems"].items()
         if operation == "BatchWriteItem":
             kept, rest = ([], wanted) if skip_all else (wanted[::2], wanted[1::2])
@@ -154,11 +186,76 @@ class Wire:
         name = "UnprocessedItems" if operation == "BatchWriteItem" else "UnprocessedKeys"
         return _make_response(request, 200, response | {name: left if rest else {}})
 
+    def _execute_unthrottled(self, request: Any, throttles: Callable[[dict[str, Any]], bool]) -> AWSResponse:
+        """Executes the statements of a batch that are not throttled."""
+        body = json.loads(request.body)
+        statements = [(statement, throttles(statement)) for statement in body["Statements"]]
+        kept = [statement for statement, throttled in statements if not throttled]
+        responses = iter(self._forward(request, body | {"Statements": kept})["Responses"] if kept else [])
+        refused = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity."}}
+        parts = [refused if throttled else next(responses) for _, throttled in statements]
+        return _make_response(request, 200, {"Responses": parts})
+
+    def _execute_as_updates(self, request: Any) -> AWSResponse:
+        """Executes each statement as an UpdateItem, and reports the units of all."""
+        responses, consumed = [], []
+        for statement in json.loads(request.body)["Statements"]:
+            update = _to_update(statement)
+            request.headers["X-Amz-Target"] = "DynamoDB_20120810.UpdateItem"
+            result = self._forward(request, update)
+            if "Attributes" in result:
+                responses.append({"TableName": update["TableName"], "Item": result["Attributes"]})
+                consumed.append(result["ConsumedCapacity"])
+            else:
+                current = {"Item": result["Item"]} if "Item" in result else {}
+                responses.append(
+                    {"TableName": update["TableName"], "Error": {"Code": "ConditionalCheckFailed", **current}}
+                )
+                consumed.append({"TableName": update["TableName"], "CapacityUnits": _units_of(current)})
+        return _make_response(request, 200, {"Responses": responses, "ConsumedCapacity": consumed})
+
     def _forward(self, request: Any, body: dict[str, Any]) -> dict[str, Any]:
         request.body = json.dumps(body).encode()
         request.headers["Content-Length"] = str(len(request.body))
         response: dict[str, Any] = json.loads(self._session.send(request).content)
         return response
+
+
+def _to_update(statement: dict[str, Any]) -> dict[str, Any]:
+    """Returns the UpdateItem that does the same as a statement of the store."""
+    changes, where = statement["Statement"].split(" WHERE ")
+    parameters = iter(statement["Parameters"])
+    names, values, conditions, key = {}, {}, [], {}
+    assignments = re.findall(r'SET "(\w+)" = \?', changes)
+    removed = re.findall(r'REMOVE "(\w+)"', changes)
+    for name in assignments:
+        names[f"#{name}"], values[f":{name}"] = name, next(parameters)
+    names |= {f"#{name}": name for name in removed}
+    for name, comparison in re.findall(r'"(\w+)" (= \?|IS MISSING)', where):
+        if name in ("pk", "sk"):
+            key[name] = next(parameters)
+        elif comparison == "IS MISSING":
+            conditions.append(f"attribute_not_exists({name})")
+        else:
+            conditions.append(f"{name} = :known_{name}")
+            values[f":known_{name}"] = next(parameters)
+    actions = {"SET": [f"#{name} = :{name}" for name in assignments], "REMOVE": [f"#{name}" for name in removed]}
+    return {
+        "TableName": re.findall(r'UPDATE "([^"]+)"', changes)[0],
+        "Key": key,
+        "UpdateExpression": " ".join(f"{action} {', '.join(parts)}" for action, parts in actions.items() if parts),
+        "ConditionExpression": " AND ".join([*conditions, "attribute_exists(pk)"]),
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+        "ReturnValues": "ALL_NEW",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        "ReturnConsumedCapacity": "INDEXES",
+    }
+
+
+def _units_of(document: dict[str, Any]) -> int:
+    """Returns the write units of an item, estimated from its JSON, which is a little larger."""
+    return -(-len(json.dumps(document)) // 1024)
 
 
 def _least_units(operation: str, params: dict[str, Any]) -> float:

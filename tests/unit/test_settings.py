@@ -145,3 +145,9 @@ def test_secrets_are_hidden() -> None:
     assert "ibx_secret" not in repr(read(INBOX_API_KEY="ibx_secret"))
     assert read(INBOX_API_KEY="").as_variables()["INBOX_API_KEY"] == ""
     assert read(INBOX_AUTHORIZER_SECRET="s" * 32).as_variables()["INBOX_AUTHORIZER_SECRET"] == "(hidden)"
+
+
+@pytest.mark.parametrize(("store", "expected"), [("sqlite:///inbox.db", 0), ("dynamodb://", 1_000)])
+def test_settle_time_depends_on_the_engine(store: str, expected: int) -> None:
+    assert read_settings({"INBOX_STORE": store}, on_terminal=False).settle_ms == expected
+    assert read_settings({"INBOX_STORE": store, "INBOX_SETTLE_MS": "250"}, on_terminal=False).settle_ms == 250

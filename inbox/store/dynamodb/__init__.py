@@ -25,11 +25,12 @@ class DynamoDBStore:
         inbox_cache_seconds: float = 1.0,
         retention_days: int = 30,
         clock: Clock | None = None,
+        settle_ms: int = 0,
     ) -> None:
         self._connection = connection
         counter, shards = EventCounter(connection), Shards(connection)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
-        self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries)
+        self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries, settle_ms)
         self.counters = DynamoDBCounters(connection, shards, self.events.claimable, counter, retention_days)
         self.inboxes = DynamoDBInboxes(connection, shards, inbox_cache, counter)
         self.keys = DynamoDBKeys(connection)

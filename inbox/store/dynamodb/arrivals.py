@@ -6,12 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from inbox.domain.events import InboxKey
-from inbox.store.dynamodb.claims import ClaimableEvents
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
 
 _MIN_PAUSE_SECONDS = 0.2
 _MAX_PAUSE_SECONDS = 2.0
 _MAX_INBOXES_PER_CHECK = 64
-# Two queries each, in the pool of 16 threads that claims use too.
+# One query for each shard, in the pool of 16 threads that claims use too.
 _PARALLEL_INBOXES = 4
 # While DynamoDB times out, one inbox takes 10 seconds. A later check collects its result.
 _MAX_SECONDS_PER_CHECK = 1.0
@@ -29,6 +29,8 @@ class DynamoDBArrivalWatch:
     def __init__(self, claimable: ClaimableEvents, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._claimable = claimable
         self._monotonic = monotonic
+        # Not at once, because the index lags behind the write.
+        self._soon_seconds = max(_MIN_PAUSE_SECONDS, claimable.settle_ms / 1000)
         # Not the connection's pool: a task there would wait for queries that wait for a thread of the same pool.
         self._pool = ThreadPoolExecutor(_PARALLEL_INBOXES, "arrivals")
         self._schedules: dict[InboxKey, _Schedule] = {}
@@ -51,8 +53,7 @@ class DynamoDBArrivalWatch:
         return self._collect_results()
 
     def check_soon(self, tenant_ids: Collection[str]) -> None:
-        # Not at once, because the index lags behind the write.
-        soon = self._monotonic() + _MIN_PAUSE_SECONDS
+        soon = self._monotonic() + self._soon_seconds
         for schedule in (each for (tenant_id, _), each in self._schedules.items() if tenant_id in tenant_ids):
             schedule.next_query_at, schedule.pause_seconds = min(schedule.next_query_at, soon), _MIN_PAUSE_SECONDS
 

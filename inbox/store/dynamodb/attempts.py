@@ -6,19 +6,20 @@ claims the same events under the same claim ID.
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inbox.domain.events import ATTEMPT_MS, Page, PageSize
 from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.claims import Claim, ClaimableEvents, take_page
-from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.claim_tokens import ClaimTokens
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
+from inbox.store.dynamodb.claims import Claim, take_page
+from inbox.store.dynamodb.connection import ConditionFailed, Connection, new_deadline
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
-from inbox.store.dynamodb.poll_queue import PollQueues
 from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
@@ -47,39 +48,46 @@ class Attempts:
     _connection: Connection
     _shards: Shards
     _claimable: ClaimableEvents
-    _queues: PollQueues
+    _tokens: ClaimTokens
     _max_deliveries: int
 
     def claim(
         self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None, attempt_id: str
     ) -> Page:
-        key = layout.attempt_key(tenant_id, inbox, attempt_id)
+        key, inbox_key = layout.attempt_key(tenant_id, inbox, attempt_id), (tenant_id, inbox)
+        deadline = new_deadline()
         attempt = self._find_repeated(key, now_ms)
-        turn = self._queues.turn((tenant_id, inbox))
-        new: _Attempt | None = None
-        chosen: list[KnownEvent] = []
-        for _ in range(_MAX_TRIES):
-            known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
-            with turn:
+        if attempt is None and not self._claimable.may_exist(tenant_id, inbox, now_ms):
+            return Page([], more=False)
+        with self._tokens.hold(inbox_key, now_ms, deadline) as token:
+            poll = Claim(inbox_key, "", now_ms, lease_until_ms).extended_by(token.waited_ms)
+            new: _Attempt | None = None
+            chosen: list[KnownEvent] = []
+            for _ in range(_MAX_TRIES):
+                known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
                 if attempt is None:
                     chosen = list(take_page(known_events, size, []))
+                    self._claimable.mark_dead(dead, now_ms, deadline)
                     if not chosen:
                         break
                     previous, new = new, _Attempt(uuid.uuid4().hex, [event.event_id for event in chosen])
                     attempt = self._begin(key, new, previous, now_ms)
-                claim = Claim((tenant_id, inbox), attempt.seed, now_ms, lease_until_ms).extended_by(turn.waited_ms)
-                is_new = attempt is new
-                items = self._claim(claim, chosen) if is_new else self._claim_again(claim, attempt.event_ids)
-            if items or not is_new:
-                events = [
-                    to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)
-                ]
-                return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
-            attempt = None
-        if new is not None:
-            table, seed = self._connection.table(TENANTS), {":seed": text(new.seed)}
-            self._connection.try_write(writes.delete(table, key, _OURS_AND_NOT_REPEATED, seed))
-        return Page([], more=bool(chosen))
+                claim, is_new = replace(poll, seed=attempt.seed), attempt is new
+                items = (
+                    self._claim(claim, chosen, deadline)
+                    if is_new
+                    else self._claim_again(claim, attempt.event_ids, deadline)
+                )
+                if items or not is_new:
+                    events = [
+                        to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)
+                    ]
+                    return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
+                attempt = None
+            if new is not None:
+                table, seed = self._connection.table(TENANTS), {":seed": text(new.seed)}
+                self._connection.try_write(writes.delete(table, key, _OURS_AND_NOT_REPEATED, seed))
+            return Page([], more=bool(chosen))
 
     def _find_repeated(self, key: dict[str, Any], now_ms: int) -> _Attempt | None:
         """Returns the attempt that an earlier poll stored. A poll that is still running can choose no other events."""
@@ -124,7 +132,7 @@ class Attempts:
                 return other
         return attempt
 
-    def _claim_again(self, claim: Claim, event_ids: Sequence[str]) -> list[Item]:
+    def _claim_again(self, claim: Claim, event_ids: Sequence[str], deadline: float) -> list[Item]:
         """Returns the events that the claim still holds, and claims those that have become undelivered."""
         tenant_id, inbox = claim.inbox_key
         shards = self._shards.get(tenant_id)
@@ -138,11 +146,11 @@ class Attempts:
                 held.append(item)
             elif state.is_claimable:
                 undelivered.append(to_known_event(item))
-        return held + self._claim(claim, undelivered)
+        return held + self._claim(claim, undelivered, deadline)
 
-    def _claim(self, claim: Claim, known_events: Sequence[KnownEvent]) -> list[Item]:
+    def _claim(self, claim: Claim, known_events: Sequence[KnownEvent], deadline: float) -> list[Item]:
         """Returns the claimed items. Raises errors even if some were claimed: the client can repeat the poll."""
-        results = self._claimable.claim(claim, known_events).values()
+        results = self._claimable.update([claim.update(event) for event in known_events], claim.now_ms, deadline)
         raise_first_error(results)
         return [item for result in results if (item := claim.claimed_item(result)) is not None]
 

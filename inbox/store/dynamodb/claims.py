@@ -5,123 +5,29 @@ belongs to the claim whose conditional update succeeded, and to no other.
 """
 
 import hashlib
-import threading
 import time
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 
 import structlog
-from cachetools import TTLCache
 
-from inbox.domain.events import InboxKey, Order, Page, PageSize, Status
+from inbox.domain.events import InboxKey, Order, Page, PageSize
+from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
+from inbox.store.dynamodb.claim_tokens import ClaimTokens, HeldToken
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection, new_deadline
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state
-from inbox.store.dynamodb.event_updates import (
-    MAX_STATEMENTS,
-    EventUpdate,
-    EventUpdates,
-    UpdateResult,
-    raise_first_error,
-)
-from inbox.store.dynamodb.items import is_expired, to_event
-from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text, text_in
+from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, UpdateResult
+from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
+from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text
 from inbox.store.dynamodb.pending_counts import EventCounter
-from inbox.store.dynamodb.poll_queue import PollQueues, PollTurn
-from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
-
-# Clients time out after 30 seconds, Zapier's too, and would never get the events that are marked delivered.
-MAX_SECONDS = 10
-
-# Entries read beyond the page size. A few stale entries then cost no second query, and the last one shows if there are
-# more events.
-_SPARE_ENTRIES = 10
-# Expired leases are sorted by their end, so the oldest event is only known once all of them are read.
-_MAX_EXPIRED_LEASES = 1_000
-_MAX_EXPIRED_LEASES_READ = 10_000
-# The poll waits until these deaths are written; later polls write the rest.
-_MAX_DEATHS_PER_POLL = 200
-
-_MAX_RECENT_CLAIMS = 20_000
-_RECENT_CLAIM_SECONDS = 10
-
-_MAX_UNCONFIRMED_CLAIMS = 10_000
-_UNCONFIRMED_RETRY_MS = 60_000
+from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, UnconfirmedClaims
 
 _log = structlog.get_logger()
-
-
-class RecentClaims:
-    """Events that this process has just claimed, or found claimed by another, in the state that the index listed.
-
-    The index still lists them for a while, and claiming them again would cost a write unit each.
-    """
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._events: TTLCache[KnownEvent, bool] = TTLCache(_MAX_RECENT_CLAIMS, _RECENT_CLAIM_SECONDS)
-
-    def __contains__(self, event: KnownEvent) -> bool:
-        with self._mutex:
-            return event in self._events
-
-    def add(self, events: Iterable[KnownEvent]) -> None:
-        with self._mutex:
-            self._events.update(dict.fromkeys(events, True))
-
-
-@dataclass(frozen=True, slots=True)
-class UnconfirmedClaim:
-    """One event and the IDs of claims whose response was lost (timeout, broken connection).
-
-    The write may still have succeeded. The event is then marked delivered and no index lists it, so the only way to
-    deliver it is to remember the claim and look the event up again on the next poll.
-    """
-
-    event: KnownEvent
-    claim_ids: frozenset[str]
-    claimed_at_ms: int
-
-    def succeeded(self, item: Item) -> bool:
-        """Returns True if one of our claims took the event."""
-        return text_in(item, "claim_id") in self.claim_ids
-
-    def may_succeed_later(self, item: Item | None, now_ms: int) -> bool:
-        """Returns True if the event still has the state we saw before claiming, and the write may be on its way."""
-        is_untouched = item is not None and item["gsi1sk"] == text(self.event.status_key)
-        return is_untouched and now_ms - self.claimed_at_ms < _UNCONFIRMED_RETRY_MS
-
-
-class UnconfirmedClaims:
-    """Thread-safe, bounded list of unconfirmed claims per inbox."""
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._claims: OrderedDict[tuple[InboxKey, str], UnconfirmedClaim] = OrderedDict()
-
-    def add(self, inbox_key: InboxKey, claims: Iterable[UnconfirmedClaim]) -> None:
-        with self._mutex:
-            for claim in claims:
-                key = inbox_key, claim.event.sort_key
-                earlier = self._claims[key].claim_ids if key in self._claims else frozenset()
-                self._claims[key] = replace(claim, claim_ids=claim.claim_ids | earlier)
-            while len(self._claims) > _MAX_UNCONFIRMED_CLAIMS:
-                self._claims.popitem(last=False)
-
-    def pop(self, inbox_key: InboxKey, page_size: PageSize) -> list[UnconfirmedClaim]:
-        """Removes and returns claims, up to one page and at least one if there is any."""
-        popped: list[UnconfirmedClaim] = []
-        with self._mutex:
-            for key in [key for key in self._claims if key[0] == inbox_key][: page_size.events]:
-                if sum(claim.event.payload_bytes for claim in popped) >= page_size.payload_bytes:
-                    break
-                popped.append(self._claims.pop(key))
-        return popped
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,69 +64,10 @@ class Claim:
 
 
 @dataclass(eq=False)
-class ClaimableEvents:
-    """Finds and claims the events of an inbox that are undelivered, or whose lease or delay has ended."""
-
-    _shards: Shards
-    _index: StatusIndex
-    _updates: EventUpdates
-    _max_deliveries: int
-    recent: RecentClaims = field(default_factory=RecentClaims, init=False)
-
-    def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
-        """Yields the events in order. `limit` is how many the caller expects to use; it can read on."""
-        return self._read(tenant_id, inbox, order, limit, now_ms)[0]
-
-    def find_for_claim(self, tenant_id: str, inbox: str, limit: int, now_ms: int) -> Iterator[KnownEvent]:
-        """Like `find`, oldest first and without recent claims. Marks events dead whose last lease has expired."""
-        events, dead = self._read(tenant_id, inbox, Order.OLDEST, limit, now_ms, rescan=True)
-        # If this fails, a poll of another process marks them, or one of this process once `recent` has forgotten them.
-        unwritten = [event for event in dead[:_MAX_DEATHS_PER_POLL] if event not in self.recent]
-        self.recent.add(unwritten)
-        self._updates.apply([EventUpdate(event, event.dead()) for event in unwritten], now_ms)
-        return (event for event in events if event not in self.recent)
-
-    def claim(self, claim: Claim, events: Sequence[KnownEvent]) -> dict[KnownEvent, UpdateResult]:
-        results = self._updates.apply([claim.update(event) for event in events], claim.now_ms)
-        by_event = dict(zip(events, results, strict=True))
-        self.recent.add(event for event, result in by_event.items() if result.error is None)
-        return by_event
-
-    def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
-        """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
-        partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [layout.expired_lease_range(now_ms), layout.status_range(Status.UNDELIVERED)]
-        limits = [(range_, _SPARE_ENTRIES) for range_ in ranges]
-        found = chain(*self._index.read(partitions, inbox, limits, Order.OLDEST, now_ms))
-        return any(event not in self.recent for event in chain(*found))
-
-    def _read(
-        self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int, *, rescan: bool = False
-    ) -> tuple[Iterator[KnownEvent], list[KnownEvent]]:
-        """Returns the claimable events in order, and events that are dead but not marked so."""
-        partitions = self._shards.get(tenant_id).index_partitions(inbox)
-        ranges = [
-            (layout.expired_lease_range(now_ms), _MAX_EXPIRED_LEASES),
-            (layout.status_range(Status.UNDELIVERED), limit // len(partitions) + _SPARE_ENTRIES),
-        ]
-        leases, undelivered = self._index.read(partitions, inbox, ranges, order, now_ms, rescan=rescan)
-        claimable: list[KnownEvent] = []
-        dead: list[KnownEvent] = []
-        for of_partition in leases:
-            max_claimable = len(claimable) + _MAX_EXPIRED_LEASES
-            for event in islice(of_partition, _MAX_EXPIRED_LEASES_READ):
-                (dead if event.is_last_lease(self._max_deliveries) else claimable).append(event)
-                if len(claimable) == max_claimable:
-                    break
-        # An index that lags may list a lease and its extension. DynamoDB refuses a batch that names an event twice.
-        return merge_in_order(order, undelivered, claimable), list({event.sort_key: event for event in dead}.values())
-
-
-@dataclass(eq=False)
 class Claims:
     _connection: Connection
     _claimable: ClaimableEvents
-    _queues: PollQueues
+    _tokens: ClaimTokens
     _counter: EventCounter
     _max_deliveries: int
     _unconfirmed: UnconfirmedClaims = field(default_factory=UnconfirmedClaims, init=False)
@@ -234,46 +81,82 @@ class Claims:
                     page.append(item)
 
         known_events = self._claimable.find(tenant_id, inbox, order, size.events, now_ms)
-        items, more = fill_page(known_events, size, MAX_BATCH_GET, add_claimable, [])
+        items, more = fill_page(known_events, size, MAX_BATCH_GET, add_claimable, [], new_deadline())
         return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
-        turn = self._queues.turn(claim.inbox_key)
-        known_events = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
-        # From here on no error may discard the recovered events: they are marked delivered.
-        recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
-        claim_group = partial(self._claim_group, claim, turn)
-        items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered)
-        # Recovered events, and those that the index listed late, may be older than events already on the page.
+        deadline = new_deadline()
+        known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
+        first = next(known_events, None)
+        if first is None and not dead and not self._unconfirmed.exist(claim.inbox_key):
+            return Page([], more=False)
+        with self._tokens.hold(claim.inbox_key, now_ms, deadline) as token:
+            if token.waited:
+                known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
+                claim = claim.extended_by(token.waited_ms)
+            elif first is not None:
+                known_events = chain([first], known_events)
+            # From here on no error may discard the recovered events: they are marked delivered.
+            recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
+            claim_group = partial(self._claim_group, claim, token, deadline)
+            items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered, deadline)
+            self._claimable.mark_dead(dead, now_ms, deadline)
+        # Recovered events may be older than events already on the page.
         return Page(
             [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)], more
         )
 
-    def _claim_group(self, claim: Claim, turn: PollTurn, known_events: list[KnownEvent], page: list[Item]) -> None:
-        with turn:
-            claim = claim.extended_by(turn.waited_ms)
-            unclaimed = [event for event in known_events if event not in self._claimable.recent]
-            results = self._claimable.claim(claim, unclaimed)
-        for event, result in results.items():
+    def _claim_group(
+        self, claim: Claim, token: HeldToken, deadline: float, known_events: list[KnownEvent], page: list[Item]
+    ) -> None:
+        """Adds the claimed events to the page, up to the first one that could not be claimed. Then raises its error.
+
+        The events behind that one are given back, because its consumer must get it first.
+        """
+        if page and not token.renew():
+            raise StoreUnavailable("The poll took so long that another process claims events now.")
+        updates = [claim.update(event) for event in known_events]
+        results = self._claimable.update(updates, claim.now_ms, deadline)
+        error = None
+        behind: list[tuple[KnownEvent, Item]] = []
+        for update, result in zip(updates, results, strict=True):
             item = claim.claimed_item(result)
-            if item is None:
-                continue
-            page.append(item)
-            if item is not result.item:
-                # Its response was lost, so the update was not counted.
-                self._counter.count_update(claim.update(event), item, claim.now_ms)
-        # A lease whose response was lost simply expires.
+            if item is not None:
+                if item is not result.item:
+                    # Its response was lost, so the update was not counted.
+                    self._counter.count_update(update, item, claim.now_ms)
+                if error is None:
+                    page.append(item)
+                else:
+                    behind.append((update.event, item))
+            elif result.error is not None:
+                error = error or result.error
+                if result.is_in_doubt:
+                    self._remember(claim, [update.event])
+        if error is not None:
+            self._give_back(claim, behind, deadline)
+            raise error
+
+    def _give_back(self, claim: Claim, claimed: Sequence[tuple[KnownEvent, Item]], deadline: float) -> None:
+        """Makes claimed events undelivered again. The next poll of this process returns those for which this fails."""
+        release_id = uuid.uuid4().hex
+        updates = [
+            EventUpdate(event, event.released(item["claim_id"]["S"], release_id, claim.now_ms, claim.now_ms))
+            for event, item in ((to_known_event(item), item) for _, item in claimed)
+        ]
+        results = self._claimable.update(updates, claim.now_ms, deadline)
+        failed = [event for (event, _), result in zip(claimed, results, strict=True) if result.error is not None]
+        self._remember(claim, failed)
+
+    def _remember(self, claim: Claim, events: Sequence[KnownEvent]) -> None:
+        # A lease simply expires.
         if claim.lease_until_ms is None:
-            self._unconfirmed.add(
-                claim.inbox_key,
-                [
-                    UnconfirmedClaim(event, frozenset({claim.claim_id(event.deliveries + 1)}), claim.now_ms)
-                    for event, result in results.items()
-                    if result.error is not None
-                ],
-            )
-        raise_first_error(results.values())
+            claims = [
+                UnconfirmedClaim(event, frozenset({claim.claim_id(event.deliveries + 1)}), claim.now_ms)
+                for event in events
+            ]
+            self._unconfirmed.add(claim.inbox_key, claims)
 
     def _recover_unconfirmed(self, claim: Claim, size: PageSize) -> list[Item]:
         """Returns events that earlier claims of this process marked delivered without getting a response."""
@@ -304,13 +187,13 @@ def fill_page(
     group_size: int,
     add_group: Callable[[list[KnownEvent], list[Item]], None],
     page: list[Item],
+    deadline: float,
 ) -> tuple[list[Item], bool]:
-    """Passes groups of events to `add_group`, which appends to `page`, until it is full or MAX_SECONDS have passed.
+    """Passes groups of events to `add_group`, which appends to `page`, until it is full or the deadline has passed.
 
     Returns the page, and True if there may be more events. The events may be marked delivered, so an error is only
     raised while the page is empty.
     """
-    deadline = time.monotonic() + MAX_SECONDS
     try:
         while group := list(islice(take_page(known_events, size, page), group_size)):
             add_group(group, page)

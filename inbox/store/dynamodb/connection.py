@@ -1,5 +1,6 @@
 """Calls to DynamoDB: limits, retries, translated errors, full table names."""
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from botocore.exceptions import (
     HTTPClientError,
 )
 
-from inbox.errors import SettingsError, StoreUnavailable
+from inbox.errors import SettingsError, StoreThrottled, StoreUnavailable
 from inbox.store.dynamodb import codec, layout
 from inbox.store.dynamodb.keep_alive import set_keep_alive_times
 from inbox.store.dynamodb.layout import Item
@@ -32,6 +33,8 @@ MAX_BATCH_GET = 100
 """The limit of BatchGetItem."""
 MAX_TRIES = 8
 """Tries for a batch that was only partly carried out. The pauses add up to less than 5 seconds."""
+MAX_SECONDS = 10
+"""How long a call of the store repeats what DynamoDB throttles, and how long a poll takes."""
 MAX_QUERIES = 50
 """The maximum number of pages that one call reads."""
 TOO_MANY_ITEMS = "DynamoDB has more items to read than one call reads."
@@ -45,13 +48,16 @@ _BOTOCORE_ATTEMPTS = 3
 # boto3 itself only reads the second variable; everything else from AWS, its container services too, sets the first.
 _REGION = {"region": ("region", ["AWS_REGION", "AWS_DEFAULT_REGION"], None, None)}
 
-# Errors that mean that nothing happened: the call can be repeated.
+# Errors that mean that nothing happened: the call, or the statement of a batch, can be repeated.
 _THROTTLED = frozenset(
     {
         "LimitExceededException",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "ThrottlingException",
+        # Of statements.
+        "ProvisionedThroughputExceeded",
+        "ThrottlingError",
     }
 )
 
@@ -59,8 +65,6 @@ _THROTTLED = frozenset(
 _TRANSIENT = {
     "DynamoDB throttles the requests: a table, a partition or the account is at its limit.": {
         *_THROTTLED,
-        "ProvisionedThroughputExceeded",
-        "ThrottlingError",
         "UnprocessedItems",
         "UnprocessedKeys",
     },
@@ -288,7 +292,8 @@ def translate_error(error: Exception) -> Exception:
 
 
 def no_result(code: str) -> StoreUnavailable:
-    return StoreUnavailable(_CAUSES.get(code, f"DynamoDB returned no result ({code})."))
+    cause = _CAUSES.get(code, f"DynamoDB returned no result ({code}).")
+    return StoreThrottled(cause) if code in _THROTTLED else StoreUnavailable(cause)
 
 
 def _is_transaction_conflict(error: BaseException | None) -> bool:
@@ -306,5 +311,15 @@ def groups_of(size: int, values: Iterable[T]) -> Iterator[list[T]]:
         yield group
 
 
-def back_off(attempt: int) -> None:
-    time.sleep(random.uniform(0, min(1.0, 0.05 * 2**attempt)))  # noqa: S311 - a jitter, not a secret
+def new_deadline() -> float:
+    """Returns the time on the monotonic clock at which a call of the store that begins now has to end."""
+    return time.monotonic() + MAX_SECONDS
+
+
+def back_off(attempt: int, deadline: float = math.inf) -> bool:
+    """Pauses before the next try. Returns False, without a pause, if that would be after the deadline."""
+    pause_seconds = random.uniform(0, min(1.0, 0.05 * 2 ** min(attempt, 5)))  # noqa: S311 - a jitter, not a secret
+    if time.monotonic() + pause_seconds > deadline:
+        return False
+    time.sleep(pause_seconds)
+    return True

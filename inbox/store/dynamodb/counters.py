@@ -8,7 +8,7 @@ from itertools import islice
 from inbox.domain.events import Order, Status
 from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.claims import ClaimableEvents
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_states import is_stored_only
 from inbox.store.dynamodb.items import is_expired

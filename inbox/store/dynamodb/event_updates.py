@@ -1,23 +1,34 @@
 """Conditional updates of events from one state to the next, in batches."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from inbox.domain import stats
 from inbox.domain.events import Status
 from inbox.domain.stats import Counts
-from inbox.errors import StoreUnavailable
+from inbox.errors import StoreThrottled, StoreUnavailable
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.connection import AWS_ERRORS, ConditionFailed, Connection, back_off, groups_of, no_result
+from inbox.store.dynamodb.connection import (
+    AWS_ERRORS,
+    ConditionFailed,
+    Connection,
+    back_off,
+    may_have_succeeded,
+    new_deadline,
+    no_result,
+    translate_error,
+)
 from inbox.store.dynamodb.event_states import STATE_ATTRIBUTES, EventState, KnownEvent
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, text
 
 MAX_STATEMENTS = 25
 """The limit of BatchExecuteStatement."""
 
-# For single statements that were throttled. botocore has already repeated calls that failed as a whole.
-_MAX_TRIES = 3
+# Tries that fail for another reason than throttling.
+_MAX_FAILED_TRIES = 3
+_UNKNOWN_OUTCOME = frozenset({"InternalServerError"})
 
 _SAME_STATUS = "gsi1sk = :status_key"
 # A replay brings the same status key back, but the event has more deliveries by then.
@@ -48,7 +59,7 @@ class EventUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """If `item` is set, the update was made. If `error` is set, it is unknown whether the update was made.
+    """If `item` is set, the update was made. If `error` is set, it was not made, or it is unknown: `is_in_doubt`.
 
     Otherwise its condition failed: `current` is the item as it is now, or None if it was deleted.
     """
@@ -56,6 +67,7 @@ class UpdateResult:
     item: Item | None = None
     current: Item | None = None
     error: Exception | None = None
+    is_in_doubt: bool = False
 
 
 def raise_first_error(results: Iterable[UpdateResult]) -> None:
@@ -81,41 +93,55 @@ class EventUpdates:
         self._statement = f'UPDATE "{self._table}" {assignments} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
         self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
 
-    def apply(self, updates: Sequence[EventUpdate], now_ms: int) -> list[UpdateResult]:
-        """Returns one result per update. Safe to repeat: updates that were made already come back as `current`."""
-        results = [result for group in groups_of(MAX_STATEMENTS, updates) for result in self._apply_group(group)]
+    def apply(self, updates: Sequence[EventUpdate], now_ms: int, deadline: float | None = None) -> list[UpdateResult]:
+        """Returns one result per update. Safe to repeat: updates that were made already come back as `current`.
+
+        Repeats throttled updates until the deadline, by default `new_deadline()`.
+        """
+        deadline = new_deadline() if deadline is None else deadline
+        results = [result for group in _groups(updates) for result in self._apply_group(group, deadline)]
         for update, result in zip(updates, results, strict=True):
             if result.item is not None:
                 self._on_update(update, result.item, now_ms)
         return results
 
-    def _apply_group(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
+    def _apply_group(self, updates: Sequence[EventUpdate], deadline: float) -> list[UpdateResult]:
         results = dict.fromkeys(updates, UpdateResult())
         remaining = list(results)
-        for attempt in range(_MAX_TRIES):
-            if attempt:
-                back_off(attempt)
-            try:
-                if self._supports_statements():
-                    tried = self._update_in_batch(remaining)
-                else:
-                    tried = self._connection.map_parallel(self._update_one, remaining)
-                results |= zip(remaining, tried, strict=True)
-            except Exception as error:
-                results |= dict.fromkeys(remaining, UpdateResult(error=error))
-                break
+        failed_tries = 0
+        for attempt in count():
+            tried = self._update(remaining)
+            for update, result in zip(remaining, tried, strict=True):
+                # That a later try was throttled does not mean that an earlier one failed.
+                in_doubt = result.error is not None and (result.is_in_doubt or results[update].is_in_doubt)
+                results[update] = replace(result, is_in_doubt=in_doubt)
+            failed_tries += any(not isinstance(result.error, StoreThrottled | None) for result in tried)
             remaining = [update for update in remaining if results[update].error is not None]
-            if not remaining:
+            if not remaining or failed_tries == _MAX_FAILED_TRIES or not back_off(attempt, deadline):
                 break
-        # DynamoDB does not always return the item that made a condition fail. It may have been our own write, which
-        # botocore repeated after a lost response.
+        self._read_current(results)
+        return [results[update] for update in updates]
+
+    def _read_current(self, results: dict[EventUpdate, UpdateResult]) -> None:
+        """Reads the items that made conditions fail. DynamoDB does not always return them.
+
+        The condition may have failed on our own write, repeated after a lost response.
+        """
         unread = [update for update, result in results.items() if result == UpdateResult()]
         try:
             items = layout.by_sort_key(self._connection.get_many(EVENTS, [update.event.key for update in unread]))
             results |= {update: UpdateResult(current=items.get(update.event.sort_key)) for update in unread}
         except Exception as error:
-            results |= dict.fromkeys(unread, UpdateResult(error=error))
-        return [results[update] for update in updates]
+            results |= {update: UpdateResult(error=error, is_in_doubt=True) for update in unread}
+
+    def _update(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
+        """Tries each update once."""
+        try:
+            if self._supports_statements():
+                return self._update_in_batch(updates)
+            return self._connection.map_parallel(self._update_one, updates)
+        except Exception as error:
+            return [_to_failure(error)] * len(updates)
 
     def _update_in_batch(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
         statements = [
@@ -131,21 +157,19 @@ class EventUpdates:
             }
             for update in updates
         ]
-        response = self._connection.call("batch_execute_statement", Statements=statements)
+        response = self._connection.call_once("batch_execute_statement", Statements=statements)
         return [_to_result(part) for part in response["Responses"]]
 
     def _update_one(self, update: EventUpdate) -> UpdateResult:
         event, attributes = update.event, update.state.attributes()
         unchanged = unchanged_values(event.status_key, event.deliveries)
         write = writes.update(self._table, event.key, attributes, UNCHANGED, unchanged)
+        returned = {"ReturnValues": "ALL_NEW", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         try:
-            response = self._connection.write(
-                write, ReturnValues="ALL_NEW", ReturnValuesOnConditionCheckFailure="ALL_OLD"
-            )
-        except ConditionFailed as failed:
-            return UpdateResult(current=failed.item)
-        except (StoreUnavailable, *AWS_ERRORS) as error:
-            return UpdateResult(error=error)
+            response = self._connection.call_once("update_item", **write["Update"], **returned)
+        except AWS_ERRORS as error:
+            failure = translate_error(error)
+            return UpdateResult(current=failure.item) if isinstance(failure, ConditionFailed) else _to_failure(error)
         return UpdateResult(response["Attributes"])
 
     def _supports_statements(self) -> bool:
@@ -166,15 +190,35 @@ class EventUpdates:
         return self._statements_are_conditional
 
 
+def _groups(updates: Iterable[EventUpdate]) -> Iterator[list[EventUpdate]]:
+    """Yields groups that fit into a batch. DynamoDB refuses a batch that names an event twice."""
+    group: dict[str, EventUpdate] = {}
+    for update in updates:
+        if len(group) == MAX_STATEMENTS or update.event.sort_key in group:
+            yield list(group.values())
+            group = {}
+        group[update.event.sort_key] = update
+    if group:
+        yield list(group.values())
+
+
 def unchanged_values(status_key: str, deliveries: int) -> dict[str, Any]:
     return {":status_key": text(status_key), ":known_deliveries": number(deliveries)}
 
 
+def _to_failure(error: Exception) -> UpdateResult:
+    if isinstance(error, AWS_ERRORS):
+        return UpdateResult(error=translate_error(error), is_in_doubt=may_have_succeeded(error))
+    return UpdateResult(error=error, is_in_doubt=True)
+
+
 def _to_result(response: dict[str, Any]) -> UpdateResult:
-    error = response.get("Error")
-    if error is None:
-        # A response without the item counts as lost: repeating the statement returns it.
-        return UpdateResult(response["Item"]) if "Item" in response else UpdateResult(error=no_result("NoItem"))
-    if error["Code"] == "ConditionalCheckFailed":
-        return UpdateResult(current=error.get("Item"))
-    return UpdateResult(error=no_result(error["Code"]))
+    code = response.get("Error", {}).get("Code")
+    if code == "ConditionalCheckFailed":
+        return UpdateResult(current=response["Error"].get("Item"))
+    if code is not None:
+        return UpdateResult(error=no_result(code), is_in_doubt=code in _UNKNOWN_OUTCOME)
+    if "Item" not in response:
+        # Counts as lost: repeating the statement returns the item.
+        return UpdateResult(error=no_result("NoItem"), is_in_doubt=True)
+    return UpdateResult(response["Item"])

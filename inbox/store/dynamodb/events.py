@@ -3,7 +3,9 @@
 from inbox.domain.events import Page, PageSize
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.attempts import Attempts
-from inbox.store.dynamodb.claims import ClaimableEvents, Claims
+from inbox.store.dynamodb.claim_tokens import ClaimTokens
+from inbox.store.dynamodb.claimable_events import ClaimableEvents
+from inbox.store.dynamodb.claims import Claims
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_updates import EventUpdates
 from inbox.store.dynamodb.event_writer import EventWriter
@@ -14,7 +16,6 @@ from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import EVENTS, text
 from inbox.store.dynamodb.leases import Leases
 from inbox.store.dynamodb.pending_counts import EventCounter
-from inbox.store.dynamodb.poll_queue import PollQueues
 from inbox.store.dynamodb.put_events import PutEvents
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex
@@ -23,18 +24,24 @@ from inbox.store.dynamodb.status_index import StatusIndex
 class DynamoDBEvents:
     # Attributes instead of methods that only call another object: mypy checks them against `EventStore` all the same.
     def __init__(
-        self, connection: Connection, shards: Shards, inboxes: InboxCache, counter: EventCounter, max_deliveries: int
+        self,
+        connection: Connection,
+        shards: Shards,
+        inboxes: InboxCache,
+        counter: EventCounter,
+        max_deliveries: int,
+        settle_ms: int,
     ) -> None:
         self._connection = connection
         self._shards = shards
         self._counter = counter
         self._writer = EventWriter(connection)
         self._updates = updates = EventUpdates(connection, counter.count_update)
-        index, queues = StatusIndex(connection), PollQueues()
-        self.claimable = ClaimableEvents(shards, index, updates, max_deliveries)
-        self._claims = Claims(connection, self.claimable, queues, counter, max_deliveries)
+        index, tokens = StatusIndex(connection), ClaimTokens(connection)
+        self.claimable = ClaimableEvents(shards, index, updates, max_deliveries, settle_ms)
+        self._claims = Claims(connection, self.claimable, tokens, counter, max_deliveries)
         self.peek = self._claims.peek
-        self._attempts = Attempts(connection, shards, self.claimable, queues, max_deliveries)
+        self._attempts = Attempts(connection, shards, self.claimable, tokens, max_deliveries)
         self._put_events = PutEvents(connection, shards, inboxes, counter)
         self.put = self._put_events.put
         self.set_batch_listener = self._put_events.set_batch_listener

@@ -129,6 +129,12 @@ def expired_lease_range(now_ms: int) -> Range:
     return status_range(Status.LEASED, "", f"{now_ms + 1:013d}")
 
 
+def last_undelivered_key(until_ms: int | None) -> str:
+    """Returns the end of the range of undelivered events up to `until_ms`, or of all if it is None."""
+    first, last = status_range(Status.UNDELIVERED)
+    return last if until_ms is None else f"{first}{until_ms + 1:013d}"
+
+
 def event_type_range(event_type: str, order_keys: Range) -> Range:
     first, last = order_keys
     return f"{event_type}{_SEPARATOR}{first}", f"{event_type}{_SEPARATOR}{last}"
@@ -324,6 +330,10 @@ def attempt_key(tenant_id: str, inbox: str, attempt: str) -> dict[str, Any]:
     """Returns a key with a hash of the attempt ID, which the client chooses."""
     sort_key = f"ATTEMPT{_SEPARATOR}{inbox}{_SEPARATOR}{attempt_digest(attempt)}"
     return {"PK": tenant_key(tenant_id)["PK"], "SK": text(sort_key)}
+
+
+def claim_token_key(tenant_id: str, inbox: str) -> dict[str, Any]:
+    return {"PK": tenant_key(tenant_id)["PK"], "SK": text(f"CLAIM{_SEPARATOR}{inbox}")}
 
 
 # Counters: an item for each hour and each day of an inbox, with an attribute for each count of an event type.
