@@ -17,7 +17,8 @@ _INSERT = """
 
 _OLDEST = """
     SELECT seq FROM events
-    WHERE tenant_id = ? AND inbox = 'default' AND status = 'undelivered' AND expires_at_s > ? ORDER BY seq LIMIT ?"""
+    WHERE tenant_id = ? AND inbox = 'default' AND status = 'undelivered' AND expires_at_s > ?
+    ORDER BY timestamp_ms, seq LIMIT ?"""
 
 _CLAIM = """
     UPDATE events SET status = 'delivered', deliveries = deliveries + 1, delivered_at_ms = ?, claim_id = ?
@@ -25,7 +26,7 @@ _CLAIM = """
 
 _READ = """
     SELECT event_id, event_type, timestamp_ms, deliveries, payload FROM events
-    WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"""
+    WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY timestamp_ms, seq"""
 
 
 def insert(database: Path, batch_size: int, seconds: float) -> float:

@@ -76,11 +76,11 @@ def test_commands_do_not_migrate_the_store_of_a_running_service(database_path: P
     create_older(database_path, OLDER_VERSIONS[-1])
     with closing(apsw.Connection(str(database_path))) as service:
         # While this connection is open, its write stays in the write-ahead log, and so would a migration.
-        service.execute("INSERT INTO clock VALUES ('boot', 1, 1, 1)")
+        service.execute("INSERT INTO disabled_default_inboxes VALUES ('acme')")
         for command, arguments in (READING_COMMANDS | WRITING_COMMANDS).items():
             assert run(database_path, command, arguments).exit_code == 1, command
         assert service.pragma("user_version") == OLDER_VERSIONS[-1]
-        assert service.execute("SELECT boot_id FROM clock").fetchall() == [("boot",)]
+        assert service.execute("SELECT tenant_id FROM disabled_default_inboxes").fetchall() == [("acme",)]
 
 
 @pytest.mark.parametrize("version", OLDER_VERSIONS)

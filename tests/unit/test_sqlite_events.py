@@ -56,7 +56,7 @@ def test_every_selection_reads_an_index_in_order(
     store: SQLiteStore, statuses: tuple[str, ...] | None, event_type: str | None, order: Order
 ) -> None:
     selection = Selection(event_type=event_type)
-    sql = history.selection_statement("seq", selection, statuses, order)
+    sql = history.selection_statement("seq, timestamp_ms", selection, statuses, order)
     plan = explain(store, sql, history.selection_parameters("acme", selection, order, None, NOW_MS))
     assert any("SEARCH events" in step for step in plan), plan
     assert neither_scans_nor_sorts(plan), plan

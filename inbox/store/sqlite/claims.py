@@ -22,11 +22,11 @@ _ELIGIBLE = """
 _HAS_ELIGIBLE = f"SELECT EXISTS (SELECT 1 {_ELIGIBLE})"
 
 _PEEK = {
-    Order.OLDEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY seq",
-    Order.NEWEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY seq DESC",
+    Order.OLDEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY timestamp_ms, seq",
+    Order.NEWEST: f"SELECT {COLUMNS} {_ELIGIBLE} ORDER BY timestamp_ms DESC, seq DESC",
 }
 
-_OLDEST = f"SELECT seq, octet_length(payload) {_ELIGIBLE} ORDER BY seq"
+_OLDEST = f"SELECT seq, octet_length(payload) {_ELIGIBLE} ORDER BY timestamp_ms, seq"
 
 _CLAIM = """
     UPDATE events SET
@@ -34,7 +34,7 @@ _CLAIM = """
         claim_id = :claim_id, until_ms = :until_ms
     WHERE seq IN (SELECT value FROM json_each(:seqs)) RETURNING event_type"""
 
-_CLAIMED = f"SELECT {COLUMNS} FROM events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+_CLAIMED = f"SELECT {COLUMNS} FROM events WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY timestamp_ms, seq"
 
 _ATTEMPT = f"""
     SELECT claim_ids, seqs FROM attempts

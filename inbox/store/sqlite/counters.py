@@ -55,7 +55,7 @@ _UNDELIVERED = f"""
         - (SELECT count(*) FROM (SELECT tenant_id, inbox, status FROM events INDEXED BY events_by_expiry
                                  WHERE expires_at_s <= :now_s LIMIT {_MAX_EXPIRED}) WHERE {_IS_UNDELIVERED}),
         (SELECT timestamp_ms FROM events INDEXED BY events_by_status
-         WHERE {_IS_UNDELIVERED} AND expires_at_s > :now_s ORDER BY seq LIMIT 1)"""
+         WHERE {_IS_UNDELIVERED} AND expires_at_s > :now_s ORDER BY timestamp_ms LIMIT 1)"""
 
 _ALL_OF_TENANT = f"SELECT inbox, span, start_ms, event_type, {_COUNTS} FROM counters WHERE tenant_id = ?"
 

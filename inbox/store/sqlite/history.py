@@ -1,7 +1,7 @@
 """Lookup, listing and replay of stored events.
 
-A listing reads one index, in order, from its position on. Timestamps never decrease along seq, so the order by time is
-the order by seq, and a position is the pair of both.
+A listing reads one index, in order, from its position on. An inbox is ordered by timestamp and seq, and a position is
+the pair of both.
 """
 
 import json
@@ -40,13 +40,6 @@ _POSITION = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
 _OF_INBOX = "tenant_id = :tenant_id AND inbox = :inbox"
 _AFTER = "(timestamp_ms, seq) > (:low_ms, :low_seq)"
 _BEFORE = "(timestamp_ms, seq) < (:high_ms, :high_seq)"
-
-# The index by status has no timestamps.
-_WITHIN_SEQS = f"""
-    seq >= (SELECT seq FROM events INDEXED BY events_by_time WHERE {_OF_INBOX} AND {_AFTER}
-            ORDER BY timestamp_ms, seq LIMIT 1)
-    AND seq <= (SELECT seq FROM events INDEXED BY events_by_time WHERE {_OF_INBOX} AND {_BEFORE}
-            ORDER BY timestamp_ms DESC, seq DESC LIMIT 1)"""
 
 
 class History(Leases):
@@ -91,11 +84,11 @@ class History(Leases):
         statuses = [status for status in (Status.DELIVERED, Status.DEAD) if selection.status in (None, status)]
         if not statuses:
             return ReplayResult(0, more=False)
-        select = f"{selection_statement('seq', selection, statuses, Order.OLDEST)} LIMIT {limit + 1}"
+        select = f"{selection_statement('seq, timestamp_ms', selection, statuses, Order.OLDEST)} LIMIT {limit + 1}"
         parameters = selection_parameters(tenant_id, selection, Order.OLDEST, None, now_ms)
 
         def transaction(connection: apsw.Connection) -> ReplayResult:
-            found = [seq for (seq,) in connection.execute(select, parameters)]
+            found = [seq for seq, _ in connection.execute(select, parameters)]
             replayed: list[Row] = connection.execute(_REPLAY, (json.dumps(found[:limit]),)).fetchall()
             count_each(connection, tenant_id, selection.inbox, now_ms, replayed, stats.REPLAYED, 1)
             note_reopened(connection, tenant_id, [selection.inbox] if replayed else [])
@@ -107,19 +100,18 @@ class History(Leases):
 def selection_statement(columns: str, selection: Selection, statuses: Sequence[str] | None, order: Order) -> str:
     """Returns SQL that reads the selected events in order. `statuses` are stored ones, None for all."""
     direction = "ASC" if order is Order.OLDEST else "DESC"
-    where = f"{_OF_INBOX} AND expires_at_s > :now_s"
+    in_order = f"ORDER BY timestamp_ms {direction}, seq {direction}"
+    where = f"{_OF_INBOX} AND expires_at_s > :now_s AND {_AFTER} AND {_BEFORE}"
     if selection.event_type is not None:
         where += " AND event_type = :event_type"
     if statuses is not None and (selection.event_type is None or _are_rare(statuses)):
         # The rows of each status are in order, and SQLite merges them.
-        one = f"SELECT {columns} FROM events INDEXED BY events_by_status WHERE {where} AND {_WITHIN_SEQS}"
-        return " UNION ALL ".join(f"{one} AND status = '{status}'" for status in statuses) + f" ORDER BY 1 {direction}"
+        one = f"SELECT {columns} FROM events INDEXED BY events_by_status WHERE {where}"
+        return " UNION ALL ".join(f"{one} AND status = '{status}'" for status in statuses) + f" {in_order}"
     if statuses is not None:
         where += " AND status IN ('" + "', '".join(statuses) + "')"
     index = "events_by_time" if selection.event_type is None else "events_by_type"
-    return f"""
-        SELECT {columns} FROM events INDEXED BY {index} WHERE {where} AND {_AFTER} AND {_BEFORE}
-        ORDER BY timestamp_ms {direction}, seq {direction}"""
+    return f"SELECT {columns} FROM events INDEXED BY {index} WHERE {where} {in_order}"
 
 
 def selection_parameters(
