@@ -14,10 +14,10 @@ from inbox.errors import SettingsError
 
 PREFIX = "INBOX_"
 SQLITE = "sqlite:///"
-_DYNAMODB = "dynamodb://"
+DYNAMODB = "dynamodb://"
 # The index usually lags by less than a second.
 _DYNAMODB_SETTLE_MS = 1_000
-_TABLE_PREFIX = "[A-Za-z0-9_.-]{0,100}"
+TABLE_PREFIX = "[A-Za-z0-9_.-]{0,100}"
 # Kubernetes sets these in every pod if its namespace has a service named `inbox`.
 _SERVICE_LINK = re.compile(
     r"INBOX_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|INBOX_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?", re.ASCII
@@ -49,8 +49,8 @@ def _port(text: str) -> int:
 
 
 def _store(text: str) -> str:
-    if text != _DYNAMODB and (not text.startswith(SQLITE) or text.removeprefix(SQLITE) in ("", ":memory:")):
-        raise ValueError(f"{SQLITE}PATH, the path of a file, or {_DYNAMODB}")
+    if text != DYNAMODB and (not text.startswith(SQLITE) or text.removeprefix(SQLITE) in ("", ":memory:")):
+        raise ValueError(f"{SQLITE}PATH, the path of a file, or {DYNAMODB}")
     return text
 
 
@@ -79,7 +79,7 @@ class Settings:
 
     store: str = _setting("sqlite:///data/inbox.db", _store)
     table_prefix: str = _setting(
-        "", _matching(_TABLE_PREFIX, "up to 100 letters, digits, dots, underscores and hyphens")
+        "", _matching(TABLE_PREFIX, "up to 100 letters, digits, dots, underscores and hyphens")
     )
     host: str = _setting("127.0.0.1", _not_empty)
     port: int = _setting(8080, _port)
@@ -113,7 +113,7 @@ class Settings:
     @property
     def sqlite_path(self) -> Path | None:
         """The file of the embedded store, or None for DynamoDB."""
-        return None if self.store == _DYNAMODB else Path(self.store.removeprefix(SQLITE))
+        return None if self.store == DYNAMODB else Path(self.store.removeprefix(SQLITE))
 
     @property
     def engine(self) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -11,11 +11,10 @@ from inbox.services.keys import KeyService
 from inbox.services.tenants import TenantService
 from inbox.settings import Settings, read_settings, variable_of
 from inbox.store.factory import open_existing_store, open_store
-from inbox.store.interface import SourceStore, Store, TargetStore
+from inbox.store.interface import Store
 
 OPERATOR = "cli"
 """The author of changes in the audit log."""
-OpenStore = TypeVar("OpenStore", Store, SourceStore, TargetStore)
 
 
 def read_environment(**options: Any) -> Settings:
@@ -24,7 +23,7 @@ def read_environment(**options: Any) -> Settings:
     return read_settings(os.environ | given, on_terminal=sys.stderr.isatty())
 
 
-def close_with_command(store: OpenStore) -> OpenStore:
+def close_with_command(store: Store) -> Store:
     """Returns the store, and closes it when the command ends."""
     return click.get_current_context().with_resource(closing(store))
 

@@ -1,9 +1,11 @@
 """The commands on the store as a whole: init, config, backup, restore, copy, purge, backlog and recount."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,14 +14,16 @@ from inbox.cli.output import print_rows, progress
 from inbox.cli.parameters import TENANT_ID
 from inbox.domain import exact_json
 from inbox.domain.timestamps import format_timestamp
+from inbox.errors import StoreUnavailable
 from inbox.services import stats
 from inbox.services.backlog import find_backlog
 from inbox.services.retention import Retention
 from inbox.services.store_copy import StoreCopy
-from inbox.settings import SQLITE
+from inbox.settings import DYNAMODB, SQLITE, TABLE_PREFIX, Settings
 from inbox.stop_signals import interrupt_on_stop_signals
 from inbox.store import factory
 
+Command = Callable[..., Any]
 _BACKLOG_COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 
 
@@ -88,33 +92,60 @@ def restore(file: Path) -> None:
     click.echo(f"The previous database is kept as {kept}." if kept else "There was no database before.", err=True)
 
 
-def _file(_context: click.Context, _option: click.Parameter, url: str) -> Path:
+def _store_options(_context: click.Context, _option: click.Parameter, url: str) -> dict[str, str]:
+    """Returns the settings that the URL of a store stands for."""
     path = Path(url.removeprefix(SQLITE))
-    if not url.startswith(SQLITE) or not path.is_file():
-        raise click.BadParameter(f"{url!r} is not {SQLITE}PATH, the path of an existing file.")
-    return path
+    if url.startswith(SQLITE) and path.is_file():
+        return {"store": url}
+    if url.startswith(SQLITE):
+        raise click.BadParameter(f"{path} is not a file. Check the path, or create it: INBOX_STORE={url} inbox init")
+    prefix = url.removeprefix(DYNAMODB)
+    if not url.startswith(DYNAMODB) or not re.fullmatch(TABLE_PREFIX, prefix, re.ASCII):
+        raise click.BadParameter(f"{url!r} is none of {SQLITE}PATH, {DYNAMODB} and {DYNAMODB}PREFIX.")
+    return {"store": DYNAMODB, **({"table_prefix": prefix} if prefix else {})}
+
+
+def _is_same_store(one: Settings, other: Settings) -> bool:
+    if one.sqlite_path is not None and other.sqlite_path is not None:
+        return one.sqlite_path.samefile(other.sqlite_path)
+    return (one.engine, one.table_prefix) == (other.engine, other.table_prefix)
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Makes an error of the store tell which of the two stores it is."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        raise click.ClickException(f"{option}: {error}") from error
+
+
+def _store_option(name: str, parameter: str, description: str) -> Callable[[Command], Command]:
+    return click.option(name, parameter, metavar="URL", required=True, callback=_store_options, help=description)
 
 
 @click.command()
-@click.option("--from", "source", metavar="sqlite:///PATH", required=True, callback=_file, help="The SQLite store.")
-@click.option(
-    "--to", "target", type=click.Choice(["dynamodb://"]), required=True, help="Its tables must exist: see `inbox init`."
-)
-def copy(source: Path, target: str) -> None:
-    """Copy a SQLite store to DynamoDB.
+@_store_option("--from", "source", "The store to read: sqlite:///PATH, dynamodb:// or dynamodb://PREFIX.")
+@_store_option("--to", "target", "The store to add to, as in --from. It must exist: see `inbox init`.")
+def copy(source: dict[str, str], target: dict[str, str]) -> None:
+    """Copy a store to another one, of any engine.
 
-    Copies tenants, keys, inboxes and events. Safe to repeat.
+    Copies tenants, keys, inboxes and events. Safe to repeat. `dynamodb://` means the tables with INBOX_TABLE_PREFIX.
     """
-    settings = read_environment(store=target)
-    source_store = close_with_command(factory.open_source(source, settings))
-    target_store = close_with_command(factory.open_target(settings))
-    target_store.check()
-    copying = StoreCopy(source_store, target_store, target_store.now_ms)
-    with progress("Copying events", length=copying.count()) as bar:
-        copied = copying.copy(bar.update)
+    source_settings, target_settings = read_environment(**source), read_environment(**target)
+    if _is_same_store(source_settings, target_settings):
+        raise click.UsageError("--from and --to are the same store.")
+    source_store = close_with_command(factory.open_existing_store(source_settings))
+    target_store = close_with_command(factory.open_existing_store(target_settings))
+    with _naming("--from"):
+        tenants = source_store.tenants.all()
+    with _naming("--to"):
+        target_store.check()
+    with _progress("Copying") as show:
+        copied = StoreCopy(source_store, target_store, target_store.now_ms).copy(show)
     # The target counts only what happens there.
-    for tenant in source_store.tenants.all():
-        stats.recount(target_store, tenant.tenant_id, settings.retention_days)
+    for tenant in tenants:
+        stats.recount(target_store, tenant.tenant_id, target_settings.retention_days)
     total = f"{copied.tenants} tenants, {copied.keys} keys, {copied.inboxes} inboxes, {copied.events} events"
     click.echo(f"{total}, {copied.written} of them new")
     if copied.too_large:

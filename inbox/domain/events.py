@@ -12,6 +12,7 @@ POST /events ─▶ undelivered ──consume──▶ delivered
 import hashlib
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -113,13 +114,27 @@ class PutResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvent:
-    """An event with everything that an import needs. `number` increases in the order of the inbox."""
+    """An event as stored, with everything that an import needs. Its lease or delay may have ended.
+
+    An inbox is ordered by timestamp, and events of one millisecond by `number` and `origin`. All three never change.
+    """
 
     number: int
     event: Event
     fingerprint: bytes | None
     expires_at_s: int
     lost_leases: int = 0
+    available_at_ms: int | None = None
+    """The end of the delay if the event was released with one."""
+    origin: str = "copied"
+
+
+@dataclass(frozen=True, slots=True)
+class EventExport:
+    """`count` is the number of events when the export began. Later `events` may leave out some that were deleted."""
+
+    count: int
+    events: Iterator[ExportedEvent]
 
 
 @dataclass(frozen=True, slots=True)

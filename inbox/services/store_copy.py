@@ -1,12 +1,13 @@
 """Copying one store to another, while both may be in use."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from inbox.domain.keys import KeyStatus
 from inbox.domain.tenants import Tenant
 from inbox.errors import EmailTaken, NotAllowed
-from inbox.store.interface import SourceStore, TargetStore
+from inbox.store.interface import Store
 
 _STEP_EVENTS = 100
 
@@ -25,21 +26,16 @@ class CopyResult:
 class StoreCopy:
     """Safe to repeat: a second run copies what has changed since the first."""
 
-    source: SourceStore
-    target: TargetStore
+    source: Store
+    target: Store
     now_ms: Callable[[], int]
 
-    def count(self) -> int:
-        """Returns the number of events in the source."""
-        tenants = self.source.tenants.all()
-        return sum(self.source.events.count(tenant.tenant_id, self.now_ms()) for tenant in tenants)
-
-    def copy(self, on_progress: Callable[[int], object]) -> CopyResult:
-        """Copies everything. Calls `on_progress` with the number of events of each step."""
+    def copy(self, on_progress: Callable[[int, int], object]) -> CopyResult:
+        """Copies everything. Calls `on_progress` with the percents done, of all tenants together, and their sum."""
         copied = CopyResult()
         tenants = self.source.tenants.all()
         self._copy_tenants(tenants)
-        for tenant in tenants:
+        for number, tenant in enumerate(tenants):
             copied.tenants += 1
             self._copy_keys(tenant.tenant_id, copied)
             self._copy_default(tenant.tenant_id)
@@ -47,7 +43,8 @@ class StoreCopy:
             for inbox in self.source.inboxes.all(tenant.tenant_id):
                 self.target.inboxes.save(tenant.tenant_id, inbox)
                 copied.inboxes += 1
-            self._copy_events(tenant.tenant_id, copied, on_progress)
+            for percent in self._copy_events(tenant.tenant_id, copied):
+                on_progress(100 * number + percent, 100 * len(tenants))
         return copied
 
     def _copy_tenants(self, tenants: list[Tenant]) -> None:
@@ -93,12 +90,15 @@ class StoreCopy:
         if enabled != self.target.inboxes.is_default_enabled(tenant_id):
             self.target.inboxes.set_default_enabled(tenant_id, enabled)
 
-    def _copy_events(self, tenant_id: str, copied: CopyResult, on_progress: Callable[[int], object]) -> None:
-        after = 0
-        while records := self.source.events.export_events(tenant_id, after, _STEP_EVENTS, self.now_ms()):
+    def _copy_events(self, tenant_id: str, copied: CopyResult) -> Iterator[int]:
+        """Yields the percents done after each step, and finally 100."""
+        export, done = self.source.events.export_events(tenant_id, self.now_ms()), 0
+        while records := list(islice(export.events, _STEP_EVENTS)):
             imported = self.target.events.import_events(tenant_id, records, self.now_ms())
             copied.events += len(records)
             copied.written += imported.written
             copied.too_large += imported.too_large
-            after = records[-1].number
-            on_progress(len(records))
+            done += len(records)
+            # Others may have been put since they were counted.
+            yield min(100, 100 * done // max(1, export.count))
+        yield 100

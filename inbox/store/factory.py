@@ -11,7 +11,7 @@ from inbox.clock import Clock
 from inbox.errors import NotAllowed, StoreUnavailable
 from inbox.settings import Settings
 from inbox.shared_integer import SharedInteger
-from inbox.store.interface import SourceStore, Store, TargetStore
+from inbox.store.interface import Store
 
 if TYPE_CHECKING:
     from inbox.store.dynamodb import DynamoDBStore
@@ -52,18 +52,6 @@ def open_existing_store(settings: Settings) -> Store:
             f"{path.absolute()} does not exist. Check INBOX_STORE, or run `inbox init` to create it."
         )
     return open_store(settings, create=False)
-
-
-def open_source(path: Path, settings: Settings) -> SourceStore:
-    """Returns what `inbox copy` reads from. Fails at the first use if it has the schema of an earlier release."""
-    from inbox.store.sqlite import SQLiteStore
-
-    return SQLiteStore(path, settings.max_deliveries, create=False)
-
-
-def open_target(settings: Settings) -> TargetStore:
-    """Returns what `inbox copy` writes to."""
-    return _dynamodb(settings)
 
 
 def back_up(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> None:

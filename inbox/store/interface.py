@@ -11,6 +11,7 @@ from typing import Protocol
 from authorizer.resolver import KeyRecord
 from inbox.domain.events import (
     Event,
+    EventExport,
     ExportedEvent,
     ImportResult,
     InboxKey,
@@ -129,6 +130,21 @@ class EventStore(Protocol):
         Returns the number of deleted rows; fewer than `limit` means that none are left.
         """
 
+    def export_events(self, tenant_id: str, now_ms: int) -> EventExport:
+        """Returns every event of the tenant in every inbox, except copies in inboxes that are being deleted.
+
+        The events of each inbox come in its order. Events put or changed after the call may be missing or unchanged.
+        """
+
+    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
+        """Stores exported events with the status they have, without counting them. The inboxes must exist.
+
+        Safe to repeat: an event that exists stays unchanged, unless the source has changed it since the last import
+        and this store has not. The inbox is then in the order of the source, whatever the order of the imports: an
+        event is inserted before later ones that are stored already. Only events that were claimed keep their place
+        among those of the same millisecond.
+        """
+
 
 class InboxStore(Protocol):
     """The named inboxes of a tenant, and whether its inbox `default` is enabled.
@@ -197,26 +213,6 @@ class CounterStore(Protocol):
         Only `received`, the last delivery of each event and the undelivered events can be recomputed: leases, deaths
         and replays keep their counts. Returns the number of counts that changed. No other process should write
         meanwhile, or hold counts in memory.
-        """
-
-
-class EventSource(EventStore, Protocol):
-    """A store that events can be exported from."""
-
-    def count(self, tenant_id: str, now_ms: int) -> int:
-        """Returns the number of events of the tenant, whatever their status."""
-
-    def export_events(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[ExportedEvent]:
-        """Returns up to `limit` events with a `number` above `after`, in order."""
-
-
-class EventTarget(EventStore, Protocol):
-    """A store that events can be imported into."""
-
-    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
-        """Stores the events with the status they have. Safe to repeat: an event that exists stays unchanged.
-
-        It is only updated if the source has changed it since the last import and this store has not.
         """
 
 
@@ -364,17 +360,3 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Closes files and connections. The store cannot be used afterwards."""
-
-
-class SourceStore(Store, Protocol):
-    """A store that can be copied from."""
-
-    @property
-    def events(self) -> EventSource: ...
-
-
-class TargetStore(Store, Protocol):
-    """A store that can be copied to."""
-
-    @property
-    def events(self) -> EventTarget: ...

@@ -40,8 +40,11 @@ EVENT_ID = "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55"
         ["copy"],
         ["copy", "--from", "sqlite:///inbox.db"],
         ["copy", "--from", "sqlite:///nothing.db", "--to", "dynamodb://"],
+        ["copy", "--from", "dynamodb://", "--to", "sqlite:///nothing.db"],
         ["copy", "--from", "dynamodb://", "--to", "dynamodb://"],
-        ["copy", "--from", "sqlite:///inbox.db", "--to", "sqlite:///other.db"],
+        ["copy", "--from", "dynamodb://prod-", "--to", "dynamodb://prod-"],
+        ["copy", "--from", "dynamodb://", "--to", "dynamodb://two words"],
+        ["copy", "--from", "dynamodb://", "--to", "postgres://"],
         ["send", "[1]"],
         ["send", "{not json"],
         ["poll", "--limit", "501"],
@@ -89,6 +92,16 @@ def test_wrong_usage_exits_with_2_and_shows_the_usage(service: Service, argument
         (["serve", "--port", "0"], "Invalid value for '--port': must be a whole number from 1 to 65535."),
         (["inboxes", "disable", "crm"], "Only the inbox `default` can be disabled."),
         (["inboxes", "enable", "crm"], "Only the inbox `default` can be enabled."),
+        (
+            ["copy", "--from", "dynamodb://", "--to", "sqlite:///nothing.db"],
+            "Invalid value for '--to': nothing.db is not a file. Check the path, or create it: "
+            "INBOX_STORE=sqlite:///nothing.db inbox init",
+        ),
+        (
+            ["copy", "--from", "dynamodb:/", "--to", "dynamodb://"],
+            "Invalid value for '--from': 'dynamodb:/' is none of sqlite:///PATH, dynamodb:// and dynamodb://PREFIX.",
+        ),
+        (["copy", "--from", "dynamodb://", "--to", "dynamodb://"], "--from and --to are the same store."),
         (["poll", "--follow", "--peek"], "--follow and --peek cannot be used together."),
         (
             ["replay", "--inbox", "crm"],

@@ -33,6 +33,15 @@ def test_config_prints_every_setting_and_hides_secrets(service: Service) -> None
     assert "ibx_secret" not in printed
 
 
+def test_copy_to_the_same_file_is_wrong_usage(service: Service) -> None:
+    service.invoke("init")
+    (service.folder / "link.db").symlink_to(service.folder / "inbox.db")
+    urls = [f"sqlite:///{service.folder}/{name}" for name in ("inbox.db", "link.db")]
+    refused = service.invoke("copy", "--from", urls[0], "--to", urls[1])
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("error: --from and --to are the same store.\n")
+
+
 def test_purge_deletes_expired_events_only(service: Service) -> None:
     with service.open_store() as store:
         put_events(store, "acme", 250, expired=True)

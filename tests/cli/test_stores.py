@@ -34,7 +34,7 @@ WRITING_COMMANDS = {
     "inbox purge": [],
 }
 MIGRATING_COMMANDS = {"inbox init", "inbox serve", "inbox quickstart"}
-# SQLite has no shards, and `copy` needs DynamoDB: tests/e2e/test_dynamodb.py tests both.
+# SQLite has no shards. `copy` ignores INBOX_STORE.
 OTHER_COMMANDS = {"inbox config", "inbox backup", "inbox restore", "inbox copy", "inbox tenants shard"}
 OLDER_VERSIONS = [*range(1, len(_scripts()))]
 
@@ -97,6 +97,21 @@ def test_missing_store_is_an_error(database_path: Path, command: str) -> None:
     expected = f"error: {database_path} does not exist. Check INBOX_STORE, or run `inbox init` to create it.\n"
     assert (refused.exit_code, refused.stdout, refused.stderr) == (1, "", expected)
     assert read_files(database_path.parent) == {}
+
+
+def test_copy_migrates_neither_store(database_path: Path, tmp_path: Path) -> None:
+    older_path = tmp_path / "older.db"
+    create_older(older_path, OLDER_VERSIONS[-1])
+    assert run(database_path, "inbox init", []).exit_code == 0
+    before = older_path.read_bytes()
+    urls = {database_path: f"sqlite:///{database_path}", older_path: f"sqlite:///{older_path}"}
+    for source, target in ((older_path, database_path), (database_path, older_path)):
+        refused = run(database_path, "inbox copy", ["--from", urls[source], "--to", urls[target]])
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        option = "--from" if source == older_path else "--to"
+        assert refused.stderr.startswith(f"error: {option}: {older_path} has the schema of an earlier release.")
+        assert f"run `inbox init` with INBOX_STORE={urls[older_path]}" in refused.stderr
+    assert older_path.read_bytes() == before
 
 
 def test_creating_a_tenant_creates_a_missing_store(database_path: Path) -> None:

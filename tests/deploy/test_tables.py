@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inbox.settings import _TABLE_PREFIX
+from inbox.settings import TABLE_PREFIX
 from inbox.store.dynamodb.tables import DEFINITIONS, RECOVERY_DAYS, TTL_ATTRIBUTE
 from tests.deploy import stacks
 from tests.engines.aws import dynamodb_client
@@ -42,7 +42,7 @@ def test_expiry_and_recovery_are_enabled_as_after_init(environment: str) -> None
 
 def test_template_accepts_the_same_prefixes_as_the_service() -> None:
     pattern = stacks.read_template("data")["Parameters"]["OwnTablePrefix"]["AllowedPattern"]
-    assert pattern == _TABLE_PREFIX
+    assert pattern == TABLE_PREFIX
 
 
 def test_service_runs_on_tables_of_the_template(dynamodb_local_url: str, service: Service) -> None:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import requests
@@ -16,7 +17,6 @@ from tests.dynamodb.conftest import api_key, total_counts
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES
 from tests.service import Service, bearer, until
-from tests.unit.databases import create_older
 
 
 @pytest.fixture
@@ -99,36 +99,34 @@ def test_event_that_is_too_large_for_dynamodb_is_refused(on_dynamodb: Service) -
     assert requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json() == []
 
 
-def test_copied_events_are_polled(service: Service, on_dynamodb: Service) -> None:
+def test_events_copied_from_store_to_store_are_polled(
+    service: Service, on_dynamodb: Service, new_service: Callable[[], Service]
+) -> None:
     key = service.create_key("acme")
     service.start()
     for number in range(3):
         requests.post(f"{service.url}/events", json={"number": number}, headers=bearer(key), timeout=30)
     service.stop()
-    source = f"sqlite:///{service.folder}/inbox.db"
+    last = new_service()
+    last.invoke("init")
+    other_prefix = on_dynamodb.variables["INBOX_TABLE_PREFIX"] + "2-"
     on_dynamodb.invoke("init")
+    missing = on_dynamodb.invoke("copy", "--from", "dynamodb://", "--to", f"dynamodb://{other_prefix}")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr.startswith("error: --to: A table is missing in DynamoDB.")
+    on_dynamodb.invoke("init", INBOX_TABLE_PREFIX=other_prefix)
 
-    for written in (3, 0):
-        copied = on_dynamodb.invoke("copy", "--from", source, "--to", "dynamodb://")
-        assert (copied.returncode, copied.stderr) == (0, "")
-        assert copied.stdout == f"1 tenants, 1 keys, 0 inboxes, 3 events, {written} of them new\n"
-    on_dynamodb.start()
-    polled = requests.get(f"{on_dynamodb.url}/inbox", headers=bearer(key), timeout=30).json()
-    assert [event["payload"]["number"] for event in polled] == [0, 1, 2]
-
-
-def test_copy_does_not_migrate_its_source(service: Service, on_dynamodb: Service) -> None:
-    path = service.folder / "inbox.db"
-    create_older(path, 6)
-    before = path.read_bytes()
-    on_dynamodb.invoke("init")
-
-    refused = on_dynamodb.invoke("copy", "--from", f"sqlite:///{path}", "--to", "dynamodb://")
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert f"run `inbox init` with INBOX_STORE=sqlite:///{path}" in refused.stderr
-    assert path.read_bytes() == before
-    assert service.invoke("init").returncode == 0
-    assert on_dynamodb.invoke("copy", "--from", f"sqlite:///{path}", "--to", "dynamodb://").returncode == 0
+    urls = [f"sqlite:///{service.folder}/inbox.db", "dynamodb://", f"dynamodb://{other_prefix}"]
+    urls.append(f"sqlite:///{last.folder}/inbox.db")
+    for source, target in pairwise(urls):
+        for written in (3, 0):
+            copied = on_dynamodb.invoke("copy", "--from", source, "--to", target)
+            assert (copied.returncode, copied.stderr) == (0, "")
+            assert copied.stdout == f"1 tenants, 1 keys, 0 inboxes, 3 events, {written} of them new\n"
+    for each in (on_dynamodb, last):
+        each.start()
+        polled = requests.get(f"{each.url}/inbox", headers=bearer(key), timeout=30).json()
+        assert [event["payload"]["number"] for event in polled] == [0, 1, 2]
 
 
 def test_tenants_are_sharded_on_dynamodb_only(service: Service, on_dynamodb: Service) -> None:

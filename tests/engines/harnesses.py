@@ -76,18 +76,24 @@ class _SharedConnection(Connection):
 class DynamoDBHarness(_Harness):
     """Opens stores on the engine that the environment names.
 
-    All harnesses share one connection and one set of tables per engine: creating them takes longer than most tests.
+    All harnesses share one connection and one set of tables per engine and `group`: creating them takes longer than
+    most tests.
     """
 
     _shared: ClassVar[dict[str, _SharedConnection]] = {}
 
-    def __init__(self, connect: Callable[[Connection], Connection] = lambda shared: shared, settle_ms: int = 0) -> None:
-        engine = os.environ["AWS_ENDPOINT_URL_DYNAMODB"]
-        is_first = engine not in self._shared
+    def __init__(
+        self,
+        connect: Callable[[Connection], Connection] = lambda shared: shared,
+        settle_ms: int = 0,
+        group: str = "first",
+    ) -> None:
+        tables = f"{os.environ['AWS_ENDPOINT_URL_DYNAMODB']} {group}"
+        is_first = tables not in self._shared
         if is_first:
-            self._shared[engine] = _SharedConnection(f"test-{uuid.uuid4().hex[:8]}-", 16)
-            refuse_unchecked_index_reads(self._shared[engine])
-        self.connection = self._shared[engine]
+            self._shared[tables] = _SharedConnection(f"test-{uuid.uuid4().hex[:8]}-", 16)
+            refuse_unchecked_index_reads(self._shared[tables])
+        self.connection = self._shared[tables]
         self.prefix = self.connection.table("")
         super().__init__(
             lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, INBOX_CACHE_SECONDS, settle_ms=settle_ms),

@@ -37,7 +37,7 @@ def test_purge_deletes_in_steps_with_pauses(store: SQLiteStore) -> None:
     assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == [100, 100, 50]
     assert len(pauses) == 2
     assert list(Retention(store.events, lambda: NOW_MS).purge(pauses.append)) == []
-    assert store.events.count("acme", NOW_MS) == 3
+    assert store.events.export_events("acme", NOW_MS).count == 3
 
 
 def test_background_task_purges_until_it_is_stopped(tmp_path: Path, store: SQLiteStore) -> None:

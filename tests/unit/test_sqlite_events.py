@@ -68,8 +68,9 @@ def test_expired_leases_are_found_in_their_index(store: SQLiteStore) -> None:
 
 
 def test_export_reads_rows_in_order(store: SQLiteStore) -> None:
-    plan = explain(store, events._EXPORT, {"tenant_id": "acme", "now_s": NOW_MS // 1000, "after": 0, "limit": 10})
-    assert any("INTEGER PRIMARY KEY (rowid>?)" in step for step in plan), plan
+    parameters = {"tenant_id": "acme", "inbox": DEFAULT_INBOX, "now_s": NOW_MS // 1000, "timestamp_ms": 0, "seq": 0}
+    plan = explain(store, events._EXPORT, parameters)
+    assert any("events_by_time (tenant_id=? AND inbox=? AND timestamp_ms>?)" in step for step in plan), plan
     assert neither_scans_nor_sorts(plan), plan
 
 
@@ -148,11 +149,12 @@ def test_export_returns_the_stored_rows_of_every_open_inbox(store: SQLiteStore) 
     store.events.release("acme", [Receipt(DEFAULT_INBOX, "first", delayed.lease.claim_id)], NOW_MS + 30, NOW_MS)
 
     undelivered = delayed._replace(status=Status.UNDELIVERED, lease=None)
-    assert store.events.export_events("acme", 0, 9, NOW_MS + 25) == [
-        ExportedEvent(1, undelivered, b"print", LATER_S),
+    exported = store.events.export_events("acme", NOW_MS + 25)
+    assert exported.count == 2
+    assert list(exported.events) == [
+        ExportedEvent(1, undelivered, b"print", LATER_S, available_at_ms=NOW_MS + 30),
         ExportedEvent(2, leased, b"print", LATER_S, lost_leases=1),
     ]
-    assert store.events.count("acme", NOW_MS + 25) == 2
 
 
 def test_purge_deletes_all_old_attempts(store: SQLiteStore) -> None:

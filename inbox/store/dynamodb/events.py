@@ -9,6 +9,7 @@ from inbox.store.dynamodb.claims import Claims
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.event_updates import EventUpdates
 from inbox.store.dynamodb.event_writer import EventWriter
+from inbox.store.dynamodb.export_events import EventsExport
 from inbox.store.dynamodb.history import History
 from inbox.store.dynamodb.import_events import EventImport
 from inbox.store.dynamodb.inboxes import InboxCache
@@ -54,6 +55,7 @@ class DynamoDBEvents:
         self.page = history.page
         self.replay = history.replay
         self.replay_all = history.replay_all
+        self.export_events = EventsExport(connection, shards, inboxes, max_deliveries).export_events
         self.import_events = EventImport(connection, shards, self._writer).import_events
 
     def claim(

@@ -1,7 +1,7 @@
 """Imports events from another store."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -56,8 +56,10 @@ class EventImport:
 def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:
     event = record.event
     # The same whenever the event is imported again.
-    order_key = layout.make_order_key(event.timestamp_ms, record.number, "copied")
+    order_key = layout.make_order_key(event.timestamp_ms, record.number, record.origin)
     state = imported_state(event, order_key, record.lost_leases)
+    if record.available_at_ms is not None:
+        state = replace(state, status_key=layout.make_delayed_key(record.available_at_ms, order_key))
     new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
     item = to_item(tenant_id, shard, new, event.timestamp_ms, order_key, state, record.expires_at_s)
     if event.inbox != DEFAULT_INBOX:

@@ -68,6 +68,12 @@ def timestamp_ms_of(order_key: str) -> int:
     return int(order_key.partition(_SEPARATOR)[0])
 
 
+def parse_tiebreak(order_key: str) -> tuple[int, str]:
+    """Returns the sequence and the origin."""
+    sequence, _, origin = order_key.partition(_SEPARATOR)[2].partition("-")
+    return int(sequence, 16), origin
+
+
 def is_order_key(value: str) -> bool:
     return _ORDER_KEY.fullmatch(value) is not None
 

@@ -1,20 +1,35 @@
 """Events in SQLite: put, erased, purged and exported. `SQLiteEvents` inherits the rest of `EventStore`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 import apsw
 
-from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, NewEvent, PutResult, Status
+from inbox.domain.events import (
+    DEFAULT_INBOX,
+    EventExport,
+    ExportedEvent,
+    ImportResult,
+    NewEvent,
+    PutResult,
+    Status,
+)
 from inbox.domain.stats import CountChanges, Counts
 from inbox.errors import IdempotencyConflict
 from inbox.store.sqlite.claims import Claims, purge_attempts
 from inbox.store.sqlite.counters import count, count_deleted
 from inbox.store.sqlite.database import Row
 from inbox.store.sqlite.history import History
-from inbox.store.sqlite.inboxes import is_default_enabled, open_inboxes
-from inbox.store.sqlite.rows import COLUMNS, seconds, stored_event
+from inbox.store.sqlite.import_events import import_events
+from inbox.store.sqlite.inboxes import OPEN, is_default_enabled, open_inboxes
+from inbox.store.sqlite.rows import COLUMNS, DELAYED, seconds, stored_event
 
-_NEWEST_TIMESTAMP = "SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1"
+# Imported events may be newer than the last stored one.
+_NEWEST_TIMESTAMP = f"""
+    SELECT max(
+        coalesce((SELECT timestamp_ms FROM events ORDER BY seq DESC LIMIT 1), 0),
+        coalesce((SELECT max(timestamp_ms) FROM events INDEXED BY events_by_time
+                  WHERE tenant_id = ? AND inbox = '{DEFAULT_INBOX}'), 0))"""
 
 _DELETE_EXPIRED = (
     "DELETE FROM events WHERE tenant_id = ? AND event_id = ? AND expires_at_s <= ? RETURNING tenant_id, inbox, status"
@@ -38,16 +53,15 @@ _PURGE = """
         SELECT seq FROM events INDEXED BY events_by_expiry WHERE expires_at_s <= ? LIMIT ?)
     RETURNING tenant_id, inbox, status"""
 
-_OF_TENANT = """
-    tenant_id = :tenant_id AND expires_at_s > :now_s
-    AND inbox NOT IN (SELECT name FROM inboxes WHERE tenant_id = :tenant_id AND closing)"""
+_OF_INBOX = """
+    FROM events INDEXED BY events_by_time
+    WHERE tenant_id = :tenant_id AND inbox = :inbox AND expires_at_s > :now_s"""
 
-_COUNT = f"SELECT count(*) FROM events WHERE {_OF_TENANT}"
+_COUNT = f"SELECT count(*) {_OF_INBOX}"
 
-# By seq: no index has the rows of all inboxes in order.
 _EXPORT = f"""
-    SELECT fingerprint, expires_at_s, lost_leases, {COLUMNS} FROM events NOT INDEXED
-    WHERE {_OF_TENANT} AND seq > :after ORDER BY seq LIMIT :limit"""
+    SELECT fingerprint, expires_at_s, lost_leases, iif(status = '{DELAYED}', until_ms, NULL), {COLUMNS} {_OF_INBOX}
+    AND (timestamp_ms, seq) > (:timestamp_ms, :seq) ORDER BY timestamp_ms, seq LIMIT 100"""
 
 
 class SQLiteEvents(Claims, History):
@@ -70,22 +84,30 @@ class SQLiteEvents(Claims, History):
 
         return self._database.delete(delete_rows, limit)
 
-    def count(self, tenant_id: str, now_ms: int) -> int:
-        return int(self._database.read(_COUNT, {"tenant_id": tenant_id, "now_s": seconds(now_ms)})[0][0])
+    def export_events(self, tenant_id: str, now_ms: int) -> EventExport:
+        names = [DEFAULT_INBOX, *(name for name, *_ in self._database.read(OPEN, (tenant_id,)))]
+        of_inboxes = [{"tenant_id": tenant_id, "inbox": name, "now_s": seconds(now_ms)} for name in names]
+        count = sum(self._database.read(_COUNT, of_inbox)[0][0] for of_inbox in of_inboxes)
+        return EventExport(count, chain.from_iterable(map(self._export_inbox, of_inboxes)))
 
-    def export_events(self, tenant_id: str, after: int, limit: int, now_ms: int) -> list[ExportedEvent]:
-        parameters = {"tenant_id": tenant_id, "now_s": seconds(now_ms), "after": after, "limit": limit}
-        return [
-            ExportedEvent(row[0], stored_event(tuple(row)), fingerprint, expires_at_s, lost_leases)
-            for fingerprint, expires_at_s, lost_leases, *row in self._database.read(_EXPORT, parameters)
-        ]
+    def _export_inbox(self, of_inbox: Mapping[str, str | int]) -> Iterator[ExportedEvent]:
+        # In steps: while a statement reads, the log grows.
+        timestamp_ms, seq = -1, -1
+        while rows := self._database.read(_EXPORT, {**of_inbox, "timestamp_ms": timestamp_ms, "seq": seq}):
+            for fingerprint, expires_at_s, lost_leases, available_at_ms, *row in rows:
+                event, seq = stored_event(tuple(row)), row[0]
+                timestamp_ms = event.timestamp_ms
+                yield ExportedEvent(seq, event, fingerprint, expires_at_s, lost_leases, available_at_ms)
+
+    def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
+        written = self._database.write(lambda connection: import_events(connection, tenant_id, records, now_ms))
+        return ImportResult(written, [])
 
 
 def _put(
     connection: apsw.Connection, tenant_id: str, events: Sequence[NewEvent], now_ms: int, expires_at_s: int
 ) -> list[PutResult]:
-    newest = connection.execute(_NEWEST_TIMESTAMP).fetchone()
-    timestamp_ms = max(now_ms, newest[0]) if newest else now_ms
+    timestamp_ms = max(now_ms, connection.execute(_NEWEST_TIMESTAMP, (tenant_id,)).get)
     named = open_inboxes(connection, tenant_id)
     in_default = Status.UNDELIVERED if is_default_enabled(connection, tenant_id) else Status.DELIVERED
     results, conflicts = [], []

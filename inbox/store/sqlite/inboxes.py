@@ -9,11 +9,11 @@ from inbox.domain.inboxes import MAX_INBOXES, Inbox
 from inbox.errors import InboxClosing, InboxExists, TooManyInboxes
 from inbox.store.sqlite.database import Database, Row
 
-_OPEN = "SELECT name, event_types, created_at_ms FROM inboxes WHERE tenant_id = ? AND NOT closing"
+OPEN = "SELECT name, event_types, created_at_ms FROM inboxes WHERE tenant_id = ? AND NOT closing"
 
-_ALL = f"{_OPEN} ORDER BY name"
+_ALL = f"{OPEN} ORDER BY name"
 
-_GET = f"{_OPEN} AND name = ?"
+_GET = f"{OPEN} AND name = ?"
 
 _IS_CLOSING = "SELECT closing FROM inboxes WHERE tenant_id = ? AND name = ?"
 
@@ -108,7 +108,7 @@ class SQLiteInboxes:
 
 
 def open_inboxes(connection: apsw.Connection, tenant_id: str) -> list[Inbox]:
-    return [_inbox(row) for row in connection.execute(_OPEN, (tenant_id,))]
+    return [_inbox(row) for row in connection.execute(OPEN, (tenant_id,))]
 
 
 def is_default_enabled(connection: apsw.Connection, tenant_id: str) -> bool:

@@ -39,6 +39,7 @@ _INTERMEDIATE = (f"{__name__}.", "inbox.store.dynamodb.connection.")
 # Only the operator's commands call these, so they identify the program in tests that run in one process.
 _MODULES_OF_COMMANDS = (
     "inbox.services.store_copy",
+    "inbox.store.dynamodb.export_events",
     "inbox.store.dynamodb.import_events",
     "inbox.store.dynamodb.tables",
 )
