@@ -85,6 +85,16 @@ def uncached_store(harness: DynamoDBHarness) -> DynamoDBStore:
 
 
 @pytest.fixture
+def empty_connection(harness: DynamoDBHarness) -> Iterator[Connection]:
+    """A connection with a prefix that has no tables."""
+    other = Connection(f"{harness.prefix}elsewhere-", 1)
+    yield other
+    for name in list_tables(other):
+        other.call("delete_table", TableName=name)
+    other.close()
+
+
+@pytest.fixture
 def wire(store: DynamoDBStore) -> Wire:
     return Wire(store._connection)
 
@@ -97,6 +107,11 @@ def tenant() -> str:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
+
+
+def list_tables(connection: Connection) -> list[str]:
+    names: list[str] = connection.call("list_tables")["TableNames"]
+    return [name for name in names if name.startswith(connection.table(""))]
 
 
 def audit_entry(number: int = 1) -> AuditEntry:

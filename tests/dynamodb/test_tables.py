@@ -1,6 +1,6 @@
 """The tables that `inbox init` creates."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from inbox.errors import SettingsError, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.tables import DEFINITIONS, _enable_recovery, create_tables
-from tests.dynamodb.conftest import LATER_S, NOW, new_event
+from tests.dynamodb.conftest import LATER_S, NOW, list_tables, new_event
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 
 
@@ -86,21 +86,6 @@ def with_numeric_sort_key(definition: dict[str, Any]) -> dict[str, Any]:
         for each in definition["AttributeDefinitions"]
     ]
     return {**definition, "AttributeDefinitions": attributes}
-
-
-@pytest.fixture
-def empty_connection(harness: DynamoDBHarness) -> Iterator[Connection]:
-    """A connection with a prefix that has no tables."""
-    other = Connection(f"{harness.prefix}elsewhere-", 1)
-    yield other
-    for name in list_tables(other):
-        other.call("delete_table", TableName=name)
-    other.close()
-
-
-def list_tables(connection: Connection) -> list[str]:
-    names: list[str] = connection.call("list_tables")["TableNames"]
-    return [name for name in names if name.startswith(connection.table(""))]
 
 
 @pytest.mark.parametrize("name", ["Events", "Tenants"])

@@ -10,6 +10,7 @@ from inbox.store.dynamodb.inboxes import DynamoDBInboxes, InboxCache
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS
 from inbox.store.dynamodb.pending_counts import EventCounter
+from inbox.store.dynamodb.schema import SCHEMA_VERSION, SchemaVersion
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.tables import create_tables
 from inbox.store.dynamodb.tenants import DynamoDBTenants
@@ -28,6 +29,7 @@ class DynamoDBStore:
         settle_ms: int = 0,
     ) -> None:
         self._connection = connection
+        self.schema = SchemaVersion(connection)
         counter, shards = EventCounter(connection), Shards(connection)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
         self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries, settle_ms)
@@ -40,8 +42,10 @@ class DynamoDBStore:
 
     def init(self) -> None:
         create_tables(self._connection)
+        self.schema.write(SCHEMA_VERSION)
 
     def check(self) -> None:
+        self.schema.get()
         # The condition never holds, but everything that a write needs has worked by then.
         table = self._connection.table(EVENTS)
         self._connection.try_write(writes.delete(table, ABSENT_EVENT_KEY, "attribute_exists(pk)"))

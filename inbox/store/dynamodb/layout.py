@@ -245,6 +245,9 @@ ABSENT_EVENT_KEY = event_key(f"{_SEPARATOR}nowhere", "nowhere")
 
 # The registry: tenants, the items in their partitions, and lookup items.
 
+SCHEMA_KEY = {"PK": text("SCHEMA"), "SK": text(METADATA)}
+"""The key of the item with the schema version of all tables."""
+
 _AUDIT_PREFIX = f"AUDIT{_SEPARATOR}"
 TENANT_KEYS_PREFIX = f"KEY{_SEPARATOR}"
 NAMED_INBOXES_PREFIX = f"INBOX{_SEPARATOR}"
