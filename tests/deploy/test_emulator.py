@@ -100,6 +100,8 @@ def test_alarms_have_the_thresholds_of_the_template(account: Account) -> None:
             ("LoadBalancerErrorsAlarm", 5, 300),
             ("BacklogAlarm", 3600, 900),
             ("ReplicationAlarm", 5000, 60),
+            ("KeysReplicationAlarm", 5000, 60),
+            ("TenantsReplicationAlarm", 5000, 60),
         )
     }
     found = account.client("cloudwatch").describe_alarms(AlarmNames=list(expected))["MetricAlarms"]

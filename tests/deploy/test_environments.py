@@ -93,4 +93,11 @@ def test_bill_and_replication_have_alarms(environment: str) -> None:
     assert (alert["Notification"]["NotificationType"], alert["Notification"]["Threshold"]) == ("ACTUAL", 80)
     assert alert["Subscribers"] == [{"SubscriptionType": "EMAIL", "Address": parameters["NotificationEmail"]}]
     monitoring = stacks.resolve("monitoring", **stacks.EXAMPLE_PARAMETERS | parameters)
-    assert ("ReplicationAlarm" in monitoring.resources) == bool(SECOND_REGIONS[environment])
+    replicated = [
+        dimension["Value"].removeprefix(parameters["TablePrefix"])
+        for alarm in monitoring.of_type("AWS::CloudWatch::Alarm").values()
+        if alarm.get("MetricName") == "ReplicationLatency"
+        for dimension in alarm["Dimensions"]
+        if dimension["Name"] == "TableName"
+    ]
+    assert replicated == (["Events", "TenantApiKeys", "Tenants"] if SECOND_REGIONS[environment] else [])
