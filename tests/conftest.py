@@ -144,6 +144,14 @@ def dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def new_dynamodb_local_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """An engine that only the tests of one file use."""
+    _require(dynamodb_local, request)
+    with dynamodb_local.running() as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def cloud_tools(request: pytest.FixtureRequest) -> None:
     """Requires the AWS emulator, AWS's command line and checkov; starts nothing."""

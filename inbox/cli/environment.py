@@ -3,7 +3,7 @@
 import os
 import sys
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -15,6 +15,7 @@ from inbox.store.interface import Store
 
 OPERATOR = "cli"
 """The author of changes in the audit log."""
+OpenStore = TypeVar("OpenStore", bound=Store)
 
 
 def read_environment(**options: Any) -> Settings:
@@ -23,7 +24,7 @@ def read_environment(**options: Any) -> Settings:
     return read_settings(os.environ | given, on_terminal=sys.stderr.isatty())
 
 
-def close_with_command(store: Store) -> Store:
+def close_with_command(store: OpenStore) -> OpenStore:
     """Returns the store, and closes it when the command ends."""
     return click.get_current_context().with_resource(closing(store))
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,20 @@ _BACKLOG_COLUMNS = ("tenant_id", "inbox", "oldest_at", "age_seconds")
 
 
 @click.command()
-def init() -> None:
+@click.option("--streams", is_flag=True, help="Also enable DynamoDB Streams on every table.")
+def init(*, streams: bool) -> None:
     """Create the store, or migrate it to this release. Safe to repeat.
 
-    With SQLite this is the database file, with DynamoDB the tables.
+    With SQLite this is the database file, with DynamoDB the tables. Tables of CloudFormation are only checked.
     """
     settings = read_environment()
-    close_with_command(factory.open_store(settings)).init()
+    if settings.sqlite_path is None:
+        store = close_with_command(factory.open_tables(settings))
+        store.init(streams=streams, report=partial(click.echo, err=True))
+    elif streams:
+        raise click.UsageError("--streams is for DynamoDB. Set INBOX_STORE=dynamodb://.")
+    else:
+        close_with_command(factory.open_store(settings)).init()
     click.echo(f"{settings.store} is ready.", err=True)
 
 

@@ -54,6 +54,11 @@ def open_existing_store(settings: Settings) -> Store:
     return open_store(settings, create=False)
 
 
+def open_tables(settings: Settings) -> "DynamoDBStore":
+    """Returns what `inbox init` creates or upgrades on DynamoDB."""
+    return _dynamodb(settings)
+
+
 def back_up(settings: Settings, file: Path, on_progress: Callable[[int, int], object]) -> None:
     """Copies the embedded store, which may be in use. `on_progress` is called with the copied and all pages."""
     from inbox.store.sqlite import backup

@@ -37,6 +37,7 @@ EVENT_ID = "6f7dd7a3-6f0c-4c1e-9a53-0d7b1f0c6a55"
         ["keys", "create", "acme", "--expires-in", "36501d"],
         ["keys", "create", "acme", "--expires-in", "0s"],
         ["keys", "rotate", "key_none", "--overlap", "a day"],
+        ["init", "--streams"],
         ["copy"],
         ["copy", "--from", "sqlite:///inbox.db"],
         ["copy", "--from", "sqlite:///nothing.db", "--to", "dynamodb://"],

@@ -4,8 +4,11 @@ import json
 from typing import Any
 
 from inbox.domain.events import NewEvent, random_event_id
+from inbox.store.dynamodb.tables import DEFINITIONS
 from inbox.store.interface import Store
+from tests.dynamodb.definitions import without_indexes
 from tests.e2e.consumers import ALL_SCOPES, Client
+from tests.engines.aws import dynamodb_client
 from tests.service import Service
 
 RETENTION_SECONDS = 30 * 86_400
@@ -22,6 +25,43 @@ def test_init_creates_the_database_and_may_be_repeated(service: Service) -> None
         done = service.invoke("init")
         assert (done.returncode, done.stdout) == (0, "")
     assert (service.folder / "inbox.db").exists()
+
+
+def create_events_table(service: Service, url: str) -> str:
+    """Creates a table `Events` that lacks an index. Returns its name."""
+    service.keep_in_dynamodb(url)
+    name = f"{service.variables['INBOX_TABLE_PREFIX']}Events"
+    dynamodb_client(url).create_table(TableName=name, **without_indexes("Events", "event-type-index"))
+    return name
+
+
+def test_init_names_the_index_that_it_creates(service: Service, new_dynamodb_local_url: str) -> None:
+    table = create_events_table(service, new_dynamodb_local_url)
+    step = f"Creating the index event-type-index of {table}. This takes long if the table is large.\n"
+    for steps in (step, ""):
+        done = service.invoke("init")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{steps}dynamodb:// is ready.\n")
+
+
+def test_init_enables_streams(service: Service, new_dynamodb_local_url: str) -> None:
+    service.keep_in_dynamodb(new_dynamodb_local_url)
+    assert service.invoke("init", "--streams").returncode == 0
+    client, prefix = dynamodb_client(new_dynamodb_local_url), service.variables["INBOX_TABLE_PREFIX"]
+    for name in DEFINITIONS:
+        table = client.describe_table(TableName=f"{prefix}{name}")["Table"]
+        assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_init_does_not_change_tables_of_cloudformation(service: Service, moto_url: str) -> None:
+    table = create_events_table(service, moto_url)
+    client = dynamodb_client(moto_url)
+    arn = client.describe_table(TableName=table)["Table"]["TableArn"]
+    client.tag_resource(ResourceArn=arn, Tags=[{"Key": "ManagedBy", "Value": "CloudFormation"}])
+    done = service.invoke("init")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: CloudFormation manages the tables, so `inbox init` does not change them.")
+    assert f"the index event-type-index of {table}" in done.stderr
+    assert "`deploy/stack ENVIRONMENT data`" in done.stderr
 
 
 def test_config_prints_every_setting_and_hides_secrets(service: Service) -> None:

@@ -58,6 +58,11 @@ def harness(request: pytest.FixtureRequest, engine: str) -> Iterator[DynamoDBHar
 
 
 @pytest.fixture
+def connection(harness: DynamoDBHarness) -> Connection:
+    return harness.connection
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest, harness: DynamoDBHarness) -> Iterator[DynamoDBStore]:
     """A store without any cached state, as in a new process."""
     # A wire changes its connection permanently, and creating another one takes longer than most tests.

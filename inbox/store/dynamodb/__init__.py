@@ -1,5 +1,7 @@
 """The store for production: Amazon DynamoDB."""
 
+from collections.abc import Callable
+
 from inbox.clock import Clock
 from inbox.store.dynamodb import writes
 from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
@@ -10,9 +12,9 @@ from inbox.store.dynamodb.inboxes import DynamoDBInboxes, InboxCache
 from inbox.store.dynamodb.keys import DynamoDBKeys
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS
 from inbox.store.dynamodb.pending_counts import EventCounter
-from inbox.store.dynamodb.schema import SCHEMA_VERSION, SchemaVersion
+from inbox.store.dynamodb.schema import SchemaVersion
 from inbox.store.dynamodb.shards import Shards
-from inbox.store.dynamodb.tables import create_tables
+from inbox.store.dynamodb.table_setup import init_tables
 from inbox.store.dynamodb.tenants import DynamoDBTenants
 
 
@@ -40,9 +42,8 @@ class DynamoDBStore:
         self.set_batch_listener = self.events.set_batch_listener
         self.now_ms = (clock or Clock()).now_ms
 
-    def init(self) -> None:
-        create_tables(self._connection)
-        self.schema.write(SCHEMA_VERSION)
+    def init(self, *, streams: bool = False, report: Callable[[str], object] = lambda _step: None) -> None:
+        init_tables(self._connection, self.schema, streams=streams, report=report)
 
     def check(self) -> None:
         self.schema.get()

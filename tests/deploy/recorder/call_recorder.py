@@ -29,7 +29,8 @@ _IN_TRANSACTIONS = {
 }
 _NAMED_LIKE_ACTIONS = {
     *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
-    *("CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive", "UpdateContinuousBackups"),
+    *("CreateTable", "DescribeTable", "UpdateTable", "ListTagsOfResource", "DescribeTimeToLive", "UpdateTimeToLive"),
+    *("DescribeContinuousBackups", "UpdateContinuousBackups"),
 }
 
 _PRODUCT = ("authorizer.", "inbox.")
@@ -41,7 +42,7 @@ _MODULES_OF_COMMANDS = (
     "inbox.services.store_copy",
     "inbox.store.dynamodb.export_events",
     "inbox.store.dynamodb.import_events",
-    "inbox.store.dynamodb.tables",
+    "inbox.store.dynamodb.table_setup",
 )
 _FUNCTIONS_OF_COMMANDS = ("DynamoDBKeys.expire", "DynamoDBTenants.all", "DynamoDBTenants.shard")
 
@@ -56,7 +57,8 @@ def initialize_client_plugin(client: Any) -> None:
 def needed_permissions(operation: str, parameters: dict[str, Any]) -> Iterator[str]:
     """Yields each permission as `Action table` or `Action table/index/name`, without the table's prefix."""
     if operation in _NAMED_LIKE_ACTIONS:
-        yield _format_permission(operation, parameters["TableName"], parameters.get("IndexName"))
+        table = parameters["ResourceArn" if operation == "ListTagsOfResource" else "TableName"]
+        yield _format_permission(operation, table, parameters.get("IndexName"))
     elif operation in ("BatchGetItem", "BatchWriteItem"):
         yield from (_format_permission(operation, table) for table in parameters["RequestItems"])
     elif operation in ("TransactGetItems", "TransactWriteItems"):
