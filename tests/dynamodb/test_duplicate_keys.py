@@ -10,7 +10,7 @@ from inbox.domain.events import DEFAULT_INBOX, Event, ExportedEvent, Order, Rece
 from inbox.domain.inboxes import Inbox
 from inbox.errors import IdempotencyConflict
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE
+from inbox.store.dynamodb.connection import MAX_BATCH_WRITE
 from inbox.store.dynamodb.layout import EVENTS, STATUS_INDEX, event_key, make_index_partition
 from inbox.store.dynamodb.shards import NOTICE_MS
 from tests.contract.samples import ids, receipt

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 import pytest
 
 from inbox.errors import StoreUnavailable
-from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, PARALLEL_WRITE_THRESHOLD, WriteBatcher
+from inbox.store.dynamodb.connection import MAX_BATCH_WRITE
+from inbox.store.dynamodb.event_writer import PARALLEL_WRITE_THRESHOLD, WriteBatcher
 from inbox.store.dynamodb.layout import Item
 
 

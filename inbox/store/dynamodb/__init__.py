@@ -34,7 +34,7 @@ class DynamoDBStore:
         self.schema = SchemaVersion(connection)
         counter, shards = EventCounter(connection), Shards(connection)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
-        self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries, settle_ms)
+        self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries, settle_ms, self.schema)
         self.counters = DynamoDBCounters(connection, shards, self.events.claimable, counter, retention_days)
         self.inboxes = DynamoDBInboxes(connection, shards, inbox_cache, counter)
         self.keys = DynamoDBKeys(connection)

@@ -20,6 +20,7 @@ from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, TENANTS, Item, number, number_in, text
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
@@ -49,6 +50,7 @@ class Attempts:
     _shards: Shards
     _claimable: ClaimableEvents
     _tokens: ClaimTokens
+    _payloads: Payloads
     _max_deliveries: int
 
     def claim(
@@ -79,9 +81,8 @@ class Attempts:
                     else self._claim_again(claim, attempt.event_ids, deadline)
                 )
                 if items or not is_new:
-                    events = [
-                        to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)
-                    ]
+                    items = self._payloads.attach(sorted(items, key=layout.order_key_of))
+                    events = [to_event(item, now_ms, self._max_deliveries) for item in items]
                     return Page(events, more=any(event.event_id not in attempt.event_ids for event in known_events))
                 attempt = None
             if new is not None:

@@ -7,7 +7,7 @@ belongs to the claim whose conditional update succeeded, and to no other.
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -24,6 +24,7 @@ from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, UpdateResult
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, Item, number_in, text
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.unconfirmed_claims import UnconfirmedClaim, UnconfirmedClaims
 
@@ -69,6 +70,7 @@ class Claims:
     _claimable: ClaimableEvents
     _tokens: ClaimTokens
     _counter: EventCounter
+    _payloads: Payloads
     _max_deliveries: int
     _unconfirmed: UnconfirmedClaims = field(default_factory=UnconfirmedClaims, init=False)
 
@@ -82,7 +84,7 @@ class Claims:
 
         known_events = self._claimable.find(tenant_id, inbox, order, size.events, now_ms)
         items, more = fill_page(known_events, size, MAX_BATCH_GET, add_claimable, [], new_deadline())
-        return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
+        return Page([to_event(item, now_ms, self._max_deliveries) for item in self._payloads.attach(items)], more)
 
     def claim(self, tenant_id: str, inbox: str, size: PageSize, now_ms: int, lease_until_ms: int | None) -> Page:
         claim = Claim((tenant_id, inbox), uuid.uuid4().hex, now_ms, lease_until_ms)
@@ -98,67 +100,75 @@ class Claims:
             elif first is not None:
                 known_events = chain([first], known_events)
             # From here on no error may discard the recovered events: they are marked delivered.
-            recovered = self._recover_unconfirmed(claim, size) if lease_until_ms is None else []
-            claim_group = partial(self._claim_group, claim, token, deadline)
+            claims: dict[str, UnconfirmedClaim] = {}
+            recovered = self._recover_unconfirmed(claim, size, claims) if lease_until_ms is None else []
+            claim_group = partial(self._claim_group, claim, token, deadline, claims)
             items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered, deadline)
             self._claimable.mark_dead(dead, now_ms, deadline)
+            try:
+                items = self._payloads.attach(items)
+            except Exception:
+                self._give_back(claim, items, claims, deadline)
+                raise
         # Recovered events may be older than events already on the page.
-        return Page(
-            [to_event(item, now_ms, self._max_deliveries) for item in sorted(items, key=layout.order_key_of)], more
-        )
+        items.sort(key=layout.order_key_of)
+        return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
 
     def _claim_group(
-        self, claim: Claim, token: HeldToken, deadline: float, known_events: list[KnownEvent], page: list[Item]
+        self,
+        claim: Claim,
+        token: HeldToken,
+        deadline: float,
+        claims: dict[str, UnconfirmedClaim],
+        known_events: list[KnownEvent],
+        page: list[Item],
     ) -> None:
         """Adds the claimed events to the page, up to the first one that could not be claimed. Then raises its error.
 
-        The events behind that one are given back, because its consumer must get it first.
+        The events behind that one are given back, because its consumer must get it first. Adds to `claims`, by sort
+        key, how to recover each event that was claimed.
         """
         if page and not token.renew():
             raise StoreUnavailable("The poll took so long that another process claims events now.")
         updates = [claim.update(event) for event in known_events]
         results = self._claimable.update(updates, claim.now_ms, deadline)
         error = None
-        behind: list[tuple[KnownEvent, Item]] = []
+        behind: list[Item] = []
         for update, result in zip(updates, results, strict=True):
+            claim_ids = frozenset({claim.claim_id(update.event.deliveries + 1)})
+            unconfirmed = UnconfirmedClaim(update.event, claim_ids, claim.now_ms)
             item = claim.claimed_item(result)
             if item is not None:
+                claims[update.event.sort_key] = unconfirmed
+                (page if error is None else behind).append(item)
                 if item is not result.item:
                     # Its response was lost, so the update was not counted.
                     self._counter.count_update(update, item, claim.now_ms)
-                if error is None:
-                    page.append(item)
-                else:
-                    behind.append((update.event, item))
             elif result.error is not None:
                 error = error or result.error
-                if result.is_in_doubt:
-                    self._remember(claim, [update.event])
+                # A lease simply expires.
+                if result.is_in_doubt and claim.lease_until_ms is None:
+                    self._unconfirmed.add(claim.inbox_key, [unconfirmed])
         if error is not None:
-            self._give_back(claim, behind, deadline)
+            self._give_back(claim, behind, claims, deadline)
             raise error
 
-    def _give_back(self, claim: Claim, claimed: Sequence[tuple[KnownEvent, Item]], deadline: float) -> None:
+    def _give_back(
+        self, claim: Claim, items: Sequence[Item], claims: Mapping[str, UnconfirmedClaim], deadline: float
+    ) -> None:
         """Makes claimed events undelivered again. The next poll of this process returns those for which this fails."""
         release_id = uuid.uuid4().hex
+        events = [to_known_event(item) for item in items]
         updates = [
             EventUpdate(event, event.released(item["claim_id"]["S"], release_id, claim.now_ms, claim.now_ms))
-            for event, item in ((to_known_event(item), item) for _, item in claimed)
+            for event, item in zip(events, items, strict=True)
         ]
         results = self._claimable.update(updates, claim.now_ms, deadline)
-        failed = [event for (event, _), result in zip(claimed, results, strict=True) if result.error is not None]
-        self._remember(claim, failed)
-
-    def _remember(self, claim: Claim, events: Sequence[KnownEvent]) -> None:
-        # A lease simply expires.
+        failed = [event for event, result in zip(events, results, strict=True) if result.error is not None]
         if claim.lease_until_ms is None:
-            claims = [
-                UnconfirmedClaim(event, frozenset({claim.claim_id(event.deliveries + 1)}), claim.now_ms)
-                for event in events
-            ]
-            self._unconfirmed.add(claim.inbox_key, claims)
+            self._unconfirmed.add(claim.inbox_key, [claims[event.sort_key] for event in failed])
 
-    def _recover_unconfirmed(self, claim: Claim, size: PageSize) -> list[Item]:
+    def _recover_unconfirmed(self, claim: Claim, size: PageSize, claims: dict[str, UnconfirmedClaim]) -> list[Item]:
         """Returns events that earlier claims of this process marked delivered without getting a response."""
         unconfirmed = self._unconfirmed.pop(claim.inbox_key, size)
         if not unconfirmed:
@@ -176,6 +186,7 @@ class Claims:
                 self._unconfirmed.add(claim.inbox_key, [each])
             if item is not None and each.succeeded(item):
                 recovered.append(item)
+                claims[each.event.sort_key] = each
                 update = EventUpdate(each.event, each.event.consumed(claim.seed, each.claimed_at_ms))
                 self._counter.count_update(update, item, each.claimed_at_ms)
         return recovered

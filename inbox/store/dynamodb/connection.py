@@ -31,6 +31,8 @@ MAX_PARALLEL_CALLS = 16
 """The maximum number of calls that a process makes at the same time for requests that need several."""
 MAX_BATCH_GET = 100
 """The limit of BatchGetItem."""
+MAX_BATCH_WRITE = 25
+"""The limit of BatchWriteItem."""
 MAX_TRIES = 8
 """Tries for a batch that was only partly carried out. The pauses add up to less than 5 seconds."""
 MAX_SECONDS = 10

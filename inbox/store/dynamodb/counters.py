@@ -104,7 +104,7 @@ class DynamoDBCounters:
                 )
 
         for item in self._events(tenant_id):
-            if is_expired(item, now_ms):
+            if layout.is_payload(item) or is_expired(item, now_ms):
                 continue
             timestamp_ms = number_in(item, "timestamp")
             add(item, timestamp_ms, received=1, bytes=number_in(item, "payload_bytes"))

@@ -17,6 +17,7 @@ from inbox.errors import StoreUnavailable
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.connection import (
     AWS_ERRORS,
+    MAX_BATCH_WRITE,
     MAX_TRIES,
     ConditionFailed,
     Connection,
@@ -30,9 +31,6 @@ from inbox.store.dynamodb.connection import (
 from inbox.store.dynamodb.event_updates import UNCHANGED, unchanged_values
 from inbox.store.dynamodb.items import PENDING_COPIES
 from inbox.store.dynamodb.layout import EVENTS, Item, number
-
-MAX_BATCH_WRITE = 25
-"""The limit of BatchWriteItem."""
 
 _EXISTS = "attribute_exists(pk)"
 _NEW = "attribute_not_exists(pk)"

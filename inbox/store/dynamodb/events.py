@@ -16,8 +16,10 @@ from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import EVENTS, text
 from inbox.store.dynamodb.leases import Leases
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.put_events import PutEvents
+from inbox.store.dynamodb.schema import SchemaVersion
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex
 
@@ -32,31 +34,33 @@ class DynamoDBEvents:
         counter: EventCounter,
         max_deliveries: int,
         settle_ms: int,
+        schema: SchemaVersion,
     ) -> None:
         self._connection = connection
         self._shards = shards
         self._counter = counter
         self._writer = EventWriter(connection)
+        payloads = Payloads(connection, schema)
         self._updates = updates = EventUpdates(connection, counter.count_update)
         index, tokens = StatusIndex(connection), ClaimTokens(connection)
         self.claimable = ClaimableEvents(shards, index, updates, max_deliveries, settle_ms)
-        self._claims = Claims(connection, self.claimable, tokens, counter, max_deliveries)
+        self._claims = Claims(connection, self.claimable, tokens, counter, payloads, max_deliveries)
         self.peek = self._claims.peek
-        self._attempts = Attempts(connection, shards, self.claimable, tokens, max_deliveries)
-        self._put_events = PutEvents(connection, shards, inboxes, counter)
+        self._attempts = Attempts(connection, shards, self.claimable, tokens, payloads, max_deliveries)
+        self._put_events = PutEvents(connection, shards, inboxes, counter, payloads)
         self.put = self._put_events.put
         self.set_batch_listener = self._put_events.set_batch_listener
         leases = Leases(connection, shards, updates, counter, max_deliveries)
         self.acknowledge = leases.acknowledge
         self.release = leases.release
         self.extend = leases.extend
-        history = History(connection, shards, index, updates, max_deliveries)
+        history = History(connection, shards, index, updates, payloads, max_deliveries)
         self.get = history.get
         self.page = history.page
         self.replay = history.replay
         self.replay_all = history.replay_all
-        self.export_events = EventsExport(connection, shards, inboxes, max_deliveries).export_events
-        self.import_events = EventImport(connection, shards, self._writer).import_events
+        self.export_events = EventsExport(connection, shards, inboxes, payloads, max_deliveries).export_events
+        self.import_events = EventImport(connection, shards, self._writer, payloads).import_events
 
     def claim(
         self,
@@ -84,8 +88,9 @@ class DynamoDBEvents:
                 ConsistentRead=True,
             )
         ]
-        self._counter.count_deleted(self._writer.delete_returning([layout.key_of(item) for item in found]))
-        return any(not is_expired(item, now_ms) for item in found)
+        deleted = self._writer.delete_returning([layout.key_of(item) for item in found])
+        self._counter.count_deleted(item for item in deleted if not layout.is_payload(item))
+        return any(not layout.is_payload(item) and not is_expired(item, now_ms) for item in found)
 
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters
         """Deletes nothing: DynamoDB deletes expired items by TTL."""

@@ -15,6 +15,7 @@ from inbox.store.dynamodb.event_states import new_state
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, text
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.shards import Shards
 
 _SEPARATOR = " "
@@ -26,6 +27,7 @@ class EventsExport:
     _connection: Connection
     _shards: Shards
     _inboxes: InboxCache
+    _payloads: Payloads
     _max_deliveries: int
 
     def export_events(self, tenant_id: str, now_ms: int) -> EventExport:
@@ -54,7 +56,8 @@ class EventsExport:
         event_id, fingerprint = "", None
         for group in groups_of(MAX_BATCH_GET, positions):
             sort_keys = [position.rpartition(_SEPARATOR)[2] for position in group]
-            items = layout.by_sort_key(self._connection.get_many(EVENTS, [_key(position) for position in group]))
+            found = self._connection.get_many(EVENTS, [_key(position) for position in group])
+            items = layout.by_sort_key(self._payloads.attach(found))
             # An event may have been deleted meanwhile.
             for item in (items[sort_key] for sort_key in sort_keys if sort_key in items):
                 # The item of a copy has no fingerprint. It comes behind the event, which has the same order key.

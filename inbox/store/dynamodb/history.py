@@ -14,6 +14,7 @@ from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, EventUpdates, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, Item, text
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.shards import Shards
 from inbox.store.dynamodb.status_index import StatusIndex, merge_in_order
 
@@ -36,11 +37,12 @@ class History:
     _shards: Shards
     _index: StatusIndex
     _updates: EventUpdates
+    _payloads: Payloads
     _max_deliveries: int
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._read(tenant_id, inbox, event_id, now_ms)
-        return None if item is None else to_event(item, now_ms, self._max_deliveries)
+        return None if item is None else self._to_event(item, now_ms)
 
     def page(
         self, tenant_id: str, selection: Selection, order: Order, size: PageSize, after: str | None, now_ms: int
@@ -52,7 +54,8 @@ class History:
         payload_bytes = entries = 0
         position = ""
         while group := list(islice(found, min(MAX_BATCH_GET, size.events - len(events)))):
-            items = layout.by_sort_key(self._connection.get_many(EVENTS, [key for _, key in group if key is not None]))
+            found_items = self._connection.get_many(EVENTS, [key for _, key in group if key is not None])
+            items = layout.by_sort_key(self._payloads.attach(found_items))
             for order_key, key in group:
                 if payload_bytes >= size.payload_bytes:
                     return Listing(events, position)
@@ -139,7 +142,7 @@ class History:
             if status is Status.LEASED:
                 raise EventLeased
             if status is Status.UNDELIVERED:
-                return to_event(item, now_ms, self._max_deliveries)
+                return self._to_event(item, now_ms)
             event = to_known_event(item)
             (result,) = results = self._updates.apply([EventUpdate(event, event.replayed())], now_ms)
             raise_first_error(results)
@@ -164,6 +167,9 @@ class History:
             detail = f"None of the first {_MAX_REPLAY_ENTRIES} events can be replayed. Use a later `since`."
             raise InvalidRequest([FieldError("/since", detail)])
         return ReplayResult(count, more)
+
+    def _to_event(self, item: Item, now_ms: int) -> Event | None:
+        return next((to_event(each, now_ms, self._max_deliveries) for each in self._payloads.attach([item])), None)
 
     def _read(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
         found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))

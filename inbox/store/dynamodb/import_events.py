@@ -12,6 +12,7 @@ from inbox.store.dynamodb.event_states import imported_state
 from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text
+from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.shards import Shards
 
 _IMPORTED_STATE = "adopted"
@@ -23,6 +24,7 @@ class EventImport:
     _connection: Connection
     _shards: Shards
     _writer: EventWriter
+    _payloads: Payloads
 
     def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         shards = self._shards.get(tenant_id)
@@ -32,6 +34,7 @@ class EventImport:
         existing_items = layout.by_sort_key(found)
         new: list[Item] = []
         conditional_writes: list[Callable[[], object]] = []
+        payloads: list[Item] = []
         too_large = []
         for record in records:
             item = _to_item(tenant_id, shards.shard_for_new(record.event.event_id, now_ms), record)
@@ -40,14 +43,18 @@ class EventImport:
                 continue
             if is_too_large(item):
                 too_large.append(record.event.event_id)
-            elif existing is not None:
-                update = item | _keys_of(existing, item)
-                conditional_writes.append(partial(self._writer.replace, update, existing))
+                continue
+            if existing is not None:
+                item |= _keys_of(existing, item)
+            payloads += self._payloads.detach([item])
+            if existing is not None:
+                conditional_writes.append(partial(self._writer.replace, item, existing))
             elif record.fingerprint is not None:
                 # An event with the same idempotency key may be sent meanwhile.
                 conditional_writes.append(partial(self._writer.insert, item, now_ms))
             else:
                 new.append(item)
+        self._payloads.write(payloads)
         self._connection.map_parallel(lambda write: write(), conditional_writes)
         self._writer.put_all_new(new)
         return ImportResult(len(new) + len(conditional_writes), too_large)

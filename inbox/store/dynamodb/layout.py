@@ -208,6 +208,9 @@ def tenant_of(item: Item) -> str:
     return partition.partition(_SEPARATOR)[0]
 
 
+_PAYLOAD = ":payload"
+
+
 def event_key(partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict[str, Any]:
     return {"pk": text(partition), "sk": text(make_sort_key(event_id, inbox))}
 
@@ -215,6 +218,16 @@ def event_key(partition: str, event_id: str, inbox: str = DEFAULT_INBOX) -> dict
 def make_sort_key(event_id: str, inbox: str) -> str:
     """Returns a key that sorts copies right behind the event, so that one query finds all of them."""
     return event_id if inbox == DEFAULT_INBOX else f"{event_id}{_SEPARATOR}{inbox}"
+
+
+def make_payload_sort_key(event_id: str, fingerprint: bytes | None) -> str:
+    """Returns the sort key of a payload. No inbox has its name, which differs for different events under one key."""
+    return make_sort_key(event_id, f"{_PAYLOAD}{'' if fingerprint is None else fingerprint.hex()[:16]}")
+
+
+def is_payload(item: Item) -> bool:
+    """Returns True for an item with the payload of an event."""
+    return inbox_of(item).startswith(_PAYLOAD)
 
 
 def inbox_of(item: Item) -> str:

@@ -12,12 +12,13 @@ from inbox.domain.events import NewEvent, PutResult, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import Connection, groups_of
+from inbox.store.dynamodb.connection import MAX_BATCH_WRITE, Connection, groups_of
 from inbox.store.dynamodb.event_states import EventState, is_stored_only, new_state
-from inbox.store.dynamodb.event_writer import MAX_BATCH_WRITE, EventWriter, WriteBatcher
+from inbox.store.dynamodb.event_writer import EventWriter, WriteBatcher
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text, text_in
+from inbox.store.dynamodb.payloads import PAYLOAD_KEY, Payloads
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards
 
@@ -48,8 +49,16 @@ class EventOrder:
 
 
 class PutEvents:
-    def __init__(self, connection: Connection, shards: Shards, inboxes: InboxCache, counter: EventCounter) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        shards: Shards,
+        inboxes: InboxCache,
+        counter: EventCounter,
+        payloads: Payloads,
+    ) -> None:
         self._connection = connection
+        self._payloads = payloads
         self._shards = shards
         self._inboxes = inboxes
         self._order = EventOrder()
@@ -81,15 +90,22 @@ class PutEvents:
         too_large = [position for position, item in enumerate(items) if is_too_large(item)]
         if too_large:
             raise EventTooLarge("An event is too large for DynamoDB, even compressed. Nothing was stored.", too_large)
+        payloads = layout.by_sort_key(self._payloads.detach(items))
         if len(items) == 1 and "fingerprint" not in items[0]:
+            if payloads:
+                self._payloads.write(list(payloads.values()))
             self._batcher.put(_with_copies(items[0], inboxes.named))
             return [_to_result(items[0], items[0])]
-        return self._put_several(items, inboxes.named, now_ms)
+        return self._put_several(items, payloads, inboxes.named, now_ms)
 
-    def _put_several(self, items: Sequence[Item], inboxes: Sequence[Inbox], now_ms: int) -> list[PutResult]:
+    def _put_several(
+        self, items: Sequence[Item], payloads: Mapping[str, Item], inboxes: Sequence[Inbox], now_ms: int
+    ) -> list[PutResult]:
         """Stores a batch, or an event with an idempotency key."""
-        # The item stored under each ID: an earlier event with the same idempotency key, or the new one.
-        keys = [layout.key_of(item) for item in items if "fingerprint" in item] if len(items) > 1 else []
+        # The item stored under each ID: an earlier event with the same idempotency key, or the new one. Not read for a
+        # single event, unless its payload would be written in vain.
+        is_read = len(items) > 1 or payloads
+        keys = [layout.key_of(item) for item in items if "fingerprint" in item] if is_read else []
         found = self._connection.get_many(EVENTS, keys)
         stored = layout.by_sort_key(item for item in found if not is_expired(item, now_ms))
         for item in items:
@@ -98,7 +114,9 @@ class PutEvents:
         # One group after the other, so that polls meanwhile see the events in order, and a failure leaves as few as
         # possible. A repeat forms the same groups, even if some events exist, or a missing one could come too late.
         for group in groups_of(MAX_BATCH_WRITE, items):
-            self._put_group([item for item in group if stored[_id(item)] is item], stored, inboxes, now_ms)
+            new = [item for item in group if stored[_id(item)] is item]
+            self._payloads.write([payloads[item[PAYLOAD_KEY]["S"]] for item in new if PAYLOAD_KEY in item])
+            self._put_group(new, stored, inboxes, now_ms)
         try:
             _refuse_conflicts(items, stored)
         except IdempotencyConflict:
