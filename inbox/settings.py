@@ -89,6 +89,7 @@ class Settings:
     max_event_bytes: int = _setting(262_144, _integer(1, 64 * 1024 * 1024))
     lease_seconds: int = _setting(60, _integer(1, 43200))
     settle_ms: int | None = _setting(None, _integer(0, 60_000))
+    list_delivered: str = _setting("on", _matching("on|off", "on or off"))
     max_deliveries: int = _setting(10, _integer(1, 1_000_000))
     key_cache_seconds: int = _setting(30, _integer(0, 86400))
     rate_limit: int = _setting(0, _integer(0, MAX_RATE_LIMIT))

@@ -13,6 +13,10 @@ CONSUMED = ("sent alone", "consumed, 100 a poll")
 ACKNOWLEDGED = ("sent alone", "leased, 100 a poll", "acknowledged")
 CONSUMED_LARGE = ("sent alone, 10 KB", "consumed alone, 10 KB")
 LOOKED_UP = ("a key looked up", "a tenant's shards looked up", "a tenant's inboxes looked up")
+CONSUMED_UNLISTED = ("sent alone", "consumed, 100 a poll, not listed")
+ACKNOWLEDGED_UNLISTED = ("sent alone", "leased, 100 a poll", "acknowledged, not listed")
+ACKNOWLEDGED_LARGE = ("sent alone, 10 KB", "leased alone, 10 KB", "acknowledged, 10 KB")
+WAITED = ("an hour of waiting polls that find nothing",)
 POLLED = ("an empty poll", "a key looked up", "a tenant's shards looked up")
 
 _GIGABYTE = 1024**3
@@ -62,9 +66,9 @@ class Bills:
         """Returns the price of a month's polls that find nothing, and are too rare to profit from caches."""
         return self.price_requests(POLLED, _SECONDS_PER_MONTH / 60 / interval_minutes)
 
-    def price_long_polls(self, reads_per_second: float) -> float:
+    def price_long_polls(self) -> float:
         """Returns the price of a month's long polls that find nothing."""
-        return self.price_requests(("an empty poll",), _SECONDS_PER_MONTH * reads_per_second)
+        return self.price_requests(WAITED, HOURS_PER_MONTH)
 
 
 def _needed_vcpus(events: float) -> float:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from cachetools import TTLCache
+from cachetools.keys import methodkey
 
 from bench.cost.sizes import stored_bytes
 from bench.sample_data import PAGE_SIZE
@@ -22,6 +23,7 @@ from inbox.domain.inboxes import Inbox
 from inbox.domain.keys import ApiKey, KeyStatus, Scope
 from inbox.domain.tenants import AuditAction, AuditEntry, Tenant, TenantStatus
 from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb.arrivals import DynamoDBArrivalWatch
 from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import STATUS_INDEX
 from tests.engines.wire import Wire
@@ -38,6 +40,9 @@ _PRODUCERS = 32
 _SHARDS = 8
 _CACHE_SECONDS = 3600.0
 _MAX_DELIVERIES = 10
+_WAIT_SECONDS = 20
+# How often the service looks up the key of a waiting poll.
+_CHECK_KEYS_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,12 @@ class UnitMeter:
         # Without a cache time, a change of an inbox does not wait until the caches of other processes have expired.
         self._store_without_cache = DynamoDBStore(connection, _MAX_DELIVERIES, 0)
         self._store = DynamoDBStore(connection, _MAX_DELIVERIES, _CACHE_SECONDS)
-        # Neither the cache nor a claim token may expire on a slow machine.
-        self._store.events._shards._cache = TTLCache(1_000, _CACHE_SECONDS)
-        self._store.events._claims._tokens.token_ms = int(_CACHE_SECONDS * 1000)
+        self._store_without_list = DynamoDBStore(connection, _MAX_DELIVERIES, _CACHE_SECONDS, list_delivered=False)
+        for store in (self._store, self._store_without_list):
+            # Neither the cache nor a claim token may expire on a slow machine.
+            store.events._shards._cache = TTLCache(1_000, _CACHE_SECONDS)
+            store.events._claims._tokens.token_ms = int(_CACHE_SECONDS * 1000)
+            store.schema.get()
         self._wire.measures_statements = True
 
     def measure_figures(self) -> dict[str, Any]:
@@ -115,12 +123,42 @@ class UnitMeter:
         self._register_tenant(sharded)
         self._store_without_cache.tenants.shard(sharded, _SHARDS, NOW_MS)
         self._claim(sharded)
+        waiting = _create_tenant_id()
+        key_hash = self._create_key(waiting)
+        without_list, unlisted = self._store_without_list.events, _create_tenant_id()
+        self._put(unlisted, [_create_event()])
+        without_list.claim(unlisted, DEFAULT_INBOX, PAGE_SIZE, NOW_MS)
+        self._put(unlisted, [_create_event() for _ in range(2 * _PAGE)])
         return {
             "consumed, 100 a poll": self._measure(_PAGE, lambda: self._claim(tenant)),
+            "consumed, 100 a poll, not listed": self._measure(
+                _PAGE, lambda: without_list.claim(unlisted, DEFAULT_INBOX, PAGE_SIZE, NOW_MS)
+            ),
             "consumed alone, 10 KB": self._measure(1, lambda: self._claim(large)),
             "an empty poll": self._measure(1, lambda: self._claim(emptied)),
             "an empty poll, 8 shards": self._measure(1, lambda: self._claim(sharded)),
+            "an hour of waiting polls that find nothing": self._measure(
+                1, lambda: self._wait_for_an_hour(waiting, key_hash)
+            ),
         }
+
+    def _wait_for_an_hour(self, tenant: str, key_hash: str) -> None:
+        """Does what an hour of polls with `wait=20`, one after the other, makes the service do."""
+        now = 0.0
+        watch = DynamoDBArrivalWatch(self._store.events.claimable, lambda: now)
+        waiting = frozenset({(tenant, DEFAULT_INBOX)})
+        for tenth in range(3600 * 10):
+            # A little more than tenths of a second, or 0.2 + 0.4 would be later than 0.6.
+            now = tenth * 0.100_000_001
+            if tenth % (_WAIT_SECONDS * 10) == 0:
+                watch.check(frozenset(), NOW_MS)
+                # The cache of shards expires in the same interval.
+                self._store.events._shards._cache.pop(methodkey(self._store.events._shards, tenant), None)
+                self._claim(tenant)
+            if tenth % (_CHECK_KEYS_SECONDS * 10) == 0:
+                self._store.keys.get_by_hash(key_hash)
+            watch.check(waiting, NOW_MS)
+        watch.close()
 
     def _measure_leases(self) -> dict[str, Units]:
         tenant, large = self._create_tenant(2 * _PAGE), self._create_tenant()
@@ -129,14 +167,23 @@ class UnitMeter:
         units_of_lease = self._measure(_PAGE, lambda: leased.extend(self._claim(tenant, NOW_MS + 60_000)))
         receipts = [_receipt_of(event) for event in leased]
         acknowledged, released = receipts[:_SAMPLE_SIZE], receipts[_SAMPLE_SIZE : 2 * _SAMPLE_SIZE]
-        of_large = [_receipt_of(event) for event in self._claim(large, NOW_MS + 60_000)]
-        events = self._store.events
+        of_large: list[Receipt] = []
+        units_of_large = self._measure(
+            1, lambda: of_large.extend(map(_receipt_of, self._claim(large, NOW_MS + 60_000)))
+        )
+        events, without_list = self._store.events, self._store_without_list.events
+        unlisted = receipts[2 * _SAMPLE_SIZE : 3 * _SAMPLE_SIZE]
+        without_list.get(tenant, DEFAULT_INBOX, unlisted[0].event_id, NOW_MS)
         return {
             "leased, 100 a poll": units_of_lease,
+            "leased alone, 10 KB": units_of_large,
             "extended": self._measure(
                 _SAMPLE_SIZE, lambda: events.extend(tenant, acknowledged, NOW_MS + 90_000, NOW_MS)
             ),
             "acknowledged": self._measure(_SAMPLE_SIZE, lambda: events.acknowledge(tenant, acknowledged, NOW_MS)),
+            "acknowledged, not listed": self._measure(
+                _SAMPLE_SIZE, lambda: without_list.acknowledge(tenant, unlisted, NOW_MS)
+            ),
             "acknowledged, 10 KB": self._measure(1, lambda: events.acknowledge(large, of_large, NOW_MS)),
             "released": self._measure(_SAMPLE_SIZE, lambda: events.release(tenant, released, NOW_MS, NOW_MS)),
         }
@@ -157,10 +204,8 @@ class UnitMeter:
         }
 
     def _measure_look_ups(self) -> dict[str, Units]:
-        tenant, key_hash = _create_tenant_id(), sha256(uuid.uuid4().bytes).hexdigest()
-        key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW_MS, None)
-        self._register_tenant(tenant)
-        self._store.keys.create(key)
+        tenant = _create_tenant_id()
+        key_hash = self._create_key(tenant)
         events = self._store.events
         return {
             "a key looked up": self._measure(1, lambda: self._store.keys.get_by_hash(key_hash)),
@@ -171,7 +216,8 @@ class UnitMeter:
 
     def _measure(self, events: int, work: Callable[[], object]) -> Units:
         # Every poll that is measured takes a claim token. Otherwise the time since the previous poll would decide.
-        self._store.events._claims._tokens._states.clear()
+        for store in (self._store, self._store_without_list):
+            store.events._claims._tokens._states.clear()
         self._wire.reset()
         work()
         in_index = self._wire.write_units_of(STATUS_INDEX)
@@ -184,6 +230,14 @@ class UnitMeter:
         self._claim(tenant)
         self._put(tenant, [_create_event() for _ in range(events)])
         return tenant
+
+    def _create_key(self, tenant: str) -> str:
+        """Registers the tenant with an API key. Returns the hash of the key."""
+        key_hash = sha256(uuid.uuid4().bytes).hexdigest()
+        key = ApiKey(f"key_{key_hash[:16]}", key_hash, tenant, "", frozenset(Scope), KeyStatus.ACTIVE, NOW_MS, None)
+        self._register_tenant(tenant)
+        self._store.keys.create(key)
+        return key_hash
 
     def _register_tenant(self, tenant: str) -> None:
         new = Tenant(

@@ -13,15 +13,18 @@ SHEET = Path(__file__).parents[2] / "docs" / "explanation" / "cost.md"
 _TEMPLATE = Path(__file__).with_name("sheet.md")
 # Events per month.
 _VOLUMES = (1_000, MILLION, 1_000 * MILLION)
-_LONG_POLL_READS_PER_SECOND = 2.5
 
 
 def render_sheet(measured: Mapping[str, Any]) -> str:
     ours = Bills(measured)
     consumed, acknowledged = ours.units_of(bills.CONSUMED), ours.units_of(bills.ACKNOWLEDGED)
     units = {
+        "unlisted_units": ours.units_of(bills.CONSUMED_UNLISTED).writes,
+        "acknowledged_units": acknowledged.writes,
+        "acknowledged_unlisted_units": ours.units_of(bills.ACKNOWLEDGED_UNLISTED).writes,
+        "consumed_units": consumed.writes,
         "large_units": ours.units_of(bills.CONSUMED_LARGE).writes,
-        "lease_writes": acknowledged.writes - consumed.writes,
+        "lease_writes": round(acknowledged.writes - consumed.writes, 2),
         "lease_reads": round(acknowledged.reads - consumed.reads, 2),
         "copy_units": ours.units_of(("copied to a named inbox",)).writes,
         "consume_units": ours.units_of(("consumed, 100 a poll",)).writes,
@@ -119,7 +122,15 @@ def _render_steps(ours: Bills) -> str:
         units = ours.units_of((step,))
         dollars = f"{ours.price_requests((step,), MILLION):.3f}"
         rows.append((step, _format_units(units.writes), _format_units(units.reads), dollars))
-    for life, steps in (("consumed", bills.CONSUMED), ("leased and acknowledged", bills.ACKNOWLEDGED)):
+    lives = {
+        "consumed": bills.CONSUMED,
+        "leased and acknowledged": bills.ACKNOWLEDGED,
+        "consumed, not listed": bills.CONSUMED_UNLISTED,
+        "leased and acknowledged, not listed": bills.ACKNOWLEDGED_UNLISTED,
+        "consumed, 10 KB": bills.CONSUMED_LARGE,
+        "leased and acknowledged, 10 KB": bills.ACKNOWLEDGED_LARGE,
+    }
+    for life, steps in lives.items():
         units, dollars = ours.units_of(steps), f"{ours.price_requests(steps, MILLION):.3f}"
         rows.append((f"**total: sent, {life}**", f"**{units.writes:g}**", f"**{units.reads:g}**", f"**{dollars}**"))
     return _render_table(("", "write units", "read units", "dollars"), rows)
@@ -129,7 +140,7 @@ def _render_pollers(ours: Bills) -> str:
     costs = {f"every {minutes} minutes": ours.price_polls(minutes) for minutes in (15, 5)}
     costs |= {
         "every minute": ours.price_polls(1),
-        "always, with `wait=20`": ours.price_long_polls(_LONG_POLL_READS_PER_SECOND),
+        "always, with `wait=20`": ours.price_long_polls(),
     }
     return "\n".join(f"| {how} | {format_dollars(cost)} |" for how, cost in costs.items())
 

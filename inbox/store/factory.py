@@ -91,4 +91,5 @@ def _dynamodb(settings: Settings, clock: Clock | None = None) -> "DynamoDBStore"
         retention_days=settings.retention_days,
         clock=clock,
         settle_ms=settings.settle_ms or 0,
+        list_delivered=settings.list_delivered == "on",
     )

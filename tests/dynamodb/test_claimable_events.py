@@ -159,7 +159,9 @@ def test_outdated_entries_are_remembered_by_number_and_for_a_limited_time(monkey
     monkeypatch.setattr(claimable_events, "_MAX_OUTDATED_ENTRIES", 3)
     monkeypatch.setattr(claimable_events, "_OUTDATED_SECONDS", 0.5)
     outdated = claimable_events.OutdatedEntries()
-    entries = [KnownEvent("acme", str(number), "undelivered#", "", 0, 0, 0, None) for number in range(4)]
+    entries = [
+        KnownEvent("acme", str(number), "acme", True, "undelivered#", "", 0, "0", 0, None) for number in range(4)
+    ]
     outdated.add(entries)
     assert [entry in outdated for entry in entries] == [False, True, True, True]
     assert replace(entries[3], deliveries=1) not in outdated

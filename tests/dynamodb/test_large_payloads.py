@@ -74,7 +74,7 @@ def test_claims_do_not_write_the_payload_again(store: DynamoDBStore, wire: Wire,
     wire.measures_statements = True
     (event,) = poll(store, tenant, lease_until_ms=LEASE_UNTIL)
     assert store.events.acknowledge(tenant, receipts_of([event]), NOW) == [True]
-    assert wire.units["BatchExecuteStatement"] == 6
+    assert wire.units["BatchExecuteStatement"] == 5
 
 
 def test_copies_share_the_payload(store: DynamoDBStore, uncached_store: DynamoDBStore, tenant: str) -> None:

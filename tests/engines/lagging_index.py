@@ -20,14 +20,20 @@ Key = tuple[str, str, str]
 
 @dataclass
 class _EntryTimes:
-    """When an entry is listed: from `appears` until `vanishes`, and again from `returns` until `vanishes_again`."""
+    """When an entry is listed: from `appears` until `vanishes`, and again from `returns` until `vanishes_again`.
 
-    item: Item
+    `versions` are its attributes, each with the time from which the index shows them.
+    """
+
+    versions: list[tuple[float, Item]]
     appears: float
     is_removed: bool = False
     vanishes: float = float("inf")
     returns: float = float("inf")
     vanishes_again: float = float("inf")
+
+    def item_at(self, now: float) -> Item:
+        return next(item for since, item in reversed(self.versions) if since <= now)
 
     def is_shown(self, now: float) -> bool:
         return self.appears <= now < self.vanishes or self.returns <= now < self.vanishes_again
@@ -57,7 +63,12 @@ class LaggingIndex:
         actual = {_key(item): item for item in items}
         for key, item in actual.items():
             if key not in self._entries or self._entries[key].is_removed:
-                self._entries[key] = _EntryTimes(item, now + self._random.uniform(0, self._lag_seconds))
+                appears = now + self._random.uniform(0, self._lag_seconds)
+                self._entries[key] = _EntryTimes([(0.0, item)], appears)
+            elif self._entries[key].versions[-1][1] != item:
+                versions = self._entries[key].versions
+                since = now + self._random.uniform(0, self._lag_seconds)
+                versions.append((max(since, versions[-1][0]), item))
         for key, entry in self._entries.items():
             if key not in actual and not entry.is_removed:
                 entry.is_removed = True
@@ -67,7 +78,7 @@ class LaggingIndex:
 
     def shown(self) -> list[Item]:
         now = self._now()
-        return [entry.item for entry in self._entries.values() if entry.is_shown(now)]
+        return [entry.item_at(now) for entry in self._entries.values() if entry.is_shown(now)]
 
     def _now(self) -> float:
         return time.monotonic() + self._seconds_ahead

@@ -29,12 +29,23 @@ class DynamoDBStore:
         retention_days: int = 30,
         clock: Clock | None = None,
         settle_ms: int = 0,
+        *,
+        list_delivered: bool = True,
     ) -> None:
         self._connection = connection
         self.schema = SchemaVersion(connection)
         counter, shards = EventCounter(connection), Shards(connection)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
-        self.events = DynamoDBEvents(connection, shards, inbox_cache, counter, max_deliveries, settle_ms, self.schema)
+        self.events = DynamoDBEvents(
+            connection,
+            shards,
+            inbox_cache,
+            counter,
+            max_deliveries,
+            settle_ms,
+            self.schema,
+            list_delivered=list_delivered,
+        )
         self.counters = DynamoDBCounters(connection, shards, self.events.claimable, counter, retention_days)
         self.inboxes = DynamoDBInboxes(connection, shards, inbox_cache, counter)
         self.keys = DynamoDBKeys(connection)

@@ -51,7 +51,7 @@ class OutdatedEntries:
 
 def _hash(event: KnownEvent) -> bytes:
     # No event returns to the same state, so its entry never becomes current again.
-    state = f"{event.sort_key} {event.status_key} {event.deliveries}"
+    state = f"{event.sort_key} {event.status_key} {event.deliveries} {event.lease_state}"
     return blake2b(state.encode(), digest_size=16).digest()
 
 
@@ -75,8 +75,8 @@ class ClaimableEvents:
         ranges = [layout.expired_lease_range(now_ms), layout.status_range(Status.UNDELIVERED)]
         first_pages = [(range_, limit // len(partitions) + _SPARE_ENTRIES) for range_ in ranges]
         leases, undelivered = self._index.read(partitions, inbox, first_pages, order, now_ms)
-        alive = (event for event in chain(*leases) if not event.is_last_lease(self._max_deliveries))
-        return merge_in_order(order, undelivered, alive)
+        found = merge_in_order(order, undelivered, chain(*leases))
+        return (event for event in found if self._is_claimable(event, now_ms))
 
     def find_for_claim(
         self, tenant_id: str, inbox: str, limit: int, now_ms: int
@@ -90,7 +90,7 @@ class ClaimableEvents:
         page_limit = limit // len(partitions) + _SPARE_ENTRIES
         leases, undelivered = self._index.read_claimable(partitions, inbox, page_limit, last, now_ms)
         dead: list[KnownEvent] = []
-        return self._alive(merge_in_order(Order.OLDEST, undelivered, leases), dead), dead
+        return self._claimable(merge_in_order(Order.OLDEST, undelivered, leases), dead, now_ms), dead
 
     def may_exist(self, tenant_id: str, inbox: str, now_ms: int) -> bool:
         """Returns True if a claim would find an event, even if only one that is to be marked dead. Writes nothing."""
@@ -108,11 +108,15 @@ class ClaimableEvents:
         self.outdated.add(update.event for update, result in zip(updates, results, strict=True) if result.error is None)
         return results
 
-    def _alive(self, events: Iterable[KnownEvent], dead: list[KnownEvent]) -> Iterator[KnownEvent]:
+    def _claimable(self, events: Iterable[KnownEvent], dead: list[KnownEvent], now_ms: int) -> Iterator[KnownEvent]:
         for event in events:
             if event in self.outdated:
                 continue
-            if event.is_last_lease(self._max_deliveries):
-                dead.append(event)
-            else:
+            if self._is_claimable(event, now_ms):
                 yield event
+            elif event.status_at(now_ms, self._max_deliveries) is Status.DEAD:
+                dead.append(event)
+
+    def _is_claimable(self, event: KnownEvent, now_ms: int) -> bool:
+        hold = event.hold
+        return hold is None or (hold.until_ms <= now_ms and not event.is_last_lease(self._max_deliveries))

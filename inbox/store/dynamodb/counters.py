@@ -10,7 +10,7 @@ from inbox.domain.stats import Counts, Span, SpanCounts, UndeliveredSummary
 from inbox.store.dynamodb import layout, writes
 from inbox.store.dynamodb.claimable_events import ClaimableEvents
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import is_stored_only
+from inbox.store.dynamodb.event_states import hold_of, is_stored_only
 from inbox.store.dynamodb.items import is_expired
 from inbox.store.dynamodb.layout import (
     COUNTERS_PREFIX,
@@ -29,6 +29,7 @@ from inbox.store.dynamodb.shards import Shards
 # Undelivered events are counted up to this number. Above it, the counters tell how many there are.
 _MAX_COUNTED_EXACTLY = 500
 _ZERO = number(0)
+_COUNTED = "sk, gsi1sk, lost_leases, event_type, payload_bytes, delivered_at, #timestamp, #status, #ttl"
 
 # The counts that can be recomputed from the events.
 _RECOUNTED = ("received", "delivered", "bytes", UNDELIVERED_COUNT)
@@ -110,7 +111,7 @@ class DynamoDBCounters:
             add(item, timestamp_ms, received=1, bytes=number_in(item, "payload_bytes"))
             if item["status"]["S"] == Status.DELIVERED and not is_stored_only(item):
                 add(item, number_in(item, "delivered_at"), delivered=1)
-            if layout.is_undelivered_key(item["gsi1sk"]["S"]):
+            if layout.is_undelivered_key(item["gsi1sk"]["S"]) and hold_of(item) is None:
                 day = CounterPeriod(tenant_id, layout.inbox_of(item), Span.DAY, Span.DAY.start_ms(timestamp_ms))
                 counted[day][UNDELIVERED_COUNT] += 1
         return counted
@@ -120,7 +121,7 @@ class DynamoDBCounters:
             yield from self._connection.all_items(
                 EVENTS,
                 KeyConditionExpression="pk = :partition",
-                ProjectionExpression="sk, gsi1sk, event_type, payload_bytes, delivered_at, #timestamp, #status, #ttl",
+                ProjectionExpression=_COUNTED,
                 ExpressionAttributeNames={"#timestamp": "timestamp", "#status": "status", "#ttl": "ttl"},
                 ExpressionAttributeValues={":partition": text(partition)},
                 ConsistentRead=True,

@@ -20,8 +20,10 @@ from inbox.store.dynamodb.connection import (
     no_result,
     translate_error,
 )
-from inbox.store.dynamodb.event_states import STATE_ATTRIBUTES, EventState, KnownEvent
+from inbox.store.dynamodb.event_states import EventState, KnownEvent
+from inbox.store.dynamodb.items import UNLISTED_PARTITION
 from inbox.store.dynamodb.layout import ABSENT_EVENT_KEY, EVENTS, Item, number, text
+from inbox.store.dynamodb.schema import SCHEMA_VERSION, SchemaVersion
 
 MAX_STATEMENTS = 25
 """The limit of BatchExecuteStatement."""
@@ -33,7 +35,9 @@ _UNKNOWN_OUTCOME = frozenset({"InternalServerError"})
 _SAME_STATUS = "gsi1sk = :status_key"
 # A replay brings the same status key back, but the event has more deliveries by then.
 _SAME_DELIVERIES = "deliveries = :known_deliveries"
-UNCHANGED = f"{_SAME_STATUS} AND {_SAME_DELIVERIES}"
+# A lease, an extension and a release need not change the status key.
+_SAME_LEASE = "lost_leases = :known_lease"
+_NEVER_LEASED = "attribute_not_exists(lost_leases)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class EventUpdate:
         if is_release:
             return stats.NO_COUNTS
         # An event whose last lease has expired may be replayed before its death was written.
-        is_unwritten_death = layout.unavailable_until_ms(self.event.status_key) is not None
+        is_unwritten_death = self.event.hold is not None
         return stats.REPLAYED.plus(stats.DEAD) if is_unwritten_death else stats.REPLAYED
 
 
@@ -80,18 +84,25 @@ def raise_first_error(results: Iterable[UpdateResult]) -> None:
 class EventUpdates:
     """Updates events, each on the condition that it still has the state that was read.
 
+    Without `list_delivered`, `status-index` does not list delivered events, which saves a write to the index.
     `on_update` is called with each update that was made, its item and the time.
     """
 
-    def __init__(self, connection: Connection, on_update: Callable[[EventUpdate, Item, int], None]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        schema: SchemaVersion,
+        on_update: Callable[[EventUpdate, Item, int], None],
+        *,
+        list_delivered: bool,
+    ) -> None:
         self._connection = connection
+        self._schema = schema
+        self._list_delivered = list_delivered
         self._on_update = on_update
         self._table = connection.table(EVENTS)
         self._statements_are_conditional: bool | None = None
-        assignments = " ".join(f'SET "{name}" = ?' for name in STATE_ATTRIBUTES)
-        where = '"pk" = ? AND "sk" = ? AND "gsi1sk" = ?'
-        self._statement = f'UPDATE "{self._table}" {assignments} WHERE {where} AND "deliveries" = ? RETURNING ALL NEW *'
-        self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE {where}'
+        self._probe = f'UPDATE "{self._table}" SET claim_id = ? WHERE "pk" = ? AND "sk" = ? AND "gsi1sk" = ?'
 
     def apply(self, updates: Sequence[EventUpdate], now_ms: int, deadline: float | None = None) -> list[UpdateResult]:
         """Returns one result per update. Safe to repeat: updates that were made already come back as `current`.
@@ -144,26 +155,41 @@ class EventUpdates:
             return [_to_failure(error)] * len(updates)
 
     def _update_in_batch(self, updates: Sequence[EventUpdate]) -> list[UpdateResult]:
-        statements = [
-            {
-                "Statement": self._statement,
-                "Parameters": [
-                    *update.state.attributes().values(),
-                    *update.event.key.values(),
-                    text(update.event.status_key),
-                    number(update.event.deliveries),
-                ],
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-            for update in updates
-        ]
+        statements = [self._to_statement(update) for update in updates]
         response = self._connection.call_once("batch_execute_statement", Statements=statements)
         return [_to_result(part) for part in response["Responses"]]
 
+    def _to_statement(self, update: EventUpdate) -> dict[str, Any]:
+        event, attributes = update.event, self._attributes(update)
+        changes = " ".join(
+            f'REMOVE "{name}"' if value is None else f'SET "{name}" = ?' for name, value in attributes.items()
+        )
+        values = [value for value in attributes.values() if value is not None]
+        known = [*event.key.values(), text(event.status_key), number(event.deliveries)]
+        same_lease = '"lost_leases" IS MISSING'
+        if event.lease_state:
+            same_lease = '"lost_leases" = ?'
+            known.append(layout.lease_state_attribute(event.lease_state))
+        where = f'"pk" = ? AND "sk" = ? AND "gsi1sk" = ? AND "deliveries" = ? AND {same_lease}'
+        return {
+            "Statement": f'UPDATE "{self._table}" {changes} WHERE {where} RETURNING ALL NEW *',
+            "Parameters": values + known,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+
+    def _attributes(self, update: EventUpdate) -> dict[str, Any]:
+        """Returns what the update writes. None removes an attribute."""
+        event, is_current = update.event, self._schema.get() >= SCHEMA_VERSION
+        attributes = update.state.attributes(holds_in_place=is_current)
+        if update.state.status is Status.DELIVERED and is_current and not self._list_delivered:
+            return attributes | {"gsi1pk": None, UNLISTED_PARTITION: text(event.index_partition)}
+        if event.is_listed:
+            return attributes
+        return attributes | {"gsi1pk": text(event.index_partition), UNLISTED_PARTITION: None}
+
     def _update_one(self, update: EventUpdate) -> UpdateResult:
-        event, attributes = update.event, update.state.attributes()
-        unchanged = unchanged_values(event.status_key, event.deliveries)
-        write = writes.update(self._table, event.key, attributes, UNCHANGED, unchanged)
+        event = update.event
+        write = writes.update(self._table, event.key, self._attributes(update), *unchanged(event))
         returned = {"ReturnValues": "ALL_NEW", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         try:
             response = self._connection.call_once("update_item", **write["Update"], **returned)
@@ -202,8 +228,13 @@ def _groups(updates: Iterable[EventUpdate]) -> Iterator[list[EventUpdate]]:
         yield list(group.values())
 
 
-def unchanged_values(status_key: str, deliveries: int) -> dict[str, Any]:
-    return {":status_key": text(status_key), ":known_deliveries": number(deliveries)}
+def unchanged(event: KnownEvent) -> tuple[str, dict[str, Any]]:
+    """Returns the condition that the event has the known state, and the values in it."""
+    values = {":status_key": text(event.status_key), ":known_deliveries": number(event.deliveries)}
+    if not event.lease_state:
+        return f"{_SAME_STATUS} AND {_SAME_DELIVERIES} AND {_NEVER_LEASED}", values
+    values[":known_lease"] = layout.lease_state_attribute(event.lease_state)
+    return f"{_SAME_STATUS} AND {_SAME_DELIVERIES} AND {_SAME_LEASE}", values
 
 
 def _to_failure(error: Exception) -> UpdateResult:

@@ -28,8 +28,8 @@ from inbox.store.dynamodb.connection import (
     no_result,
     translate_error,
 )
-from inbox.store.dynamodb.event_updates import UNCHANGED, unchanged_values
-from inbox.store.dynamodb.items import PENDING_COPIES
+from inbox.store.dynamodb.event_updates import unchanged
+from inbox.store.dynamodb.items import PENDING_COPIES, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, Item, number
 
 _EXISTS = "attribute_exists(pk)"
@@ -71,8 +71,7 @@ class EventWriter:
 
     def replace(self, item: Item, known_item: Item) -> None:
         """Replaces the item unless it has changed since it was read as `known_item`."""
-        values = unchanged_values(known_item["gsi1sk"]["S"], int(known_item["deliveries"]["N"]))
-        self._connection.try_write(writes.put(self._table, item, UNCHANGED, values))
+        self._connection.try_write(writes.put(self._table, item, *unchanged(to_known_event(known_item))))
 
     def clear_pending_copies(self, item: Item) -> bool:
         """Records that all copies are written. Returns False if the event was erased."""

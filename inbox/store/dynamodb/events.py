@@ -35,13 +35,15 @@ class DynamoDBEvents:
         max_deliveries: int,
         settle_ms: int,
         schema: SchemaVersion,
+        *,
+        list_delivered: bool,
     ) -> None:
         self._connection = connection
         self._shards = shards
         self._counter = counter
         self._writer = EventWriter(connection)
         payloads = Payloads(connection, schema)
-        self._updates = updates = EventUpdates(connection, counter.count_update)
+        self._updates = updates = EventUpdates(connection, schema, counter.count_update, list_delivered=list_delivered)
         index, tokens = StatusIndex(connection), ClaimTokens(connection)
         self.claimable = ClaimableEvents(shards, index, updates, max_deliveries, settle_ms)
         self._claims = Claims(connection, self.claimable, tokens, counter, payloads, max_deliveries)
@@ -54,7 +56,7 @@ class DynamoDBEvents:
         self.acknowledge = leases.acknowledge
         self.release = leases.release
         self.extend = leases.extend
-        history = History(connection, shards, index, updates, payloads, max_deliveries)
+        history = History(connection, shards, index, updates, payloads, max_deliveries, lists_delivered=list_delivered)
         self.get = history.get
         self.page = history.page
         self.replay = history.replay

@@ -11,7 +11,7 @@ from typing import Any
 from inbox.domain.events import DEFAULT_INBOX, EventExport, ExportedEvent, Status
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection, groups_of
-from inbox.store.dynamodb.event_states import new_state
+from inbox.store.dynamodb.event_states import hold_of, lease_state_of, new_state
 from inbox.store.dynamodb.inboxes import InboxCache
 from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, to_event
 from inbox.store.dynamodb.layout import EVENTS, Item, text
@@ -79,7 +79,7 @@ class EventsExport:
         return [copy for copy in copies if copy["sk"]["S"] not in stored]
 
     def _to_exported(self, item: Item, fingerprint: bytes | None) -> ExportedEvent:
-        status_key = item["gsi1sk"]["S"]
+        hold = hold_of(item)
         number, origin = layout.parse_tiebreak(layout.order_key_of(item))
         # At 0 ms no lease had ended: the importing store decides which have.
         event = to_event(item, 0, self._max_deliveries)
@@ -88,8 +88,8 @@ class EventsExport:
             event,
             fingerprint,
             expires_at_s=int(item["ttl"]["N"]),
-            lost_leases=layout.number_in(item, "lost_leases"),
-            available_at_ms=layout.unavailable_until_ms(status_key) if event.status is Status.UNDELIVERED else None,
+            lost_leases=layout.lost_leases_in(lease_state_of(item)),
+            available_at_ms=hold.until_ms if hold is not None and not hold.is_lease else None,
             origin=origin,
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 from inbox.domain.events import DEFAULT_INBOX, Event, Listing, Order, PageSize, ReplayResult, Selection, Status
 from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailable
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection
+from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection, groups_of
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state
 from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, EventUpdates, raise_first_error
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
@@ -25,6 +25,12 @@ _FIRST_PAGE_LIMIT = 100
 _MAX_REPLAY_TRIES = 3
 # Includes events of other types and leased events. MAX_QUERIES pages contain more entries.
 _MAX_REPLAY_ENTRIES = 49_000
+# Undelivered entries that a search for dead events reads.
+_MAX_UNWRITTEN_DEATHS_READ = 10_000
+_UNLISTED = (
+    "Delivered events are not listed here (INBOX_LIST_DELIVERED is off). Select the inbox `default` and an"
+    " `event_type`, or another status, or look an event up by its ID."
+)
 _REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
 
 OrderKeyAndKey = tuple[str, dict[str, Any] | None]
@@ -39,6 +45,7 @@ class History:
     _updates: EventUpdates
     _payloads: Payloads
     _max_deliveries: int
+    lists_delivered: bool
 
     def get(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._read(tenant_id, inbox, event_id, now_ms)
@@ -79,19 +86,30 @@ class History:
     def _known_events(
         self, tenant_id: str, selection: Selection, statuses: frozenset[Status], order: Order, now_ms: int
     ) -> Iterator[KnownEvent]:
-        """Yields events with these statuses in order, and leased events, because their leases may have expired."""
+        """Yields events in order, among them all with these statuses. The caller checks the status of each."""
         first, last = layout.order_key_range(selection.since_ms, selection.until_ms)
         if first >= last:
             return iter(())
-        ranges = [layout.status_range(status, first, last) for status in Status if status in statuses - {Status.LEASED}]
-        # Leased events are sorted by the end of the lease, so all of them are read before the first is returned.
-        leased = [] if statuses == {Status.DELIVERED} else [layout.status_range(Status.LEASED)]
+        written = [status for status in (Status.DELIVERED, Status.DEAD) if status in statuses]
+        ranges = [layout.status_range(status, first, last) for status in written]
+        if statuses != {Status.DELIVERED}:
+            ranges += [layout.status_range(Status.UNDELIVERED, first, last), layout.status_range(Status.LEASED)]
         partitions = self._shards.get(tenant_id).index_partitions(selection.inbox)
-        limits = [(range_, _FIRST_PAGE_LIMIT) for range_ in ranges + leased]
-        found = self._index.read(partitions, selection.inbox, limits, order, now_ms)
-        by_lease_end = chain(*chain(*found[len(ranges) :]))
+        found = self._index.read(
+            partitions, selection.inbox, [(each, _FIRST_PAGE_LIMIT) for each in ranges], order, now_ms
+        )
+        in_order = found[: len(written)]
+        by_lease_end: Iterator[KnownEvent] = iter(())
+        if statuses != {Status.DELIVERED}:
+            undelivered, leased = found[-2:]
+            if not statuses & {Status.UNDELIVERED, Status.LEASED}:
+                # Only for deaths that no poll has written yet. They are old, and there may be many undelivered events.
+                undelivered = [islice(each, _MAX_UNWRITTEN_DEATHS_READ) for each in undelivered]
+            in_order = [*in_order, undelivered]
+            # Release 0.1.0 sorts leased events by the end of the lease, so all are read before the first is returned.
+            by_lease_end = chain(*leased)
         return merge_in_order(
-            order, chain(*found[: len(ranges)]), (event for event in by_lease_end if first <= event.order_key < last)
+            order, chain(*in_order), (event for event in by_lease_end if first <= event.order_key < last)
         )
 
     def _find(
@@ -101,15 +119,35 @@ class History:
             selection = replace(selection, since_ms=layout.timestamp_ms_of(after))
         elif after is not None:
             selection = replace(selection, until_ms=layout.timestamp_ms_of(after) + 1)
-        if selection.event_type is not None and selection.status is None and selection.inbox == DEFAULT_INBOX:
+        statuses = frozenset(Status) if selection.status is None else frozenset({selection.status})
+        if (
+            selection.event_type is not None
+            and selection.inbox == DEFAULT_INBOX
+            and (selection.status is None or self._is_unlisted(statuses))
+        ):
             found = self._find_by_type(tenant_id, selection, selection.event_type, order)
         else:
-            statuses = frozenset(Status) if selection.status is None else frozenset({selection.status})
+            if selection.status is not None:
+                self._refuse_unlisted(statuses)
             events = self._known_events(tenant_id, selection, statuses, order, now_ms)
-            found = ((event.order_key, event.key if _has_type(event, selection) else None) for event in events)
+            found = (
+                (event.order_key, event.key if self._is_selected(event, selection, statuses, now_ms) else None)
+                for event in events
+            )
         for order_key, key in found:
             if after is None or (order_key > after if order is Order.OLDEST else order_key < after):
                 yield order_key, key
+
+    def _is_selected(self, event: KnownEvent, selection: Selection, statuses: frozenset[Status], now_ms: int) -> bool:
+        has_type = selection.event_type in (None, event.event_type)
+        return has_type and event.status_at(now_ms, self._max_deliveries) in statuses
+
+    def _is_unlisted(self, statuses: frozenset[Status]) -> bool:
+        return not self.lists_delivered and Status.DELIVERED in statuses
+
+    def _refuse_unlisted(self, statuses: frozenset[Status]) -> None:
+        if self._is_unlisted(statuses):
+            raise InvalidRequest([FieldError("/status", _UNLISTED)])
 
     def _find_by_type(
         self, tenant_id: str, selection: Selection, event_type: str, order: Order
@@ -133,6 +171,12 @@ class History:
         found = [((layout.order_key_in_type_index(item), layout.key_of(item)) for item in items) for items in queries]
         return heapq.merge(*found, key=lambda each: each[0], reverse=order is Order.NEWEST)
 
+    def _known_events_of_type(self, tenant_id: str, selection: Selection, event_type: str) -> Iterator[KnownEvent]:
+        for group in groups_of(MAX_BATCH_GET, self._find_by_type(tenant_id, selection, event_type, Order.OLDEST)):
+            keys = [key for _, key in group if key is not None]
+            items = layout.by_sort_key(self._connection.get_many(EVENTS, keys))
+            yield from (to_known_event(items[key["sk"]["S"]]) for key in keys if key["sk"]["S"] in items)
+
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._read(tenant_id, inbox, event_id, now_ms)
         for _ in range(_MAX_REPLAY_TRIES):
@@ -154,9 +198,13 @@ class History:
         statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
         if not statuses:
             return ReplayResult(0, more=False)
-        found = self._known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)
+        if self._is_unlisted(statuses) and selection.event_type is not None and selection.inbox == DEFAULT_INBOX:
+            found = self._known_events_of_type(tenant_id, selection, selection.event_type)
+        else:
+            self._refuse_unlisted(statuses)
+            found = self._known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)
         first = islice(found, _MAX_REPLAY_ENTRIES)
-        replayable = (event for event in first if _has_type(event, selection) and self._is_replayable(event, now_ms))
+        replayable = (event for event in first if self._is_selected(event, selection, statuses, now_ms))
         count = 0
         while group := list(islice(replayable, min(MAX_STATEMENTS, limit - count))):
             results = self._updates.apply([EventUpdate(event, event.replayed()) for event in group], now_ms)
@@ -174,12 +222,3 @@ class History:
     def _read(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
         found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))
         return next((item for item in found if not is_expired(item, now_ms)), None)
-
-    def _is_replayable(self, event: KnownEvent, now_ms: int) -> bool:
-        """Returns True if the event is delivered or dead. Leased events are dead if their last lease has expired."""
-        until_ms = layout.unavailable_until_ms(event.status_key)
-        return until_ms is None or (until_ms <= now_ms and event.is_last_lease(self._max_deliveries))
-
-
-def _has_type(event: KnownEvent, selection: Selection) -> bool:
-    return selection.event_type in (None, event.event_type)

@@ -1,22 +1,23 @@
 """Imports events from another store."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from inbox.domain.events import DEFAULT_INBOX, ExportedEvent, ImportResult, NewEvent
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import Connection
-from inbox.store.dynamodb.event_states import imported_state
+from inbox.store.dynamodb.event_states import imported_state, lease_state_of
 from inbox.store.dynamodb.event_writer import EventWriter
-from inbox.store.dynamodb.items import copy_for, is_too_large, to_item
+from inbox.store.dynamodb.items import UNLISTED_PARTITION, copy_for, index_partition_of, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.payloads import Payloads
 from inbox.store.dynamodb.shards import Shards
 
 _IMPORTED_STATE = "adopted"
 """The attribute with the imported state. While the event still has that state, this store has not changed it."""
+_STATE = f"pk, sk, gsi1pk, {UNLISTED_PARTITION}, gsi1sk, deliveries, lost_leases, payload_bytes, {_IMPORTED_STATE}"
 
 
 @dataclass(eq=False)
@@ -29,7 +30,9 @@ class EventImport:
     def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         shards = self._shards.get(tenant_id)
         keys = [key for record in records for key in shards.keys(record.event.event_id, record.event.inbox)]
-        attributes = f"pk, sk, gsi1pk, gsi1sk, deliveries, {_IMPORTED_STATE}"
+        attributes = (
+            f"pk, sk, gsi1pk, {UNLISTED_PARTITION}, gsi1sk, deliveries, lost_leases, payload_bytes, {_IMPORTED_STATE}"
+        )
         found = self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes)
         existing_items = layout.by_sort_key(found)
         new: list[Item] = []
@@ -64,9 +67,7 @@ def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any
     event = record.event
     # The same whenever the event is imported again.
     order_key = layout.make_order_key(event.timestamp_ms, record.number, record.origin)
-    state = imported_state(event, order_key, record.lost_leases)
-    if record.available_at_ms is not None:
-        state = replace(state, status_key=layout.make_delayed_key(record.available_at_ms, order_key))
+    state = imported_state(event, order_key, record.lost_leases, record.available_at_ms)
     new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
     item = to_item(tenant_id, shard, new, event.timestamp_ms, order_key, state, record.expires_at_s)
     if event.inbox != DEFAULT_INBOX:
@@ -75,7 +76,8 @@ def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any
 
 
 def _state_of(item: Item) -> dict[str, str]:
-    return text(f"{item['gsi1sk']['S']} {item['deliveries']['N']}")
+    hold = f" {lease_state_of(item)}" if "S" in item.get("lost_leases", {}) else ""
+    return text(f"{item['gsi1sk']['S']} {item['deliveries']['N']}{hold}")
 
 
 def _is_outdated(existing: Item, item: Item) -> bool:
@@ -85,5 +87,6 @@ def _is_outdated(existing: Item, item: Item) -> bool:
 
 def _keys_of(existing: Item, item: Item) -> dict[str, Any]:
     """Returns the existing keys: the event keeps its partitions, even if the tenant's shards have changed."""
-    index_partitions = {name: existing["gsi1pk"] for name in ("gsi1pk", "gsi2pk") if name in item}
+    partition = text(index_partition_of(existing))
+    index_partitions = {name: partition for name in ("gsi1pk", "gsi2pk") if name in item}
     return {**layout.key_of(existing), **index_partitions}

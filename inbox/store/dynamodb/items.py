@@ -9,7 +9,7 @@ from typing import Any
 from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import layout
-from inbox.store.dynamodb.event_states import EventState, KnownEvent, effective_state
+from inbox.store.dynamodb.event_states import EventState, KnownEvent, effective_state, lease_state_of
 from inbox.store.dynamodb.layout import UNSHARDED, Item, number, number_in, text, text_in
 
 # The limit of an item is 400 KB. Everything but the payload takes much less than 4 KB.
@@ -18,10 +18,22 @@ MAX_PAYLOAD_BYTES = 396 * 1024
 PENDING_COPIES = "pending_copies"
 """On an event with an idempotency key: the inboxes whose copies may not be written yet."""
 
+UNLISTED_PARTITION = "unlisted_pk"
+"""On an event that `status-index` does not list: the value of `gsi1pk` that makes it list the event again."""
+
 # Attributes that a copy does not have, or that belong to the life of the original. `event-type-index` lists each event
 # once.
 _NOT_COPIED = frozenset(
-    {"gsi2pk", "gsi2sk", "fingerprint", PENDING_COPIES, "claim_id", "delivered_at", "lease_expires_at"}
+    {
+        "gsi2pk",
+        "gsi2sk",
+        "fingerprint",
+        PENDING_COPIES,
+        UNLISTED_PARTITION,
+        "claim_id",
+        "delivered_at",
+        "lease_expires_at",
+    }
 )
 
 
@@ -60,8 +72,14 @@ def copy_for(inbox: str, item: Item, state: EventState) -> dict[str, Any]:
         **copied,
         **_without_nulls(state.attributes()),
         **layout.event_key(item["pk"]["S"], event_id, inbox),
-        "gsi1pk": text(layout.index_partition_of_copy(tenant_id, inbox, item["gsi1pk"]["S"])),
+        "gsi1pk": text(layout.index_partition_of_copy(tenant_id, inbox, index_partition_of(item))),
     }
+
+
+def index_partition_of(item: Item) -> str:
+    """Returns the partition of `status-index` that lists the event unless it was delivered."""
+    partition: str = item.get("gsi1pk", item.get(UNLISTED_PARTITION))["S"]
+    return partition
 
 
 def _without_nulls(attributes: Item) -> dict[str, Any]:
@@ -81,10 +99,12 @@ def to_known_event(item: Item) -> KnownEvent:
     return KnownEvent(
         partition=item["pk"]["S"],
         sort_key=item["sk"]["S"],
+        index_partition=index_partition_of(item),
+        is_listed="gsi1pk" in item,
         status_key=item["gsi1sk"]["S"],
         order_key=layout.order_key_of(item),
         deliveries=int(item["deliveries"]["N"]),
-        lost_leases=number_in(item, "lost_leases"),
+        lease_state=lease_state_of(item),
         payload_bytes=int(item["payload_bytes"]["N"]),
         event_type=text_in(item, "event_type"),
     )

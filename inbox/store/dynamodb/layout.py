@@ -110,6 +110,32 @@ def make_delayed_key(until_ms: int, order_key: str) -> str:
     return make_leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{order_key}")
 
 
+# Since schema version 2, leased and delayed events keep the key `undelivered#…`. The attribute `lost_leases`, which the
+# index projects, then also has the end of the lease or delay.
+
+
+def make_lease_state(lost_leases: int, until_ms: int, *, is_lease: bool) -> str:
+    kind = Status.LEASED if is_lease else _DELAYED
+    return f"{lost_leases}{_SEPARATOR}{kind}{_SEPARATOR}{until_ms}"
+
+
+def lost_leases_in(lease_state: str) -> int:
+    return int(lease_state.partition(_SEPARATOR)[0] or 0)
+
+
+def parse_hold(lease_state: str) -> tuple[bool, int] | None:
+    """Returns whether the event is leased or delayed, and until when. None if it is neither."""
+    _, separator, hold = lease_state.partition(_SEPARATOR)
+    if not separator:
+        return None
+    kind, until_ms = hold.split(_SEPARATOR)
+    return kind == Status.LEASED, int(until_ms)
+
+
+def lease_state_attribute(lease_state: str) -> dict[str, str]:
+    return text(lease_state) if _SEPARATOR in lease_state else {"N": lease_state}
+
+
 def is_leased_key(status_key: str) -> bool:
     """Returns False for an event released with a delay."""
     status, _, marker, *_ = status_key.split(_SEPARATOR)
@@ -120,6 +146,10 @@ def unavailable_until_ms(status_key: str) -> int | None:
     """Returns the end of the lease or delay, or None for any other status."""
     status, until_ms, *_ = status_key.split(_SEPARATOR)
     return int(until_ms) if status == Status.LEASED else None
+
+
+def status_of(status_key: str) -> Status:
+    return Status(status_key.partition(_SEPARATOR)[0])
 
 
 def is_undelivered_key(status_key: str) -> bool:

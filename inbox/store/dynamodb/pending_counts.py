@@ -28,6 +28,7 @@ from inbox.store.dynamodb.connection import (
     may_have_succeeded,
     translate_error,
 )
+from inbox.store.dynamodb.event_states import hold_of
 from inbox.store.dynamodb.event_updates import EventUpdate
 from inbox.store.dynamodb.layout import TENANTS, UNDELIVERED_COUNT, Item, number, text_in
 
@@ -200,13 +201,13 @@ class EventCounter:
         event, counts = update.event, update.counts()
         if counts != NO_COUNTS:
             self._pending.add(inbox_key, event.event_type, now_ms, counts)
-        difference = layout.is_undelivered_key(update.state.status_key) - layout.is_undelivered_key(event.status_key)
+        difference = update.state.is_waiting - event.is_waiting
         if difference:
             self._pending.add_undelivered(inbox_key, layout.timestamp_ms_of(event.order_key), difference)
 
     def count_deleted(self, items: Iterable[Item]) -> None:
         for item in items:
-            if layout.is_undelivered_key(item["gsi1sk"]["S"]):
+            if layout.is_undelivered_key(item["gsi1sk"]["S"]) and hold_of(item) is None:
                 inbox_key = layout.tenant_of(item), layout.inbox_of(item)
                 self._pending.add_undelivered(inbox_key, layout.timestamp_ms_of(layout.order_key_of(item)), -1)
 
