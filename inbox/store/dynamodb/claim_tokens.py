@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 from cachetools import TTLCache
@@ -32,13 +33,18 @@ _TURN_SECONDS = 0.5
 _IDLE_SECONDS = 0.02
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.01, 0.03
 
+# How long a token that was given back is kept for the process that asked for it. Otherwise the process that polls most
+# often would take it again at once.
+_RESERVED_MS = 200
+
 _NEW = "attribute_not_exists(PK)"
-_EXISTS = "attribute_exists(PK)"
 _OURS = "holder = :holder"
 _EXPIRED = "expires_at <= :now"
 # Written by a machine whose clock is ahead.
 _TOO_LATE = "expires_at > :latest"
-_FREE = f"{_NEW} OR {_OURS} OR {_EXPIRED} OR {_TOO_LATE}"
+_NOT_RESERVED = "(attribute_not_exists(wanted_by) OR wanted_by = :holder OR used_at <= :reserved_since)"
+_TAKEABLE = f"{_NEW} OR ({_OURS} AND NOT {_EXPIRED}) OR (({_EXPIRED} OR {_TOO_LATE}) AND {_NOT_RESERVED})"
+_NOT_WANTED = "attribute_exists(PK) AND attribute_not_exists(wanted_by)"
 
 _log = structlog.get_logger()
 
@@ -164,38 +170,52 @@ class HeldToken:
     def _try_to_take(self) -> Item | None:
         """Returns the previous token, which is empty if there was none, or None if another process has the token."""
         now_ms, now = self._time_ms(), time.monotonic()
-        attributes = {
+        attributes: dict[str, Any] = {
             "holder": text(self._holder),
             "used_at": number(now_ms),
             "expires_at": number(now_ms + self._token_ms),
             "ttl": number(now_ms // 1000 + _CONTENTION_SECONDS),
         }
-        values = {":now": number(now_ms), ":latest": number(now_ms + self._token_ms + _MAX_CLOCK_DIFFERENCE_MS)}
-        update = writes.update(self._table, self._key, attributes, _FREE, values)
+        is_extension = now < self._state.valid_until
+        if not is_extension:
+            attributes["wanted_by"] = None
+        values = {
+            ":now": number(now_ms),
+            ":latest": number(now_ms + self._token_ms + _MAX_CLOCK_DIFFERENCE_MS),
+            ":reserved_since": number(now_ms - _RESERVED_MS),
+        }
+        update = writes.update(self._table, self._key, attributes, _TAKEABLE, values)
         try:
             response = self._connection.write(update, ReturnValues="ALL_OLD")
         except ConditionFailed:
+            self._state.valid_until = 0.0
             return None
-        if self._state.valid_until < now:
+        previous: Item = response.get("Attributes", {})
+        was_used_lately = number_in(previous, "used_at") > now_ms - _CONTENTION_SECONDS * 1000
+        if "wanted_by" in previous or (was_used_lately and self._is_of_another_process(previous)):
+            self._state.contended_until = now + _CONTENTION_SECONDS
+        if not is_extension:
             self._state.turn_ends_at = now + _TURN_SECONDS
         self._state.valid_until = now + self._token_ms / 1000
-        previous: Item = response.get("Attributes", {})
-        if number_in(previous, "contended_at") > now_ms - _CONTENTION_SECONDS * 1000:
-            self._state.contended_until = now + _CONTENTION_SECONDS
         return previous
 
     def _wait_until_free(self) -> None:
+        self._state.contended_until = time.monotonic() + _CONTENTION_SECONDS
         # Reads are cheaper than failed conditions.
         while (token := self._connection.get(TENANTS, self._key)) is not None:
             now_ms = self._time_ms()
-            if not now_ms < number_in(token, "expires_at") <= now_ms + self._token_ms + _MAX_CLOCK_DIFFERENCE_MS:
+            latest_ms = now_ms + self._token_ms + _MAX_CLOCK_DIFFERENCE_MS
+            is_wanted_by_us = token.get("wanted_by") == text(self._holder)
+            is_reserved = number_in(token, "used_at") > now_ms - _RESERVED_MS
+            is_held = now_ms < number_in(token, "expires_at") <= latest_ms
+            if not is_held and (is_wanted_by_us or "wanted_by" not in token or not is_reserved):
                 return
             if time.monotonic() > self._deadline:
                 raise _timeout()
-            if number_in(token, "contended_at") < now_ms - _CONTENTION_SECONDS * 500:
-                # The process that has the token reads this when it renews it.
-                noted = {"contended_at": number(now_ms)}
-                self._connection.try_write(writes.update(self._table, self._key, noted, _EXISTS))
+            if "wanted_by" not in token:
+                # The process that has the token reads this when it extends it.
+                wanted = {"wanted_by": text(self._holder)}
+                self._connection.try_write(writes.update(self._table, self._key, wanted, _NOT_WANTED))
             time.sleep(random.uniform(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS))  # noqa: S311 - a jitter, not a secret
 
     def _is_valid(self) -> bool:
