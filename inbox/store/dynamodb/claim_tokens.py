@@ -29,7 +29,7 @@ _MAX_CLOCK_DIFFERENCE_MS = 1_000
 # How long a process remembers that others poll the inbox too.
 _CONTENTION_SECONDS = 60
 _MAX_INBOXES = 10_000
-_TURN_SECONDS = 0.5
+_TURN_SECONDS = 0.3
 _IDLE_SECONDS = 0.02
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.01, 0.03
 
@@ -44,7 +44,7 @@ _EXPIRED = "expires_at <= :now"
 _TOO_LATE = "expires_at > :latest"
 _NOT_RESERVED = "(attribute_not_exists(wanted_by) OR wanted_by = :holder OR used_at <= :reserved_since)"
 _TAKEABLE = f"{_NEW} OR ({_OURS} AND NOT {_EXPIRED}) OR (({_EXPIRED} OR {_TOO_LATE}) AND {_NOT_RESERVED})"
-_NOT_WANTED = "attribute_exists(PK) AND attribute_not_exists(wanted_by)"
+_WANTED_LATER = "attribute_exists(PK) AND (attribute_not_exists(wanted_by) OR wanted_since > :wanted_since)"
 
 _log = structlog.get_logger()
 
@@ -178,7 +178,7 @@ class HeldToken:
         }
         is_extension = now < self._state.valid_until
         if not is_extension:
-            attributes["wanted_by"] = None
+            attributes |= {"wanted_by": None, "wanted_since": None}
         values = {
             ":now": number(now_ms),
             ":latest": number(now_ms + self._token_ms + _MAX_CLOCK_DIFFERENCE_MS),
@@ -212,10 +212,10 @@ class HeldToken:
                 return
             if time.monotonic() > self._deadline:
                 raise _timeout()
-            if "wanted_by" not in token:
-                # The process that has the token reads this when it extends it.
-                wanted = {"wanted_by": text(self._holder)}
-                self._connection.try_write(writes.update(self._table, self._key, wanted, _NOT_WANTED))
+            if "wanted_by" not in token or number_in(token, "wanted_since") > self._now_ms:
+                # The process that has the token reads this when it extends it. The poll that came first is next.
+                wanted = {"wanted_by": text(self._holder), "wanted_since": number(self._now_ms)}
+                self._connection.try_write(writes.update(self._table, self._key, wanted, _WANTED_LATER))
             time.sleep(random.uniform(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS))  # noqa: S311 - a jitter, not a secret
 
     def _is_valid(self) -> bool:
