@@ -31,6 +31,13 @@ class Fault(Enum):
 
 _FAULTS_AFTER_COMMIT = (Fault.TIMEOUT_AFTER, Fault.CUT_AFTER, Fault.SERVER_ERROR_AFTER)
 
+ChooseFault = Callable[[str, dict[str, Any]], Fault | None]
+
+
+def no_fault(_operation: str, _body: dict[str, Any]) -> None:
+    return None
+
+
 _WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
 
 
@@ -49,6 +56,12 @@ class Wire:
         """Failed conditions of statements, each billed like a write of the stored item."""
         self.throttles: Callable[[dict[str, Any]], bool] | None = None
         """Decides which statements of a batch are throttled."""
+        self.leaves_unprocessed: Callable[[dict[str, Any]], bool] | None = None
+        """Decides which requests of a BatchWriteItem are not processed."""
+        self.throttled_parts: Counter[str] = Counter()
+        """Throttled statements and unprocessed requests, by operation."""
+        self.choose_fault: ChooseFault = no_fault
+        """Chooses a fault for each try that `fail` has not planned, from its operation and body."""
         self.hides_old_items = False
         """Removes the item from responses to failed conditions: DynamoDB does not always send it."""
         self._plans: dict[str, list[Fault | None]] = {}
@@ -95,6 +108,7 @@ class Wire:
         self.units.clear()
         self.index_units.clear()
         self._plans.clear()
+        self.throttled_parts.clear()
         self.fault_count = 0
         self.failed_conditions = 0
 
@@ -135,16 +149,13 @@ class Wire:
         operation = event_name.rpartition(".")[2]
         with self._mutex:
             self.calls[operation] += 1
-        is_planned = self._plans.get(operation) and self._faulty_table in json.loads(request.body).get("TableName", "")
-        fault = self._plans[operation].pop(0) if is_planned else None
-        if fault is None and operation == "BatchExecuteStatement":
-            if self.throttles is not None:
-                return self._execute_unthrottled(request, self.throttles)
-            if self.measures_statements:
-                return self._execute_as_updates(request)
+        body = json.loads(request.body)
+        is_planned = self._plans.get(operation) and self._faulty_table in body.get("TableName", "")
+        fault = self._plans[operation].pop(0) if is_planned else self.choose_fault(operation, body)
         if fault is None:
-            return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
-        self.fault_count += 1
+            return self._execute(operation, request)
+        with self._mutex:
+            self.fault_count += 1
         if fault in _FAULTS_AFTER_COMMIT:
             self._session.send(request).content  # noqa: B018 - read to its end, so that the write is committed
         self._then(json.loads(request.body))
@@ -160,13 +171,22 @@ class Wire:
             case Fault.HALF_UNPROCESSED | Fault.ALL_UNPROCESSED:
                 return self._execute_partly(operation, request, skip_all=fault is Fault.ALL_UNPROCESSED)
 
+    def _execute(self, operation: str, request: Any) -> AWSResponse | None:
+        """Executes what is not throttled. Returns None if botocore is to send the request."""
+        if operation == "BatchExecuteStatement" and self.throttles is not None:
+            return self._execute_unthrottled(request, self.throttles)
+        if operation == "BatchExecuteStatement" and self.measures_statements:
+            return self._execute_as_updates(request)
+        if operation == "BatchWriteItem" and self.leaves_unprocessed is not None:
+            return self._write_unthrottled(request, self.leaves_unprocessed)
+        return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
+
     def _without_old_items(self, request: Any) -> AWSResponse:
         response = self._session.send(request)
         document: dict[str, Any] = json.loads(response.content)
         if response.status_code != HTTPStatus.OK:
             document.pop("Item", None)
-        for each in document.get("Responses", []):
-            each.get("Error", {}).pop("Item", None)
+        _remove_old_items(document)
         return _make_response(request, response.status_code, document)
 
     def _execute_partly(self, operation: str, request: Any, *, skip_all: bool) -> AWSResponse:
@@ -175,26 +195,43 @@ class Wire:
         if operation == "BatchExecuteStatement":
             position = count()
             return self._execute_unthrottled(request, lambda _statement: skip_all or next(position) % 2 == 1)
-        ((table, wanted),) = body["RequestItems"].items()
         if operation == "BatchWriteItem":
-            kept, rest = ([], wanted) if skip_all else (wanted[::2], wanted[1::2])
-            left, kept_request = {table: rest}, {table: kept}
-        else:
-            kept, rest = ([], wanted["Keys"]) if skip_all else (wanted["Keys"][::2], wanted["Keys"][1::2])
-            left, kept_request = {table: wanted | {"Keys": rest}}, {table: wanted | {"Keys": kept}}
+            position = count()
+            return self._write_unthrottled(request, lambda _request: skip_all or next(position) % 2 == 1)
+        ((table, wanted),) = body["RequestItems"].items()
+        kept, rest = ([], wanted["Keys"]) if skip_all else (wanted["Keys"][::2], wanted["Keys"][1::2])
+        kept_request, left = {table: wanted | {"Keys": kept}}, {table: wanted | {"Keys": rest}}
         response = self._forward(request, body | {"RequestItems": kept_request}) if kept else {"Responses": {table: []}}
-        name = "UnprocessedItems" if operation == "BatchWriteItem" else "UnprocessedKeys"
-        return _make_response(request, 200, response | {name: left if rest else {}})
+        return _make_response(request, 200, response | {"UnprocessedKeys": left if rest else {}})
+
+    def _write_unthrottled(self, request: Any, leaves: Callable[[dict[str, Any]], bool]) -> AWSResponse:
+        """Executes the requests of a BatchWriteItem that are not left unprocessed."""
+        body = json.loads(request.body)
+        ((table, wanted),) = body["RequestItems"].items()
+        decided = [(each, leaves(each)) for each in wanted]
+        kept = [each for each, is_left in decided if not is_left]
+        left = [each for each, is_left in decided if is_left]
+        self._count_throttled("BatchWriteItem", len(left))
+        response = self._forward(request, body | {"RequestItems": {table: kept}}) if kept else {}
+        return _make_response(request, 200, response | {"UnprocessedItems": {table: left} if left else {}})
 
     def _execute_unthrottled(self, request: Any, throttles: Callable[[dict[str, Any]], bool]) -> AWSResponse:
         """Executes the statements of a batch that are not throttled."""
         body = json.loads(request.body)
         statements = [(statement, throttles(statement)) for statement in body["Statements"]]
         kept = [statement for statement, throttled in statements if not throttled]
+        self._count_throttled("BatchExecuteStatement", len(statements) - len(kept))
         responses = iter(self._forward(request, body | {"Statements": kept})["Responses"] if kept else [])
         refused = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity."}}
         parts = [refused if throttled else next(responses) for _, throttled in statements]
-        return _make_response(request, 200, {"Responses": parts})
+        document = {"Responses": parts}
+        if self.hides_old_items:
+            _remove_old_items(document)
+        return _make_response(request, 200, document)
+
+    def _count_throttled(self, operation: str, parts: int) -> None:
+        with self._mutex:
+            self.throttled_parts[operation] += parts
 
     def _execute_as_updates(self, request: Any) -> AWSResponse:
         """Executes each statement as an UpdateItem, and reports the units of all."""
@@ -219,6 +256,11 @@ class Wire:
         request.headers["Content-Length"] = str(len(request.body))
         response: dict[str, Any] = json.loads(self._session.send(request).content)
         return response
+
+
+def _remove_old_items(document: dict[str, Any]) -> None:
+    for each in document.get("Responses", []):
+        each.get("Error", {}).pop("Item", None)
 
 
 def _to_update(statement: dict[str, Any]) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
 
 _NEW = "attribute_not_exists(PK)"
 _EXISTS = "attribute_exists(PK)"
+# botocore repeats the append if its response is lost.
+_NOT_APPENDED = "NOT contains(shards, :sharding)"
 _SAME_VERSION = "#version = :expected"
 
 # The limit of a transaction is 100 writes; three are for the tenant, its email address and its previous one.
@@ -110,7 +112,7 @@ class DynamoDBTenants:
         return sorted(_latest_versions(map(_to_tenant, items)), key=attrgetter("tenant_id"))
 
     def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
-        new = {"L": [Sharding(shards, now_ms + NOTICE_MS).to_attribute()]}
+        sharding = Sharding(shards, now_ms + NOTICE_MS).to_attribute()
         try:
             # Appended: events that are already stored stay where they are.
             self._connection.call(
@@ -118,11 +120,12 @@ class DynamoDBTenants:
                 TableName=self._table,
                 Key=layout.tenant_key(tenant_id),
                 UpdateExpression="SET shards = list_append(if_not_exists(shards, :none), :new)",
-                ConditionExpression=_EXISTS,
-                ExpressionAttributeValues={":new": new, ":none": {"L": []}},
+                ConditionExpression=f"{_EXISTS} AND {_NOT_APPENDED}",
+                ExpressionAttributeValues={":sharding": sharding, ":new": {"L": [sharding]}, ":none": {"L": []}},
             )
         except ConditionFailed:
-            raise NotFound("tenant") from None
+            if self.get(tenant_id) is None:
+                raise NotFound("tenant") from None
 
     def _list_queries(self, selection: TenantSelection, after: TenantPosition | None) -> list[dict[str, Any]]:
         """Returns the parameters of a query for each partition of the index to read."""

@@ -1,0 +1,431 @@
+"""Every call of a store, with what it needs, and what a client does after a StoreUnavailable."""
+
+import operator
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from inbox.domain.events import (
+    DEFAULT_INBOX,
+    Event,
+    ExportedEvent,
+    NewEvent,
+    Order,
+    Page,
+    PutResult,
+    Receipt,
+    Selection,
+    Status,
+)
+from inbox.domain.inboxes import Inbox
+from inbox.domain.keys import ApiKey, KeyStatus, Scope
+from inbox.domain.stats import Span
+from inbox.domain.tenants import AuditAction, AuditEntry, TenantSelection
+from inbox.store.dynamodb import DynamoDBStore
+from tests.contract.samples import (
+    LATER_S,
+    MINUTE,
+    NOW,
+    creation_entries,
+    ids,
+    next_version,
+    page_of,
+    receipts,
+    tenant,
+    update_entries,
+)
+from tests.engines.harnesses import MAX_DELIVERIES
+
+ACME = tenant(email="ops@acme.example")
+RENAMED = next_version(ACME, email="it@acme.example")
+ORDERS, INVOICES = Inbox("orders", ("order.*",), NOW), Inbox("invoices", ("invoice.*",), NOW)
+KEY = ApiKey("key_1", "1" * 64, ACME.tenant_id, "", frozenset({Scope.INBOX_READ}), KeyStatus.ACTIVE, NOW, None)
+SUCCESSOR = replace(KEY, key_id="key_2", key_hash="2" * 64)
+ALL, DELIVERED = Selection(), Selection(status=Status.DELIVERED)
+LEASE_UNTIL = NOW + MINUTE
+# More than the limit of an audit log that one transaction can write.
+LONG_AUDIT_LOG = [AuditEntry(number, NOW, "cli", AuditAction.UPDATED, {}) for number in range(1, 100)]
+
+
+@dataclass
+class Scene:
+    """A store that had cached nothing before `Call.prepare`, and what the calls have returned so far."""
+
+    store: DynamoDBStore
+    receipts: list[Receipt] = field(default_factory=list)
+    delivered: list[str] = field(default_factory=list)
+
+
+Act = Callable[[Scene], object]
+
+
+@dataclass(frozen=True)
+class Call:
+    """`name` is the store's method, and a case if it has several.
+
+    After a StoreUnavailable the client does `repeat`, by default the same call. `is_repeat_right` compares its result
+    with that of a call without a fault.
+    """
+
+    name: str
+    act: Act
+    prepare: Act = lambda _scene: None
+    repeat: Act | None = None
+    is_repeat_right: Callable[[Any, Any], bool] = operator.eq
+    is_repeated: bool = True
+    """False if clients do not repeat the call. After a StoreUnavailable it may have been carried out in part."""
+    changed_by_repeat: frozenset[str] = frozenset()
+    """Attributes that may differ after a repeat from what they are without a fault."""
+
+    @property
+    def method(self) -> str:
+        return self.name.partition(":")[0]
+
+    @property
+    def may_lose_counts(self) -> bool:
+        """Returns True if counts may be missing after a fault: see "Counters" in docs/explanation/stores.md."""
+        return self.method.startswith("events.") or self.method == "counters.flush"
+
+
+def new_event(number: int, event_type: str = "order.created") -> NewEvent:
+    return NewEvent(str(uuid.UUID(int=number, version=4)), event_type, b'{"n":%d}' % number)
+
+
+def keyed_event(number: int) -> NewEvent:
+    return new_event(number)._replace(fingerprint=b"first")
+
+
+def put(*events: NewEvent) -> Act:
+    return lambda scene: scene.store.events.put(ACME.tenant_id, events, NOW, LATER_S)
+
+
+def put_new(count: int) -> Act:
+    return put(*map(new_event, range(count)))
+
+
+def put_keyed(count: int) -> Act:
+    return put(*map(keyed_event, range(count)))
+
+
+def create_inboxes(scene: Scene) -> None:
+    for inbox in (ORDERS, INVOICES):
+        scene.store.inboxes.save(ACME.tenant_id, inbox)
+
+
+def claim(
+    scene: Scene,
+    now_ms: int = NOW,
+    lease_until_ms: int | None = None,
+    attempt: str | None = None,
+    inbox: str = DEFAULT_INBOX,
+    limit: int = 500,
+) -> Page:
+    return scene.store.events.claim(ACME.tenant_id, inbox, page_of(limit), now_ms, lease_until_ms, attempt)
+
+
+def claim_ids(
+    now_ms: int = NOW, lease_until_ms: int | None = None, attempt: str | None = None, inbox: str = DEFAULT_INBOX
+) -> Act:
+    return lambda scene: ids(claim(scene, now_ms, lease_until_ms, attempt, inbox).events)
+
+
+def drain(scene: Scene) -> list[str]:
+    while page := claim(scene).events:
+        scene.delivered += ids(page)
+    return scene.delivered
+
+
+def after(*acts: Act) -> Act:
+    def act(scene: Scene) -> None:
+        for each in acts:
+            each(scene)
+
+    return act
+
+
+def lease_events(count: int) -> Act:
+    def act(scene: Scene) -> None:
+        put_new(count)(scene)
+        scene.receipts = receipts(claim(scene, lease_until_ms=LEASE_UNTIL).events)
+
+    return act
+
+
+def lose_leases(count: int, times: int) -> Act:
+    """Leases events `times` times. The lease of the last time ends at LEASE_UNTIL."""
+
+    def act(scene: Scene) -> None:
+        put_new(count)(scene)
+        for number in range(times):
+            claimed_at_ms = NOW - MINUTE * (times - number - 1)
+            scene.receipts = receipts(claim(scene, claimed_at_ms, claimed_at_ms + MINUTE).events)
+            assert len(scene.receipts) == count
+
+    return act
+
+
+def release(available_at_ms: int = NOW, *, failed: bool = False) -> Act:
+    return lambda scene: scene.store.events.release(ACME.tenant_id, scene.receipts, available_at_ms, NOW, failed=failed)
+
+
+def nothing(_scene: Scene) -> None:
+    pass
+
+
+def flush(scene: Scene) -> None:
+    scene.store.counters.flush()
+
+
+def save(inbox: Inbox, *, replaces: bool = True) -> Act:
+    return lambda scene: scene.store.inboxes.save(ACME.tenant_id, inbox, replace=replaces)
+
+
+def close(scene: Scene) -> object:
+    return scene.store.inboxes.close(ACME.tenant_id, ORDERS.name)
+
+
+def delete_copies(limit: int) -> Act:
+    """Deletes as the service does, until the inbox is gone."""
+
+    def act(scene: Scene) -> None:
+        while scene.store.inboxes.delete_copies(ACME.tenant_id, ORDERS.name, limit) == limit:
+            pass
+
+    return act
+
+
+# A claim may have to ask first if the engine's statements are conditional.
+WARM_UP = after(put(new_event(99)), claim)
+
+
+def replay_all(scene: Scene) -> None:
+    """Leaves out the result: it does not count events of which the response was lost."""
+    scene.store.events.replay_all(ACME.tenant_id, DELIVERED, 500, NOW)
+
+
+def export(scene: Scene) -> list[ExportedEvent]:
+    """Returns the events without their tiebreaks, which are different in each run."""
+    events = scene.store.events.export_events(ACME.tenant_id, NOW).events
+    return [replace(each, number=0, origin="") for each in events]
+
+
+def exported(number: int, *, deliveries: int = 0, fingerprint: bytes | None = None) -> ExportedEvent:
+    new, status = new_event(number), Status.DELIVERED if deliveries else Status.UNDELIVERED
+    event = Event(new.event_id, new.event_type, NOW, status, deliveries, NOW if deliveries else None, new.payload)
+    return ExportedEvent(number, event, fingerprint, LATER_S)
+
+
+def import_events(*records: ExportedEvent) -> Act:
+    return lambda scene: scene.store.events.import_events(ACME.tenant_id, records, NOW)
+
+
+def create_tenant(scene: Scene) -> None:
+    scene.store.tenants.create(ACME, creation_entries(ACME))
+
+
+def create_key(scene: Scene) -> None:
+    scene.store.keys.create(KEY)
+
+
+TENANT_AND_KEY = after(create_tenant, create_key)
+
+
+def _is_same_event(again: list[PutResult], first: list[PutResult]) -> bool:
+    """Compares everything but whether the event was stored before."""
+    return [each._replace(repeated=False) for each in again] == first
+
+
+def _is_anything(_again: object, _first: object) -> bool:
+    return True
+
+
+_EVENT_WRITES = [
+    # Without an idempotency key the client cannot tell if the event was stored, and a repeat would be another event.
+    Call("events.put: one event", put_new(1), is_repeated=False),
+    Call("events.put: one event with copies", put_new(1), create_inboxes, is_repeated=False),
+    Call("events.put: batch", put_new(27), is_repeated=False),
+    Call("events.put: batch with copies", put_new(3), create_inboxes, is_repeated=False),
+    *(
+        Call(f"events.put: {name}", put_keyed(count), prepare, is_repeat_right=_is_same_event)
+        for name, count, prepare in (
+            ("one event with a key", 1, nothing),
+            ("one event with a key and copies", 1, create_inboxes),
+            ("batch with keys", 3, nothing),
+            ("batch with keys and copies", 2, create_inboxes),
+        )
+    ),
+    Call("events.claim: consume", claim_ids(), after(WARM_UP, put_new(3))),
+    Call("events.claim: consume in the first call", claim_ids(), put_new(3)),
+    Call("events.claim: consume in several batches", drain, after(WARM_UP, put_new(27))),
+    Call("events.claim: consume from a named inbox", claim_ids(inbox="orders"), after(create_inboxes, put_new(3))),
+    Call(
+        "events.claim: consume with an attempt",
+        claim_ids(attempt="a"),
+        after(WARM_UP, put_new(3)),
+        changed_by_repeat=frozenset({"asked_again"}),
+    ),
+    Call("events.claim: consume after leases", claim_ids(LEASE_UNTIL), lease_events(3)),
+    Call("events.claim: mark dead", claim_ids(LEASE_UNTIL), lose_leases(3, MAX_DELIVERIES)),
+    # The client does not get the receipts, so the events come back when their leases have expired.
+    Call(
+        "events.claim: lease",
+        claim_ids(lease_until_ms=LEASE_UNTIL),
+        after(WARM_UP, put_new(3)),
+        repeat=claim_ids(LEASE_UNTIL, LEASE_UNTIL + MINUTE),
+        changed_by_repeat=frozenset({"deliveries", "lost_leases", "lease_expires_at", "gsi1sk"}),
+    ),
+    Call(
+        "events.claim: lease with an attempt",
+        claim_ids(lease_until_ms=LEASE_UNTIL, attempt="a"),
+        after(WARM_UP, put_new(3)),
+        changed_by_repeat=frozenset({"asked_again"}),
+    ),
+    Call(
+        "events.acknowledge",
+        lambda scene: scene.store.events.acknowledge(ACME.tenant_id, scene.receipts, NOW),
+        lease_events(3),
+    ),
+    Call("events.release", release(), lease_events(3)),
+    Call("events.release: with a delay", release(NOW + MINUTE), lease_events(3)),
+    Call("events.release: failed", release(failed=True), lease_events(3)),
+    Call("events.release: failed for the last time", release(failed=True), lose_leases(3, MAX_DELIVERIES)),
+    Call(
+        "events.extend",
+        lambda scene: scene.store.events.extend(ACME.tenant_id, scene.receipts, LEASE_UNTIL + MINUTE, NOW),
+        lease_events(3),
+    ),
+    Call(
+        "events.replay",
+        lambda scene: scene.store.events.replay(ACME.tenant_id, DEFAULT_INBOX, new_event(0).event_id, NOW),
+        after(put_new(1), claim),
+    ),
+    Call("events.replay_all", replay_all, after(put_new(3), claim)),
+    # False if the first call deleted all of it.
+    Call(
+        "events.erase",
+        lambda scene: scene.store.events.erase(ACME.tenant_id, new_event(0).event_id, NOW),
+        after(create_inboxes, put_new(2)),
+        is_repeat_right=_is_anything,
+    ),
+    # The number of events that this call wrote.
+    Call(
+        "events.import_events",
+        import_events(exported(0), exported(1), exported(2, fingerprint=b"first")),
+        is_repeat_right=_is_anything,
+    ),
+    Call(
+        "events.import_events: changed event",
+        import_events(exported(0, deliveries=1)),
+        import_events(exported(0)),
+        is_repeat_right=_is_anything,
+    ),
+]
+
+_INBOX_WRITES = [
+    # False if the first call created the inbox.
+    Call(
+        "inboxes.save: new",
+        lambda scene: scene.store.inboxes.save(ACME.tenant_id, ORDERS),
+        is_repeat_right=_is_anything,
+    ),
+    Call("inboxes.save: replace", save(replace(ORDERS, event_types=None)), create_inboxes),
+    Call(
+        "inboxes.save: without replace",
+        save(ORDERS, replaces=False),
+        is_repeat_right=lambda again, first: again in (first, "InboxExists"),
+    ),
+    Call("inboxes.close", close, create_inboxes),
+    Call("inboxes.delete_copies", delete_copies(500), after(create_inboxes, put_new(27), close)),
+    Call("inboxes.delete_copies: in several steps", delete_copies(2), after(create_inboxes, put_new(2), close)),
+    Call("inboxes.set_default_enabled", lambda scene: scene.store.inboxes.set_default_enabled(ACME.tenant_id, False)),
+]
+
+_COUNTER_WRITES = [
+    Call("counters.flush", lambda scene: scene.store.counters.flush(), put_new(3)),
+    # The number of counts that this call changed.
+    Call(
+        "counters.recount",
+        lambda scene: scene.store.counters.recount(ACME.tenant_id, 0, NOW),
+        lambda scene: import_events(exported(0), exported(1, deliveries=1))(scene),
+        is_repeat_right=_is_anything,
+    ),
+]
+
+_KEY_WRITES = [
+    Call("keys.create", create_key, create_tenant),
+    Call("keys.revoke", lambda scene: scene.store.keys.revoke(KEY.key_id), TENANT_AND_KEY),
+    Call("keys.rotate", lambda scene: scene.store.keys.rotate(KEY.key_id, SUCCESSOR, NOW + MINUTE), TENANT_AND_KEY),
+    Call("keys.expire", lambda scene: scene.store.keys.expire(KEY.key_id, NOW + MINUTE), TENANT_AND_KEY),
+    Call("keys.delete", lambda scene: scene.store.keys.delete(KEY.key_id), TENANT_AND_KEY),
+    Call("keys.record_use", lambda scene: scene.store.keys.record_use(KEY.key_hash, NOW), TENANT_AND_KEY),
+]
+
+_TENANT_WRITES = [
+    Call(
+        "tenants.create",
+        create_tenant,
+        is_repeat_right=lambda again, first: again in (first, "TenantExists"),
+    ),
+    Call(
+        "tenants.create: with a long audit log",
+        lambda scene: scene.store.tenants.create(ACME, LONG_AUDIT_LOG),
+        is_repeat_right=lambda again, first: again in (first, "TenantExists"),
+    ),
+    # False if the first call wrote the next version.
+    Call(
+        "tenants.update",
+        lambda scene: scene.store.tenants.update(RENAMED, ACME.version, update_entries(RENAMED)),
+        create_tenant,
+        is_repeat_right=_is_anything,
+    ),
+    Call("tenants.shard", lambda scene: scene.store.tenants.shard(ACME.tenant_id, 2, NOW), create_tenant),
+]
+
+_STORE_WRITES = [
+    Call("check", lambda scene: scene.store.check()),
+    Call("init", lambda scene: scene.store.init()),
+]
+
+_EVENTS_OF_BOTH_INBOXES = after(create_inboxes, put_new(3))
+READS = [
+    Call(
+        "events.get",
+        lambda scene: scene.store.events.get(ACME.tenant_id, "orders", new_event(1).event_id, NOW),
+        _EVENTS_OF_BOTH_INBOXES,
+    ),
+    Call(
+        "events.page",
+        lambda scene: scene.store.events.page(ACME.tenant_id, ALL, Order.OLDEST, page_of(9), None, NOW),
+        put_new(3),
+    ),
+    Call(
+        "events.peek",
+        lambda scene: scene.store.events.peek(ACME.tenant_id, DEFAULT_INBOX, Order.NEWEST, page_of(9), NOW),
+        put_new(3),
+    ),
+    Call("events.export_events", export, _EVENTS_OF_BOTH_INBOXES),
+    Call("inboxes.get", lambda scene: scene.store.inboxes.get(ACME.tenant_id, "orders"), create_inboxes),
+    Call("inboxes.all", lambda scene: scene.store.inboxes.all(ACME.tenant_id), create_inboxes),
+    Call("inboxes.is_default_enabled", lambda scene: scene.store.inboxes.is_default_enabled(ACME.tenant_id)),
+    Call(
+        "counters.list_counts",
+        lambda scene: scene.store.counters.list_counts(ACME.tenant_id, DEFAULT_INBOX, Span.DAY, 0),
+        after(put_new(3), flush),
+    ),
+    Call(
+        "counters.undelivered",
+        lambda scene: scene.store.counters.undelivered(ACME.tenant_id, DEFAULT_INBOX, NOW),
+        put_new(3),
+    ),
+    Call("keys.get", lambda scene: scene.store.keys.get(KEY.key_id), TENANT_AND_KEY),
+    Call("keys.get_by_hash", lambda scene: scene.store.keys.get_by_hash(KEY.key_hash), TENANT_AND_KEY),
+    Call("keys.all", lambda scene: scene.store.keys.all(ACME.tenant_id), TENANT_AND_KEY),
+    Call("tenants.get", lambda scene: scene.store.tenants.get(ACME.tenant_id), create_tenant),
+    Call("tenants.get_by_email", lambda scene: scene.store.tenants.get_by_email("OPS@acme.example"), create_tenant),
+    Call("tenants.page", lambda scene: scene.store.tenants.page(TenantSelection(), 9, None), create_tenant),
+    Call("tenants.audit_log", lambda scene: scene.store.tenants.audit_log(ACME.tenant_id, 9, None), create_tenant),
+    Call("tenants.all", lambda scene: scene.store.tenants.all(), create_tenant),
+]
+
+WRITES = [*_EVENT_WRITES, *_INBOX_WRITES, *_COUNTER_WRITES, *_KEY_WRITES, *_TENANT_WRITES, *_STORE_WRITES]
