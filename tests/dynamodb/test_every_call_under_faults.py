@@ -99,27 +99,31 @@ class Stage:
     def run(self, call: Call, lost: LostResponses, *, are_writes: bool, is_bare: bool = False) -> Outcome:
         """Injects faults into the first call, into its writes or its reads. The client's repeats have none."""
         scene = Scene(DynamoDBStore(self._connection, MAX_DELIVERIES, 0))
-        call.prepare(scene)
-
-        def choose_fault(operation: str, body: dict[str, Any]) -> Fault | None:
-            return None if operation.startswith(_READS) is are_writes else lost.choose_fault(body)
-
         self._wire.hides_old_items = is_bare
-        self._wire.choose_fault = choose_fault
         try:
-            raised, result = False, _result_of(call.act, scene)
-        except StoreUnavailable:
-            raised, result = True, None
-        self._wire.choose_fault = no_fault
-        if raised and call.is_repeated:
-            result = _result_of(call.repeat or call.act, scene)
-        self._wire.hides_old_items = False
-        scene.store.counters.flush()
-        try:
+            call.prepare(scene)
+            raised, result = self._call_under_faults(call.act, scene, lost, are_writes=are_writes)
+            if raised and call.is_repeated:
+                result = _result_of(call.repeat or call.act, scene)
+            scene.store.counters.flush()
             return Outcome(raised, result, *self._read_tables())
         finally:
             for table in TABLES:
                 self._harness.empty(table)
+
+    def _call_under_faults(
+        self, act: Act, scene: Scene, lost: LostResponses, *, are_writes: bool
+    ) -> tuple[bool, object]:
+        """Returns True if it raised StoreUnavailable, and otherwise its result."""
+        self._wire.choose_fault = lambda operation, body: (
+            None if operation.startswith(_READS) is are_writes else lost.choose_fault(body)
+        )
+        try:
+            return False, _result_of(act, scene)
+        except StoreUnavailable:
+            return True, None
+        finally:
+            self._wire.choose_fault = no_fault
 
     def _read_tables(self) -> tuple[dict[str, dict[str, str]], Counter[tuple[str, str]]]:
         """Returns the items and the counts, with everything that is random made comparable."""

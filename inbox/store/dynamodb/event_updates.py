@@ -65,7 +65,8 @@ class EventUpdate:
 class UpdateResult:
     """If `item` is set, the update was made. If `error` is set, it was not made, or it is unknown: `is_in_doubt`.
 
-    Otherwise its condition failed: `current` is the item as it is now, or None if it was deleted.
+    Otherwise its condition failed: `current` is the item as it is now, or None if it was deleted. With `is_in_doubt`
+    the response to an earlier try was lost, and that try may have made the update.
     """
 
     item: Item | None = None
@@ -124,7 +125,7 @@ class EventUpdates:
             tried = self._update(remaining)
             for update, result in zip(remaining, tried, strict=True):
                 # That a later try was throttled does not mean that an earlier one failed.
-                in_doubt = result.error is not None and (result.is_in_doubt or results[update].is_in_doubt)
+                in_doubt = result.item is None and (result.is_in_doubt or results[update].is_in_doubt)
                 results[update] = replace(result, is_in_doubt=in_doubt)
             failed_tries += any(not isinstance(result.error, StoreThrottled | None) for result in tried)
             remaining = [update for update in remaining if results[update].error is not None]
@@ -138,10 +139,10 @@ class EventUpdates:
 
         The condition may have failed on our own write, repeated after a lost response.
         """
-        unread = [update for update, result in results.items() if result == UpdateResult()]
+        unread = [update for update, result in results.items() if replace(result, is_in_doubt=False) == UpdateResult()]
         try:
             items = layout.by_sort_key(self._connection.get_many(EVENTS, [update.event.key for update in unread]))
-            results |= {update: UpdateResult(current=items.get(update.event.sort_key)) for update in unread}
+            results |= {update: replace(results[update], current=items.get(update.event.sort_key)) for update in unread}
         except Exception as error:
             results |= {update: UpdateResult(error=error, is_in_doubt=True) for update in unread}
 

@@ -11,7 +11,13 @@ from inbox.errors import EventLeased, FieldError, InvalidRequest, StoreUnavailab
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_BATCH_GET, Connection, groups_of
 from inbox.store.dynamodb.event_states import KnownEvent, effective_state
-from inbox.store.dynamodb.event_updates import MAX_STATEMENTS, EventUpdate, EventUpdates, raise_first_error
+from inbox.store.dynamodb.event_updates import (
+    MAX_STATEMENTS,
+    EventUpdate,
+    EventUpdates,
+    UpdateResult,
+    raise_first_error,
+)
 from inbox.store.dynamodb.items import is_expired, to_event, to_known_event
 from inbox.store.dynamodb.layout import EVENT_TYPE_INDEX, EVENTS, Item, text
 from inbox.store.dynamodb.payloads import Payloads
@@ -207,9 +213,10 @@ class History:
         replayable = (event for event in first if self._is_selected(event, selection, statuses, now_ms))
         count = 0
         while group := list(islice(replayable, min(MAX_STATEMENTS, limit - count))):
-            results = self._updates.apply([EventUpdate(event, event.replayed()) for event in group], now_ms)
+            updates = [EventUpdate(event, event.replayed()) for event in group]
+            results = self._updates.apply(updates, now_ms)
             raise_first_error(results)
-            count += sum(result.item is not None for result in results)
+            count += sum(map(_was_replayed, updates, results))
         more = next(chain(replayable, found), None) is not None
         if more and not count:
             detail = f"None of the first {_MAX_REPLAY_ENTRIES} events can be replayed. Use a later `since`."
@@ -222,3 +229,11 @@ class History:
     def _read(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Item | None:
         found = self._connection.get_many(EVENTS, self._shards.get(tenant_id).keys(event_id, inbox))
         return next((item for item in found if not is_expired(item, now_ms)), None)
+
+
+def _was_replayed(update: EventUpdate, result: UpdateResult) -> bool:
+    """Returns True also if only the response was lost, and the event has the state that the update writes."""
+    if result.current is None or not result.is_in_doubt:
+        return result.item is not None
+    current = to_known_event(result.current)
+    return current.is_waiting and current.deliveries == update.state.deliveries
