@@ -14,6 +14,7 @@ from inbox.store.interface import Store
 from inbox.store.sqlite import SQLiteStore
 from tests.engines.index_reads import refuse_unchecked_index_reads
 from tests.engines.lagging_index import LaggingConnection, LaggingIndex
+from tests.engines.random_faults import RandomFaults
 
 MAX_DELIVERIES = 3
 # Every change of an inbox takes this long, and the suite makes many.
@@ -88,6 +89,7 @@ class DynamoDBHarness(_Harness):
         connect: Callable[[Connection], Connection] = lambda shared: shared,
         settle_ms: int = 0,
         group: str = "first",
+        faults: RandomFaults | None = None,
     ) -> None:
         tables = f"{os.environ['AWS_ENDPOINT_URL_DYNAMODB']} {group}"
         is_first = tables not in self._shared
@@ -100,6 +102,9 @@ class DynamoDBHarness(_Harness):
             lambda: DynamoDBStore(connect(self.connection), MAX_DELIVERIES, INBOX_CACHE_SECONDS, settle_ms=settle_ms),
             has_to_init=is_first,
         )
+        self.faults = faults
+        if faults is not None:
+            faults.begin(self.connection)
 
     @classmethod
     def close_connections(cls) -> None:
@@ -107,6 +112,8 @@ class DynamoDBHarness(_Harness):
             cls._shared.popitem()[1].close_for_good()
 
     def close(self) -> None:
+        if self.faults is not None:
+            self.faults.end()
         super().close()
         for name in DEFINITIONS:
             self.empty(name)
@@ -127,9 +134,9 @@ class DynamoDBHarness(_Harness):
 
 
 class LaggingHarness(DynamoDBHarness):
-    def __init__(self, lag_seconds: float = 2.0, settle_ms: int = 0) -> None:
+    def __init__(self, lag_seconds: float = 2.0, settle_ms: int = 0, faults: RandomFaults | None = None) -> None:
         self._index = LaggingIndex(lag_seconds)
-        super().__init__(lambda shared: LaggingConnection(shared, self._index), settle_ms)
+        super().__init__(lambda shared: LaggingConnection(shared, self._index), settle_ms, faults=faults)
 
     def settle(self) -> None:
         self._index.catch_up()

@@ -98,15 +98,18 @@ class LaggingConnection(Connection):
         if parameters.get("IndexName") == STATUS_INDEX:
             self._observe()
             return self._query(**parameters)
-        response = super().call(operation, **parameters)
-        if operation in _WRITES:
-            self._observe()
-        return response
+        try:
+            return super().call(operation, **parameters)
+        finally:
+            # A write whose response was lost ends with an error.
+            if operation in _WRITES:
+                self._observe()
 
     def call_once(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        response = super().call_once(operation, **parameters)
-        self._observe()
-        return response
+        try:
+            return super().call_once(operation, **parameters)
+        finally:
+            self._observe()
 
     def _observe(self) -> None:
         with self._index.mutex:

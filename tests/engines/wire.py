@@ -38,7 +38,7 @@ def no_fault(_operation: str, _body: dict[str, Any]) -> None:
     return None
 
 
-_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "BatchExecuteStatement", "TransactWriteItems")
 
 
 class Wire:
@@ -114,18 +114,18 @@ class Wire:
 
     @property
     def write_calls(self) -> int:
-        return sum(self.calls[operation] for operation in _WRITES)
+        return sum(self.calls[operation] for operation in WRITES)
 
     @property
     def write_units(self) -> float:
-        return sum(self.units[operation] for operation in _WRITES)
+        return sum(self.units[operation] for operation in WRITES)
 
     @property
     def read_units(self) -> float:
         return self.units.total() - self.write_units
 
     def write_units_of(self, index: str) -> float:
-        return sum(self.index_units[operation, index] for operation in _WRITES)
+        return sum(self.index_units[operation, index] for operation in WRITES)
 
     def _ask_for_units(
         self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any
@@ -179,7 +179,7 @@ class Wire:
             return self._execute_as_updates(request)
         if operation == "BatchWriteItem" and self.leaves_unprocessed is not None:
             return self._write_unthrottled(request, self.leaves_unprocessed)
-        return self._without_old_items(request) if self.hides_old_items and operation in _WRITES else None
+        return self._without_old_items(request) if self.hides_old_items and operation in WRITES else None
 
     def _without_old_items(self, request: Any) -> AWSResponse:
         response = self._session.send(request)
