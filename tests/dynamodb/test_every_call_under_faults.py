@@ -23,8 +23,9 @@ from inbox.store.dynamodb.layout import COUNTERS_PREFIX, EVENTS, TENANT_API_KEYS
 from inbox.store.dynamodb.schema import SCHEMA_VERSION, SchemaVersion
 from inbox.store.dynamodb.tables import DEFINITIONS
 from inbox.store.interface import Store
+from tests.dynamodb.call_table import READS, WRITES
 from tests.dynamodb.conftest import BOTOCORE_ATTEMPTS, list_tables
-from tests.dynamodb.store_calls import READS, WRITES, Act, Call, Scene
+from tests.dynamodb.store_calls import Act, Call, Scene
 from tests.engines.aws import aws_environment
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Fault, Wire, no_fault
@@ -98,7 +99,7 @@ class Stage:
 
     def run(self, call: Call, lost: LostResponses, *, are_writes: bool, is_bare: bool = False) -> Outcome:
         """Injects faults into the first call, into its writes or its reads. The client's repeats have none."""
-        scene = Scene(DynamoDBStore(self._connection, MAX_DELIVERIES, 0))
+        scene = Scene(DynamoDBStore(self._connection, MAX_DELIVERIES, 0, list_delivered=call.list_delivered))
         self._wire.hides_old_items = is_bare
         try:
             call.prepare(scene)
