@@ -33,6 +33,7 @@ from inbox.store.dynamodb.layout import (
     make_status_key,
     order_key_of,
 )
+from inbox.store.dynamodb.shards import Place
 from tests.engines import dynamodb_local
 
 ROUNDS = 5
@@ -165,7 +166,7 @@ def _build_item(event: NewEvent) -> dict[str, Any]:
     now_ms = _now_ms()
     order_key = make_order_key(now_ms, time.monotonic_ns(), "boto3x")
     state = new_state(Status.UNDELIVERED, order_key)
-    item = to_item(_OTHER_TENANT, UNSHARDED, event, now_ms, order_key, state, _expires_at_s())
+    item = to_item(_OTHER_TENANT, Place(UNSHARDED, UNSHARDED), event, now_ms, order_key, state, _expires_at_s())
     # Our store passes a payload as JSON text, which boto3 does not accept.
     plain_item: dict[str, Any] = orjson.loads(orjson.dumps(item))
     return plain_item

@@ -4,19 +4,22 @@ import uuid
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, PageSize, Selection, Status, keyed_event_id
 from inbox.domain.inboxes import Inbox
 from inbox.errors import IdempotencyConflict, NotFound
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.layout import TENANTS, tenant_key
-from inbox.store.dynamodb.shards import NOTICE_MS
+from inbox.store.dynamodb.layout import EVENTS, TENANTS, tenant_key
+from inbox.store.dynamodb.shards import NOTICE_MS, TenantShards
 from tests.contract.samples import ids as ids_of
 from tests.contract.samples import receipts
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import EVERYTHING, LATER_S, NOW, PAGE_BYTES, audit_entry, claim, keyed_event, new_event
 from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
+from tests.engines.wire import Fault, Wire
 
 EFFECTIVE_MS = NOW + NOTICE_MS
+AFTER_CHANGE_MS = EFFECTIVE_MS + NOTICE_MS
+"""Nothing is written in the way of before any more."""
 
 
 @pytest.fixture
@@ -72,6 +75,20 @@ def test_another_number_of_shards_hides_no_event(
     assert claim(store, tenant, now_ms=EFFECTIVE_MS) == ids
 
 
+def keyed_partition(tenant: str, event: NewEvent) -> str:
+    return f"{tenant}##k{uuid.UUID(event.event_id).int % 16}"
+
+
+def test_events_with_idempotency_keys_are_spread_by_their_ids(
+    harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
+) -> None:
+    events = [keyed_event()._replace(event_id=keyed_event_id("acme", f"order-{number}")) for number in range(200)]
+    sharded.events.put(tenant, events, AFTER_CHANGE_MS, LATER_S)
+
+    assert find_partitions(harness, sharded, tenant, events) == {f"{tenant}##k{number}" for number in range(16)}
+    assert claim(sharded, tenant, now_ms=AFTER_CHANGE_MS) == ids_of(events)
+
+
 def test_idempotency_key_is_found_after_a_change_of_shards(
     harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str
 ) -> None:
@@ -80,7 +97,7 @@ def test_idempotency_key_is_found_after_a_change_of_shards(
     sharded.tenants.shard(tenant, 7, EFFECTIVE_MS)
     store = DynamoDBStore(harness.connection, MAX_DELIVERIES)
 
-    assert find_partitions(harness, store, tenant, events) == {tenant}
+    assert find_partitions(harness, store, tenant, events) == {keyed_partition(tenant, event) for event in events}
     for event in events:
         assert store.events.put(tenant, [event], EFFECTIVE_MS + NOTICE_MS, LATER_S)[0].repeated
     with pytest.raises(IdempotencyConflict):
@@ -88,6 +105,131 @@ def test_idempotency_key_is_found_after_a_change_of_shards(
             tenant, [NewEvent(events[0].event_id, None, b"{}", b"another")], EFFECTIVE_MS + NOTICE_MS, LATER_S
         )
     assert len(claim(store, tenant, now_ms=EFFECTIVE_MS)) == 10
+
+
+around_the_change = pytest.mark.parametrize("now_ms", [EFFECTIVE_MS, AFTER_CHANGE_MS])
+
+
+@around_the_change
+def test_idempotency_key_used_before_the_tenant_was_sharded_is_found(
+    sharded: DynamoDBStore, tenant: str, now_ms: int
+) -> None:
+    earlier, new = [keyed_event() for _ in range(3)], keyed_event()
+    conflicting = earlier[0]._replace(fingerprint=b"another")
+    sharded.events.put(tenant, earlier, NOW, LATER_S)
+
+    assert [sharded.events.put(tenant, [event], now_ms, LATER_S)[0].repeated for event in earlier] == [True] * 3
+    results = sharded.events.put(tenant, [*earlier, new], now_ms, LATER_S)
+    assert [result.repeated for result in results] == [True, True, True, False]
+    for batch in ([conflicting], [keyed_event(), conflicting]):
+        with pytest.raises(IdempotencyConflict):
+            sharded.events.put(tenant, batch, now_ms, LATER_S)
+    assert claim(sharded, tenant, now_ms=now_ms) == ids_of([*earlier, new])
+
+
+@around_the_change
+def test_expired_event_of_before_the_tenant_was_sharded_does_not_block_its_key(
+    harness: DynamoDBHarness, sharded: DynamoDBStore, tenant: str, now_ms: int
+) -> None:
+    event = keyed_event()
+    sharded.events.put(tenant, [event], NOW, NOW // 1000 + 30)
+
+    assert not sharded.events.put(tenant, [event], now_ms, LATER_S)[0].repeated
+    assert find_partitions(harness, sharded, tenant, [event]) == {tenant, keyed_partition(tenant, event)}
+    assert claim(sharded, tenant, now_ms=now_ms) == [event.event_id]
+    replayed = sharded.events.replay(tenant, DEFAULT_INBOX, event.event_id, now_ms)
+    assert replayed is not None
+    assert replayed.status is Status.UNDELIVERED
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("later_ms", [EFFECTIVE_MS, EFFECTIVE_MS + NOTICE_MS - 1])
+def test_delayed_put_of_a_process_whose_clock_is_behind_finds_the_event_in_its_new_partition(
+    sharded: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, later_ms: int
+) -> None:
+    event = keyed_event()
+
+    def store_in_new_partition(_body: object) -> None:
+        assert not other_store.events.put(tenant, [event], later_ms, LATER_S)[0].repeated
+
+    wire.fail("TransactWriteItems", Fault.TIMEOUT_BEFORE, 1, then=store_in_new_partition)
+    assert sharded.events.put(tenant, [event], EFFECTIVE_MS - 1, LATER_S)[0].repeated
+    assert wire.fault_count == 1
+    assert claim(sharded, tenant, now_ms=AFTER_CHANGE_MS) == [event.event_id]
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("fingerprint", [b"first", b"another"])
+def test_put_finds_the_event_that_another_process_stores_in_the_first_partition_meanwhile(
+    sharded: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str, fingerprint: bytes
+) -> None:
+    event = keyed_event()
+    # The other process has read the tenant before it was sharded.
+    other_store.events._shards._cache[tenant,] = TenantShards(tenant)
+
+    def store_in_first_partition(_body: object) -> None:
+        earlier = event._replace(fingerprint=fingerprint)
+        assert not other_store.events.put(tenant, [earlier], EFFECTIVE_MS, LATER_S)[0].repeated
+
+    wire.fail("TransactWriteItems", Fault.TIMEOUT_BEFORE, 1, then=store_in_first_partition)
+    if fingerprint == event.fingerprint:
+        assert sharded.events.put(tenant, [event], EFFECTIVE_MS, LATER_S)[0].repeated
+    else:
+        with pytest.raises(IdempotencyConflict):
+            sharded.events.put(tenant, [event], EFFECTIVE_MS, LATER_S)
+    assert wire.fault_count == 1
+    assert claim(sharded, tenant, now_ms=AFTER_CHANGE_MS) == [event.event_id]
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("fault", [Fault.TIMEOUT_AFTER, Fault.SERVER_ERROR_AFTER])
+def test_put_around_the_change_whose_response_is_lost_is_not_a_repeat(
+    sharded: DynamoDBStore, wire: Wire, tenant: str, fault: Fault
+) -> None:
+    event = keyed_event()
+    wire.fail("TransactWriteItems", fault, 1)
+
+    assert not sharded.events.put(tenant, [event], EFFECTIVE_MS, LATER_S)[0].repeated
+    assert wire.fault_count == 1
+    assert sharded.events.put(tenant, [event], EFFECTIVE_MS, LATER_S)[0].repeated
+
+
+def test_transactions_are_only_used_around_the_change(sharded: DynamoDBStore, wire: Wire, tenant: str) -> None:
+    for now_ms, transactions in ((NOW - 1, 0), (NOW, 1), (AFTER_CHANGE_MS - 1, 1), (AFTER_CHANGE_MS, 0)):
+        wire.reset()
+        sharded.events.put(tenant, [keyed_event()], now_ms, LATER_S)
+        assert wire.calls["TransactWriteItems"] == transactions
+
+
+def test_copies_are_in_the_partition_of_their_event(
+    harness: DynamoDBHarness, uncached_store: DynamoDBStore, tenant: str
+) -> None:
+    store = uncached_store
+    store.tenants.create(named(tenant), [audit_entry()])
+    store.tenants.shard(tenant, 4, NOW)
+    store.inboxes.save(tenant, Inbox("crm", None, NOW))
+    event = keyed_event()
+    store.events.put(tenant, [event], AFTER_CHANGE_MS, LATER_S)
+
+    (copy,) = harness.connection.get_many(EVENTS, store.events._shards.get(tenant).keys(event.event_id, "crm"))
+    shard = uuid.UUID(event.event_id).int % 4
+    assert (copy["pk"]["S"], copy["gsi1pk"]["S"]) == (keyed_partition(tenant, event), f"{tenant}#crm##{shard}")
+    assert ids_of(store.events.claim(tenant, "crm", EVERYTHING, AFTER_CHANGE_MS).events) == [event.event_id]
+
+
+def test_tables_that_are_not_upgraded_keep_events_with_keys_in_the_first_partition(
+    harness: DynamoDBHarness, store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Release 0.1.0 would not find them anywhere else."""
+    monkeypatch.setattr(store.schema, "get", lambda: 1)
+    store.tenants.create(named(tenant), [audit_entry()])
+    for shards in (4, 8):
+        store.tenants.shard(tenant, shards, NOW)
+    keyed, unkeyed = [[make() for _ in range(40)] for make in (keyed_event, new_event)]
+    store.events.put(tenant, keyed + unkeyed, EFFECTIVE_MS, LATER_S)
+
+    assert find_partitions(harness, store, tenant, keyed) == {tenant}
+    assert find_partitions(harness, store, tenant, unkeyed) == {f"{tenant}##{shard}" for shard in range(8)}
 
 
 def test_poll_of_a_sharded_tenant_returns_no_event_of_a_similar_tenant_id(sharded: DynamoDBStore, tenant: str) -> None:
@@ -221,3 +363,8 @@ def test_process_of_an_earlier_release_writes_where_this_release_reads(
     item = harness.connection.get(TENANTS, tenant_key(tenant)) or {}
     assert [each["M"]["count"] for each in item["shards"]["L"]] == [{"N": "1"}]
     assert store.events._shards.get(tenant).index_partitions(DEFAULT_INBOX)[0] == tenant
+
+
+def test_same_number_of_shards_again_changes_nothing(sharded: DynamoDBStore, tenant: str) -> None:
+    sharded.tenants.shard(tenant, 4, EFFECTIVE_MS)
+    assert [each.since_ms for each in sharded.events._shards.get(tenant).shardings] == [0, EFFECTIVE_MS]

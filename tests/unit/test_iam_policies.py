@@ -22,6 +22,7 @@ TENANTS_INDEXES = ("EmailIndex", "TenantStatusIndex", "ActiveIndex")
 SHARDS = [
     layout.UNSHARDED,
     *(make_suffix(number) for make_suffix in (layout.shard_suffix, layout.old_shard_suffix) for number in (0, 99)),
+    layout.keyed_suffix(15),
 ]
 INBOXES = [DEFAULT_INBOX, "crm", "3"]
 OTHER_TENANTS = ["acm", "acme2", "ACME", "system", "acme.", "acme-2"]

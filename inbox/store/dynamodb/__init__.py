@@ -34,7 +34,7 @@ class DynamoDBStore:
     ) -> None:
         self._connection = connection
         self.schema = SchemaVersion(connection)
-        counter, shards = EventCounter(connection), Shards(connection)
+        counter, shards = EventCounter(connection), Shards(connection, self.schema)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
         self.events = DynamoDBEvents(
             connection,
@@ -49,7 +49,7 @@ class DynamoDBStore:
         self.counters = DynamoDBCounters(connection, shards, self.events.claimable, counter, retention_days)
         self.inboxes = DynamoDBInboxes(connection, shards, inbox_cache, counter)
         self.keys = DynamoDBKeys(connection)
-        self.tenants = DynamoDBTenants(connection)
+        self.tenants = DynamoDBTenants(connection, shards)
         self.set_batch_listener = self.events.set_batch_listener
         self.now_ms = (clock or Clock()).now_ms
 

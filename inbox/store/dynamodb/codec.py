@@ -27,7 +27,7 @@ def install(client: Any) -> None:
     events = client.meta.events
     events.register("before-parse.dynamodb", _drop_truncated_checksum)
     events.register("after-call.dynamodb", _refuse_truncated_response)
-    for operation in ("BatchWriteItem", "PutItem", *_DECODED_OPERATIONS):
+    for operation in ("BatchWriteItem", "PutItem", "TransactWriteItems", *_DECODED_OPERATIONS):
         events.register(f"before-parameter-build.dynamodb.{operation}", _hide_from_botocore)
         events.register(f"before-call.dynamodb.{operation}", _encode)
     for operation, items_of in _DECODED_OPERATIONS.items():

@@ -3,6 +3,7 @@
 import math
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -163,7 +164,9 @@ class Connection:
         """Carries out all writes or none. Raises ConditionFailed if a condition does not hold."""
         for attempt in range(MAX_TRIES):
             try:
-                self.call("transact_write_items", TransactItems=list(writes))
+                # botocore's retries carry the same token. It would add one only after the codec has run.
+                token = uuid.uuid4().hex
+                self.call("transact_write_items", TransactItems=list(writes), ClientRequestToken=token)
                 return
             except StoreUnavailable as error:
                 if attempt == MAX_TRIES - 1 or not _is_transaction_conflict(error.__cause__):

@@ -29,7 +29,7 @@ from inbox.store.dynamodb.connection import (
     translate_error,
 )
 from inbox.store.dynamodb.event_updates import unchanged
-from inbox.store.dynamodb.items import PENDING_COPIES, to_known_event
+from inbox.store.dynamodb.items import PENDING_COPIES, is_expired, to_known_event
 from inbox.store.dynamodb.layout import EVENTS, Item, number
 
 _EXISTS = "attribute_exists(pk)"
@@ -47,13 +47,19 @@ class EventWriter:
         self._table = connection.table(EVENTS)
         self._on_new = on_new
 
-    def insert(self, item: Item, now_ms: int) -> Item | None:
-        """Stores the item unless one with its key exists. Returns the existing item, or None if there was none."""
+    def insert(self, item: Item, now_ms: int, contested_keys: Sequence[Item]) -> Item | None:
+        """Stores the item unless one exists under its key or one of `contested_keys`, which may contain its own key.
+
+        Returns the existing item, or None if there was none.
+        """
+        other_keys = [key for key in contested_keys if key != layout.key_of(item)]
         try:
-            self._put_unless_stored(item, now_ms)
+            self._put_unless_stored(item, now_ms, other_keys)
         except ConditionFailed as failed:
-            # DynamoDB does not always return the item that made a condition fail.
-            existing = failed.item or next(iter(self._connection.get_many(EVENTS, [layout.key_of(item)])), None)
+            # DynamoDB does not always return the item that made a condition fail, and never that of a transaction.
+            keys = [layout.key_of(item), *other_keys]
+            found = [failed.item] if failed.item else self._connection.get_many(EVENTS, keys)
+            existing = next((each for each in found if not is_expired(each, now_ms)), None)
             if existing is None:
                 # It may have been our own write.
                 raise StoreUnavailable("The event was deleted while it was being stored.") from None
@@ -66,7 +72,7 @@ class EventWriter:
     def insert_copy(self, copy: Item, now_ms: int) -> None:
         """Stores the copy unless it exists. Then another process wrote and counted it."""
         with suppress(ConditionFailed):
-            self._put_unless_stored(copy, now_ms)
+            self._put_unless_stored(copy, now_ms, [])
             self._on_new([copy])
 
     def replace(self, item: Item, known_item: Item) -> None:
@@ -158,10 +164,14 @@ class EventWriter:
             return error
         return None
 
-    def _put_unless_stored(self, item: Item, now_ms: int) -> None:
-        put = writes.put(self._table, item, _NEW_OR_EXPIRED, {":now": number(now_ms // 1000)})
-        names = {"#ttl": "ttl"}
-        self._connection.write(put, ReturnValuesOnConditionCheckFailure="ALL_OLD", ExpressionAttributeNames=names)
+    def _put_unless_stored(self, item: Item, now_ms: int, other_keys: Sequence[Item]) -> None:
+        condition, values, names = _NEW_OR_EXPIRED, {":now": number(now_ms // 1000)}, {"#ttl": "ttl"}
+        put = writes.put(self._table, item, condition, values, names)
+        if not other_keys:
+            self._connection.write(put, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+            return
+        checks = [writes.check(self._table, key, condition, values, names) for key in other_keys]
+        self._connection.transact(put, *checks)
 
 
 PARALLEL_WRITE_THRESHOLD = 2 * MAX_BATCH_WRITE

@@ -13,7 +13,7 @@ from inbox.store.dynamodb.event_writer import EventWriter
 from inbox.store.dynamodb.items import UNLISTED_PARTITION, copy_for, index_partition_of, is_too_large, to_item
 from inbox.store.dynamodb.layout import EVENTS, Item, text
 from inbox.store.dynamodb.payloads import Payloads
-from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.shards import Place, Shards
 
 _IMPORTED_STATE = "adopted"
 """The attribute with the imported state. While the event still has that state, this store has not changed it."""
@@ -40,12 +40,14 @@ class EventImport:
         payloads: list[Item] = []
         too_large = []
         for record in records:
-            item = _to_item(tenant_id, shards.shard_for_new(record.event.event_id, now_ms), record)
+            event_id = record.event.event_id
+            place = shards.place_for_new(event_id, now_ms, keyed=record.fingerprint is not None)
+            item = _to_item(tenant_id, place, record)
             existing = existing_items.get(item["sk"]["S"])
             if existing is not None and not _is_outdated(existing, item):
                 continue
             if is_too_large(item):
-                too_large.append(record.event.event_id)
+                too_large.append(event_id)
                 continue
             if existing is not None:
                 item |= _keys_of(existing, item)
@@ -54,7 +56,8 @@ class EventImport:
                 conditional_writes.append(partial(self._writer.replace, item, existing))
             elif record.fingerprint is not None:
                 # An event with the same idempotency key may be sent meanwhile.
-                conditional_writes.append(partial(self._writer.insert, item, now_ms))
+                contested_keys = shards.contested_keys(event_id, record.event.inbox, now_ms)
+                conditional_writes.append(partial(self._writer.insert, item, now_ms, contested_keys))
             else:
                 new.append(item)
         self._payloads.write(payloads)
@@ -63,13 +66,13 @@ class EventImport:
         return ImportResult(len(new) + len(conditional_writes), too_large)
 
 
-def _to_item(tenant_id: str, shard: str, record: ExportedEvent) -> dict[str, Any]:
+def _to_item(tenant_id: str, place: Place, record: ExportedEvent) -> dict[str, Any]:
     event = record.event
     # The same whenever the event is imported again.
     order_key = layout.make_order_key(event.timestamp_ms, record.number, record.origin)
     state = imported_state(event, order_key, record.lost_leases, record.available_at_ms)
     new = NewEvent(event.event_id, event.event_type, event.payload, record.fingerprint)
-    item = to_item(tenant_id, shard, new, event.timestamp_ms, order_key, state, record.expires_at_s)
+    item = to_item(tenant_id, place, new, event.timestamp_ms, order_key, state, record.expires_at_s)
     if event.inbox != DEFAULT_INBOX:
         item = copy_for(event.inbox, item, state)
     return item | {_IMPORTED_STATE: _state_of(item)}

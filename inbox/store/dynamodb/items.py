@@ -10,7 +10,8 @@ from inbox.domain import exact_json
 from inbox.domain.events import DEFAULT_INBOX, Event, Lease, NewEvent, Status
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.event_states import EventState, KnownEvent, effective_state, lease_state_of
-from inbox.store.dynamodb.layout import UNSHARDED, Item, number, number_in, text, text_in
+from inbox.store.dynamodb.layout import Item, number, number_in, text, text_in
+from inbox.store.dynamodb.shards import Place
 
 # The limit of an item is 400 KB. Everything but the payload takes much less than 4 KB.
 MAX_PAYLOAD_BYTES = 396 * 1024
@@ -38,15 +39,18 @@ _NOT_COPIED = frozenset(
 
 
 def to_item(
-    tenant_id: str, shard: str, event: NewEvent, timestamp_ms: int, order_key: str, state: EventState, expires_at_s: int
+    tenant_id: str,
+    place: Place,
+    event: NewEvent,
+    timestamp_ms: int,
+    order_key: str,
+    state: EventState,
+    expires_at_s: int,
 ) -> dict[str, Any]:
     """Returns the item of the event in its inbox `default`."""
-    # An event with an idempotency key is looked up by its ID alone, so its table partition must not depend on the
-    # number of shards. Only the index has to be spread: IDs are random, and DynamoDB splits the table between them.
-    table_partition = layout.make_partition(tenant_id, shard if event.fingerprint is None else UNSHARDED)
-    index_partition = layout.make_index_partition(tenant_id, DEFAULT_INBOX, shard)
+    index_partition = layout.make_index_partition(tenant_id, DEFAULT_INBOX, place.index_shard)
     item = {
-        **layout.event_key(table_partition, event.event_id),
+        **layout.event_key(layout.make_partition(tenant_id, place.table_shard), event.event_id),
         "gsi1pk": text(index_partition),
         **_without_nulls(state.attributes()),
         "tenant_id": text(tenant_id),

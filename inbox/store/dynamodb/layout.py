@@ -181,11 +181,11 @@ def order_key_in_type_index(item: Item) -> str:
     return key.split(_SEPARATOR, 1)[1]
 
 
-# Partitions: a tenant has one in the table, or one for each shard. The index has the same number of partitions for each
-# inbox.
+# Partitions: a tenant has one in the table, or one for each shard and some for events with idempotency keys. The index
+# has one partition for each shard and inbox.
 
 UNSHARDED = ""
-# What `shard_suffix` or `old_shard_suffix` returns.
+# What `shard_suffix`, `old_shard_suffix` or `keyed_suffix` returns.
 _SHARD_SUFFIX = re.compile(rf"{_SEPARATOR}{_SEPARATOR}.*|{_SEPARATOR}[0-9]+", re.ASCII | re.DOTALL)
 
 
@@ -194,13 +194,18 @@ def shard_suffix(shard: int) -> str:
     return f"{_SEPARATOR}{_SEPARATOR}{shard}"
 
 
+def keyed_suffix(partition: int) -> str:
+    """Returns the end of the name of a table partition for events with idempotency keys."""
+    return f"{_SEPARATOR}{_SEPARATOR}k{partition}"
+
+
 def old_shard_suffix(shard: int) -> str:
     """Returns the suffix that earlier releases used: shard 3 of `default` shares `acme#3` with the inbox `3`."""
     return f"{_SEPARATOR}{shard}"
 
 
 def shard_number(event_id: str, shards: int) -> int:
-    """Returns the event's shard, computed from its ID alone so that a lookup by ID needs no search."""
+    """Returns the number of the event's shard, computed from its ID alone so that a lookup by ID needs no search."""
     return uuid.UUID(event_id).int % shards
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from inbox.domain.events import NewEvent, PutResult, Status
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, PutResult, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import EventTooLarge, IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import layout
@@ -20,7 +20,7 @@ from inbox.store.dynamodb.items import PENDING_COPIES, copy_for, is_expired, is_
 from inbox.store.dynamodb.layout import EVENTS, Item, text, text_in
 from inbox.store.dynamodb.payloads import PAYLOAD_KEY, Payloads
 from inbox.store.dynamodb.pending_counts import EventCounter
-from inbox.store.dynamodb.shards import Shards
+from inbox.store.dynamodb.shards import Shards, TenantShards
 
 
 class EventOrder:
@@ -77,7 +77,7 @@ class PutEvents:
         items = [
             to_item(
                 tenant_id,
-                shards.shard_for_new(event.event_id, now_ms),
+                shards.place_for_new(event.event_id, now_ms, keyed=event.fingerprint is not None),
                 event,
                 timestamp_ms,
                 order_key,
@@ -96,16 +96,27 @@ class PutEvents:
                 self._payloads.write(list(payloads.values()))
             self._batcher.put(_with_copies(items[0], inboxes.named))
             return [_to_result(items[0], items[0])]
-        return self._put_several(items, payloads, inboxes.named, now_ms)
+        return self._put_several(shards, items, payloads, inboxes.named, now_ms)
 
     def _put_several(
-        self, items: Sequence[Item], payloads: Mapping[str, Item], inboxes: Sequence[Inbox], now_ms: int
+        self,
+        shards: TenantShards,
+        items: Sequence[Item],
+        payloads: Mapping[str, Item],
+        inboxes: Sequence[Inbox],
+        now_ms: int,
     ) -> list[PutResult]:
         """Stores a batch, or an event with an idempotency key."""
-        # The item stored under each ID: an earlier event with the same idempotency key, or the new one. Not read for a
-        # single event, unless its payload would be written in vain.
-        is_read = len(items) > 1 or payloads
-        keys = [layout.key_of(item) for item in items if "fingerprint" in item] if is_read else []
+        # The item stored under each ID: an earlier event with the same idempotency key, or the new one. The write of a
+        # single event finds an earlier one under the same key, but not where events were stored before a sharding, and
+        # not before the payload would be written in vain.
+        keyed = [item for item in items if "fingerprint" in item]
+        keys = [
+            key
+            for item in keyed
+            for key in shards.keys_of_keyed(_id(item))
+            if len(items) > 1 or payloads or key != layout.key_of(item)
+        ]
         found = self._connection.get_many(EVENTS, keys)
         stored = layout.by_sort_key(item for item in found if not is_expired(item, now_ms))
         for item in items:
@@ -116,7 +127,7 @@ class PutEvents:
         for group in groups_of(MAX_BATCH_WRITE, items):
             new = [item for item in group if stored[_id(item)] is item]
             self._payloads.write([payloads[item[PAYLOAD_KEY]["S"]] for item in new if PAYLOAD_KEY in item])
-            self._put_group(new, stored, inboxes, now_ms)
+            self._put_group(shards, new, stored, inboxes, now_ms)
         try:
             _refuse_conflicts(items, stored)
         except IdempotencyConflict:
@@ -128,9 +139,18 @@ class PutEvents:
         self._write_pending_copies(stored.values(), inboxes, now_ms)
         return [_to_result(item, stored[_id(item)]) for item in items]
 
-    def _put_group(self, group: Sequence[Item], stored: dict[str, Item], inboxes: Sequence[Inbox], now_ms: int) -> None:
-        keyed = [item for item in group if "fingerprint" in item]
-        existing = self._connection.map_parallel(partial(self._writer.insert, now_ms=now_ms), keyed)
+    def _put_group(
+        self,
+        shards: TenantShards,
+        group: Sequence[Item],
+        stored: dict[str, Item],
+        inboxes: Sequence[Inbox],
+        now_ms: int,
+    ) -> None:
+        def insert(item: Item) -> Item | None:
+            return self._writer.insert(item, now_ms, shards.contested_keys(_id(item), DEFAULT_INBOX, now_ms))
+
+        existing = self._connection.map_parallel(insert, [item for item in group if "fingerprint" in item])
         stored.update(layout.by_sort_key(item for item in existing if item is not None))
         new = [_with_copies(item, inboxes) for item in group if "fingerprint" not in item]
         self._writer.put_all_new(list(chain(*new)))

@@ -21,16 +21,13 @@ from inbox.domain.tenants import (
     email_key,
 )
 from inbox.domain.timestamps import format_timestamp, parse_timestamp
-from inbox.errors import EmailTaken, NotFound, TenantExists
+from inbox.errors import EmailTaken, TenantExists
 from inbox.store.dynamodb import layout, writes
-from inbox.store.dynamodb.connection import ConditionFailed, Connection
+from inbox.store.dynamodb.connection import Connection
 from inbox.store.dynamodb.layout import ACTIVE_INDEX, TENANT_STATUS_INDEX, TENANTS, Item, number, text, text_in
-from inbox.store.dynamodb.shards import NOTICE_MS, Sharding
+from inbox.store.dynamodb.shards import Shards
 
 _NEW = "attribute_not_exists(PK)"
-_EXISTS = "attribute_exists(PK)"
-# botocore repeats the append if its response is lost.
-_NOT_APPENDED = "NOT contains(shards, :sharding)"
 _SAME_VERSION = "#version = :expected"
 
 # The limit of a transaction is 100 writes; three are for the tenant, its email address and its previous one.
@@ -40,9 +37,10 @@ _EXTRA_TENANTS = 2
 
 
 class DynamoDBTenants:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, shards: Shards) -> None:
         self._connection = connection
         self._table = connection.table(TENANTS)
+        self.shard = shards.change
 
     def create(self, tenant: Tenant, audit_entries: Sequence[AuditEntry]) -> None:
         self._refuse_if_taken(tenant)
@@ -110,22 +108,6 @@ class DynamoDBTenants:
         queries = self._list_queries(TenantSelection(include_inactive=True), None)
         items = chain(*(self._connection.all_items(TENANTS, **query) for query in queries))
         return sorted(_latest_versions(map(_to_tenant, items)), key=attrgetter("tenant_id"))
-
-    def shard(self, tenant_id: str, shards: int, now_ms: int) -> None:
-        sharding = Sharding(shards, now_ms + NOTICE_MS).to_attribute()
-        try:
-            # Appended: events that are already stored stay where they are.
-            self._connection.call(
-                "update_item",
-                TableName=self._table,
-                Key=layout.tenant_key(tenant_id),
-                UpdateExpression="SET shards = list_append(if_not_exists(shards, :none), :new)",
-                ConditionExpression=f"{_EXISTS} AND {_NOT_APPENDED}",
-                ExpressionAttributeValues={":sharding": sharding, ":new": {"L": [sharding]}, ":none": {"L": []}},
-            )
-        except ConditionFailed:
-            if self.get(tenant_id) is None:
-                raise NotFound("tenant") from None
 
     def _list_queries(self, selection: TenantSelection, after: TenantPosition | None) -> list[dict[str, Any]]:
         """Returns the parameters of a query for each partition of the index to read."""

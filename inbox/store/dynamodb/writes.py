@@ -15,9 +15,16 @@ def optional(attribute: Callable[[T], dict[str, str]], value: T | None) -> dict[
     return None if value is None else attribute(value)
 
 
-def put(table: str, item: Item, condition: str | None = None, values: Item | None = None) -> dict[str, Any]:
+def put(
+    table: str, item: Item, condition: str | None = None, values: Item | None = None, names: Item | None = None
+) -> dict[str, Any]:
     item = {name: value for name, value in item.items() if value is not None}
-    return {"Put": {"TableName": table, "Item": item, **_condition(condition, values)}}
+    return {"Put": {"TableName": table, "Item": item, **_condition(condition, values, names)}}
+
+
+def check(table: str, key: Item, condition: str, values: Item, names: Item) -> dict[str, Any]:
+    """Writes nothing. For transactions."""
+    return {"ConditionCheck": {"TableName": table, "Key": key, **_condition(condition, values, names)}}
 
 
 def delete(table: str, key: Item, condition: str | None = None, values: Item | None = None) -> dict[str, Any]:
@@ -46,6 +53,10 @@ def update(
     }
 
 
-def _condition(condition: str | None, values: Item | None) -> dict[str, Any]:
-    parameters = {"ConditionExpression": condition, "ExpressionAttributeValues": values}
+def _condition(condition: str | None, values: Item | None, names: Item | None = None) -> dict[str, Any]:
+    parameters = {
+        "ConditionExpression": condition,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    }
     return {name: value for name, value in parameters.items() if value}

@@ -44,7 +44,7 @@ _MODULES_OF_COMMANDS = (
     "inbox.store.dynamodb.import_events",
     "inbox.store.dynamodb.table_setup",
 )
-_FUNCTIONS_OF_COMMANDS = ("DynamoDBKeys.expire", "DynamoDBTenants.all", "DynamoDBTenants.shard")
+_FUNCTIONS_OF_COMMANDS = ("DynamoDBKeys.expire", "DynamoDBTenants.all", "Shards.change")
 
 _written: set[str] = set()
 
