@@ -25,5 +25,5 @@ def test_scale_page_uses_the_measured_units() -> None:
     assert f"instead of consumed | {acknowledged.writes:g} in all | {acknowledged.status_index_writes:g} |" in page
     assert f"× a billion × {bills.bytes_per_event:,} bytes" in page
     assert f"({Settings().threads} threads + {MAX_PARALLEL_CALLS}) × 2 clients" in page
-    # A query for each shard, and one for the partition without a shard.
-    assert bills.units_of(("an empty poll, 8 shards",)).reads == (8 + 1) / 2
+    # A query for each shard.
+    assert bills.units_of(("an empty poll, 8 shards",)).reads == 8 / 2

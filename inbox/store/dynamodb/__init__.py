@@ -34,7 +34,7 @@ class DynamoDBStore:
     ) -> None:
         self._connection = connection
         self.schema = SchemaVersion(connection)
-        counter, shards = EventCounter(connection), Shards(connection, self.schema)
+        counter, shards = EventCounter(connection), Shards(connection, self.schema, retention_days)
         inbox_cache = InboxCache(connection, inbox_cache_seconds)
         self.events = DynamoDBEvents(
             connection,

@@ -95,5 +95,6 @@ class DynamoDBEvents:
         return any(not layout.is_payload(item) and not is_expired(item, now_ms) for item in found)
 
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters
-        """Deletes nothing: DynamoDB deletes expired items by TTL."""
+        """Deletes nothing: DynamoDB deletes expired items by TTL. Their partitions need not be read any more."""
+        self._shards.remove_empty(now_ms)
         return 0

@@ -189,9 +189,9 @@ UNSHARDED = ""
 _SHARD_SUFFIX = re.compile(rf"{_SEPARATOR}{_SEPARATOR}.*|{_SEPARATOR}[0-9]+", re.ASCII | re.DOTALL)
 
 
-def shard_suffix(shard: int) -> str:
+def shard_suffix(shard: int, series: int = 0) -> str:
     """Returns the end of a partition's name. No inbox has an empty name, so no inbox has the partition `acme##3`."""
-    return f"{_SEPARATOR}{_SEPARATOR}{shard}"
+    return f"{_SEPARATOR}{_SEPARATOR}{series}.{shard}" if series else f"{_SEPARATOR}{_SEPARATOR}{shard}"
 
 
 def keyed_suffix(partition: int) -> str:
