@@ -43,22 +43,22 @@ ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
 # The engines of tests in real time: their events can be claimed once they have settled.
 _SETTLING_ENGINES: dict[str, tuple[str | None, Callable[[Path], Harness]]] = {
     "sqlite": ENGINES["sqlite"],
-    "settling-dynamodb-local": ("on_dynamodb_local", lambda _folder: DynamoDBHarness(settle_ms=500)),
+    "settling-dynamodb-local": ("on_dynamodb_local", lambda _folder: DynamoDBHarness(settle_ms=2_500)),
     "settling-lagging-index": (
         "on_dynamodb_local",
-        lambda _folder: LaggingHarness(lag_seconds=0.5, settle_ms=1_000),
+        lambda _folder: LaggingHarness(lag_seconds=0.5, settle_ms=3_000),
     ),
     "settling-throttled": (
         "on_dynamodb_local",
-        lambda folder: DynamoDBHarness(settle_ms=500, faults=_throttle(folder)),
+        lambda folder: DynamoDBHarness(settle_ms=2_500, faults=_throttle(folder)),
     ),
     "settling-lost-responses": (
         "on_dynamodb_local",
-        lambda folder: DynamoDBHarness(settle_ms=500, faults=_lose_responses(folder)),
+        lambda folder: DynamoDBHarness(settle_ms=2_500, faults=_lose_responses(folder)),
     ),
     "settling-all-faults": (
         "on_dynamodb_local",
-        lambda folder: LaggingHarness(lag_seconds=0.5, settle_ms=1_000, faults=_do_both(folder)),
+        lambda folder: LaggingHarness(lag_seconds=0.5, settle_ms=3_000, faults=_do_both(folder)),
     ),
 }
 FAULTY_ENGINES = ("throttled", "lost-responses", "all-faults")

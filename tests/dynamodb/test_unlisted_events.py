@@ -5,7 +5,7 @@ import pytest
 from inbox.domain.events import DEFAULT_INBOX, Order, Selection, Status
 from inbox.domain.inboxes import Inbox
 from inbox.errors import InvalidRequest
-from inbox.store.dynamodb import DynamoDBStore
+from inbox.store.dynamodb import DynamoDBStore, writes
 from inbox.store.dynamodb.layout import EVENTS, SCHEMA_KEY, TENANTS, event_key
 from tests.contract.samples import ids
 from tests.contract.samples import receipts as receipts_of
@@ -141,3 +141,20 @@ def test_events_stay_listed_while_earlier_releases_may_replay_them(
         harness.connection.call("put_item", TableName=table, Item=version)
     listing = DynamoDBStore(harness.connection, MAX_DELIVERIES)
     assert list_ids(listing, tenant, Selection(status=Status.DELIVERED)) == events
+
+
+def test_replay_lists_an_event_where_polls_look_if_its_partition_is_not_read_any_more(
+    harness: DynamoDBHarness, store: DynamoDBStore, tenant: str
+) -> None:
+    events = put_events(store, tenant, 2)
+    assert claim(store, tenant) == events
+    for event_id in events:
+        update = writes.update(
+            harness.connection.table(EVENTS),
+            event_key(tenant, event_id),
+            {"unlisted_pk": {"S": f"{tenant}##7.1"}},
+        )
+        harness.connection.write(update)
+    assert store.events.replay(tenant, DEFAULT_INBOX, events[0], NOW) is not None
+    assert store.events.replay_all(tenant, Selection(event_type="order.created"), 9, NOW).count == 1
+    assert claim(store, tenant) == events

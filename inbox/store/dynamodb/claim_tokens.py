@@ -113,23 +113,25 @@ class HeldToken:
     _now_ms: int
     _began: float
     _deadline: float
-    waited: bool
-    """True if another poll may have claimed events since this one began to wait."""
+    has_waited: bool
+    is_stale: bool = False
+    """True if another poll may have claimed what this one has read from the index."""
 
     @property
     def waited_ms(self) -> int:
-        return int((time.monotonic() - self._began) * 1000) if self.waited else 0
+        return int((time.monotonic() - self._began) * 1000) if self.has_waited else 0
 
     def take(self) -> None:
         """Waits for the token, unless this process has it for long enough."""
         if self._is_valid():
+            self.is_stale = self.has_waited
             return
         while (previous := self._try_to_take()) is None:
-            self.waited = True
+            self.has_waited = True
             self._wait_until_free()
         # Another process may have claimed what this poll has read from the index before it took the token.
         was_used_lately = number_in(previous, "used_at") > self._now_ms - self._token_ms - _MAX_CLOCK_DIFFERENCE_MS
-        self.waited = self.waited or (was_used_lately and self._is_of_another_process(previous))
+        self.is_stale = self.has_waited or (was_used_lately and self._is_of_another_process(previous))
 
     def renew(self) -> bool:
         """Extends the token if it is about to expire. Returns False if another process has taken it."""

@@ -94,9 +94,9 @@ class Claims:
         if first is None and not dead and not self._unconfirmed.exist(claim.inbox_key):
             return Page([], more=False)
         with self._tokens.hold(claim.inbox_key, now_ms, deadline) as token:
-            if token.waited:
+            claim = claim.extended_by(token.waited_ms)
+            if token.is_stale:
                 known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
-                claim = claim.extended_by(token.waited_ms)
             elif first is not None:
                 known_events = chain([first], known_events)
             # From here on no error may discard the recovered events: they are marked delivered.

@@ -177,11 +177,27 @@ class History:
         found = [((layout.order_key_in_type_index(item), layout.key_of(item)) for item in items) for items in queries]
         return heapq.merge(*found, key=lambda each: each[0], reverse=order is Order.NEWEST)
 
-    def _known_events_of_type(self, tenant_id: str, selection: Selection, event_type: str) -> Iterator[KnownEvent]:
+    def _known_events_of_type(
+        self, tenant_id: str, selection: Selection, event_type: str, now_ms: int
+    ) -> Iterator[KnownEvent]:
         for group in groups_of(MAX_BATCH_GET, self._find_by_type(tenant_id, selection, event_type, Order.OLDEST)):
             keys = [key for _, key in group if key is not None]
             items = layout.by_sort_key(self._connection.get_many(EVENTS, keys))
-            yield from (to_known_event(items[key["sk"]["S"]]) for key in keys if key["sk"]["S"] in items)
+            for key in keys:
+                item = items.get(key["sk"]["S"])
+                if item is not None:
+                    yield self._in_read_partition(tenant_id, DEFAULT_INBOX, to_known_event(item), now_ms)
+
+    def _in_read_partition(self, tenant_id: str, inbox: str, event: KnownEvent, now_ms: int) -> KnownEvent:
+        """Returns the event with a partition of the index that polls read.
+
+        That of an event that the index did not list may belong to a sharding that was removed meanwhile.
+        """
+        shards = self._shards.get(tenant_id)
+        if event.is_listed or event.index_partition in shards.index_partitions(inbox):
+            return event
+        shard = shards.place_for_new(event.event_id, now_ms, keyed=True).index_shard
+        return replace(event, index_partition=layout.make_index_partition(tenant_id, inbox, shard))
 
     def replay(self, tenant_id: str, inbox: str, event_id: str, now_ms: int) -> Event | None:
         item = self._read(tenant_id, inbox, event_id, now_ms)
@@ -193,7 +209,7 @@ class History:
                 raise EventLeased
             if status is Status.UNDELIVERED:
                 return self._to_event(item, now_ms)
-            event = to_known_event(item)
+            event = self._in_read_partition(tenant_id, inbox, to_known_event(item), now_ms)
             (result,) = results = self._updates.apply([EventUpdate(event, event.replayed())], now_ms)
             raise_first_error(results)
             # `current` was written meanwhile by another call, or by our own if only its response was lost.
@@ -205,7 +221,7 @@ class History:
         if not statuses:
             return ReplayResult(0, more=False)
         if self._is_unlisted(statuses) and selection.event_type is not None and selection.inbox == DEFAULT_INBOX:
-            found = self._known_events_of_type(tenant_id, selection, selection.event_type)
+            found = self._known_events_of_type(tenant_id, selection, selection.event_type, now_ms)
         else:
             self._refuse_unlisted(statuses)
             found = self._known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)

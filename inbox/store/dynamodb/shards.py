@@ -25,6 +25,7 @@ from inbox.errors import NotFound, StoreUnavailable
 from inbox.store.dynamodb import layout
 from inbox.store.dynamodb.connection import MAX_TRIES, Connection, back_off
 from inbox.store.dynamodb.layout import (
+    EVENT_TYPE_INDEX,
     EVENTS,
     INBOX_ITEMS,
     STATUS_INDEX,
@@ -266,7 +267,10 @@ class Shards:
         if not in_index:
             return True
         found = (tenant_id, sharding.spread, end_ms)
-        if any(self._is_listed(tenant_id, inbox, shard) for inbox in self._inboxes(tenant_id) for shard in in_index):
+        is_listed = any(
+            self._is_listed(tenant_id, inbox, shard) for inbox in self._inboxes(tenant_id) for shard in in_index
+        )
+        if is_listed or any(self._has_type(tenant_id, shard) for shard in in_index):
             self._found_empty_ms.pop(found, None)
             return False
         # An index lags, and may not list an event while the event changes. So one look is not enough.
@@ -278,6 +282,11 @@ class Shards:
     def _is_listed(self, tenant_id: str, inbox: str, shard: str) -> bool:
         partition = layout.make_index_partition(tenant_id, inbox, shard)
         return self._finds("gsi1pk", partition, IndexName=STATUS_INDEX)
+
+    def _has_type(self, tenant_id: str, shard: str) -> bool:
+        """Returns True if events with a type are left, even if `status-index` does not list them."""
+        partition = layout.make_index_partition(tenant_id, DEFAULT_INBOX, shard)
+        return self._finds("gsi2pk", partition, IndexName=EVENT_TYPE_INDEX)
 
     def _finds(self, attribute: str, partition: str, **query: Any) -> bool:
         page = self._connection.query(
