@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inbox.domain.events import DEFAULT_INBOX, NewEvent
+from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, Selection
 from inbox.domain.inboxes import Inbox
 from inbox.domain.stats import Span
 from inbox.store.dynamodb import DynamoDBStore, layout
@@ -13,7 +13,7 @@ from inbox.store.dynamodb.shards import CHECK_INTERVAL_MS, NOTICE_MS
 from tests.contract.samples import ids
 from tests.contract.samples import tenant as named
 from tests.dynamodb.conftest import EVERYTHING, NOW, audit_entry, claim, keyed_event, new_event
-from tests.engines.harnesses import DynamoDBHarness
+from tests.engines.harnesses import MAX_DELIVERIES, DynamoDBHarness
 from tests.engines.wire import Fault, Wire
 
 RETENTION_MS = 30 * Span.DAY.ms
@@ -283,3 +283,17 @@ def test_idempotency_key_used_before_is_found_after_a_check(uncached_store: Dyna
 
     assert counts_of_shards(store, tenant) == [1, 1]
     assert store.events.put(tenant, [keyed], CHECKED_MS, EXPIRES_AT_S)[0].repeated
+
+
+def test_sharding_stays_while_an_event_is_left_that_the_status_index_does_not_list(
+    harness: DynamoDBHarness, sharded: DynamoDBStore, put: Put, tenant: str
+) -> None:
+    events = put([keyed_event()], FIRST_MS)
+    unlisting = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0, list_delivered=False)
+    assert claim(unlisting, tenant, now_ms=FIRST_MS) == events
+    check_twice(unlisting, tenant)
+    assert 4 in counts_of_shards(unlisting, tenant)
+    listed = unlisting.events.page(
+        tenant, Selection(event_type="order.created"), Order.OLDEST, EVERYTHING, None, CHECKED_MS
+    )
+    assert ids(listed.events) == events
