@@ -286,7 +286,7 @@ def test_idempotency_key_used_before_is_found_after_a_check(uncached_store: Dyna
 
 
 def test_sharding_stays_while_an_event_is_left_that_the_status_index_does_not_list(
-    harness: DynamoDBHarness, sharded: DynamoDBStore, put: Put, tenant: str
+    harness: DynamoDBHarness, put: Put, tenant: str
 ) -> None:
     events = put([keyed_event()], FIRST_MS)
     unlisting = DynamoDBStore(harness.connection, MAX_DELIVERIES, 0, list_delivered=False)
