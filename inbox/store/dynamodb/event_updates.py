@@ -232,10 +232,11 @@ def _groups(updates: Iterable[EventUpdate]) -> Iterator[list[EventUpdate]]:
 def unchanged(event: KnownEvent) -> tuple[str, dict[str, Any]]:
     """Returns the condition that the event has the known state, and the values in it."""
     values = {":status_key": text(event.status_key), ":known_deliveries": number(event.deliveries)}
-    if not event.lease_state:
-        return f"{_SAME_STATUS} AND {_SAME_DELIVERIES} AND {_NEVER_LEASED}", values
-    values[":known_lease"] = layout.lease_state_attribute(event.lease_state)
-    return f"{_SAME_STATUS} AND {_SAME_DELIVERIES} AND {_SAME_LEASE}", values
+    same_lease = _NEVER_LEASED
+    if event.lease_state:
+        same_lease = _SAME_LEASE
+        values[":known_lease"] = layout.lease_state_attribute(event.lease_state)
+    return f"{_SAME_STATUS} AND {_SAME_DELIVERIES} AND {same_lease}", values
 
 
 def _to_failure(error: Exception) -> UpdateResult:

@@ -104,19 +104,15 @@ class History:
         found = self._index.read(
             partitions, selection.inbox, [(each, _FIRST_PAGE_LIMIT) for each in ranges], order, now_ms
         )
-        in_order = found[: len(written)]
-        by_lease_end: Iterator[KnownEvent] = iter(())
-        if statuses != {Status.DELIVERED}:
-            undelivered, leased = found[-2:]
-            if not statuses & {Status.UNDELIVERED, Status.LEASED}:
-                # Only for deaths that no poll has written yet. They are old, and there may be many undelivered events.
-                undelivered = [islice(each, _MAX_UNWRITTEN_DEATHS_READ) for each in undelivered]
-            in_order = [*in_order, undelivered]
-            # Release 0.1.0 sorts leased events by the end of the lease, so all are read before the first is returned.
-            by_lease_end = chain(*leased)
-        return merge_in_order(
-            order, chain(*in_order), (event for event in by_lease_end if first <= event.order_key < last)
-        )
+        if statuses == {Status.DELIVERED}:
+            return merge_in_order(order, chain(*found), ())
+        *in_order, undelivered, leased = found
+        if not statuses & {Status.UNDELIVERED, Status.LEASED}:
+            # Only for deaths that no poll has written yet. They are old, and there may be many undelivered events.
+            undelivered = [islice(each, _MAX_UNWRITTEN_DEATHS_READ) for each in undelivered]
+        # Release 0.1.0 sorts leased events by the end of the lease, so all are read before the first is returned.
+        by_lease_end = (event for event in chain(*leased) if first <= event.order_key < last)
+        return merge_in_order(order, chain(*in_order, undelivered), by_lease_end)
 
     def _find(
         self, tenant_id: str, selection: Selection, order: Order, after: str | None, now_ms: int

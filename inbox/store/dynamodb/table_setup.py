@@ -170,30 +170,7 @@ class _Table:
         is_changing = any(index.get("IndexStatus") in _CHANGING for index in _indexes_of(description).values())
         return None if is_changing else description
 
-    # Each of these returns True when it is done, and is called until then.
-
-    def _try_add_index(self, index: dict[str, Any]) -> bool:
-        description = self._describe_active()
-        if description is None:
-            return False
-        if index["IndexName"] in _indexes_of(description):
-            return True
-        names = {key["AttributeName"] for key in index["KeySchema"]}
-        # DynamoDB refuses definitions of attributes that are no key yet.
-        attributes = [each for each in self._definition["AttributeDefinitions"] if each["AttributeName"] in names]
-        self._try_update(AttributeDefinitions=attributes, GlobalSecondaryIndexUpdates=[{"Create": index}])
-        return False
-
-    def _try_enable_stream(self) -> bool:
-        description = self._describe_active()
-        if description is None:
-            return False
-        if _stream_of(description) is not None:
-            return True
-        self._try_update(StreamSpecification=self._stream)
-        return False
-
-    def _try_update(self, **changes: Any) -> None:
+    def _update(self, **changes: Any) -> None:
         try:
             self._connection.client.update_table(TableName=self.name, **changes)
         except AWS_ERRORS as error:
@@ -209,6 +186,34 @@ class _Table:
             )
         return status
 
+    def _has_recovery(self) -> bool:
+        response = self._connection.call("describe_continuous_backups", TableName=self.name)
+        recovery = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+        return bool(recovery["PointInTimeRecoveryStatus"] == "ENABLED")
+
+    # Each of these returns True when it is done, and is called until then.
+
+    def _try_add_index(self, index: dict[str, Any]) -> bool:
+        description = self._describe_active()
+        if description is None:
+            return False
+        if index["IndexName"] in _indexes_of(description):
+            return True
+        names = {key["AttributeName"] for key in index["KeySchema"]}
+        # DynamoDB refuses definitions of attributes that are no key yet.
+        attributes = [each for each in self._definition["AttributeDefinitions"] if each["AttributeName"] in names]
+        self._update(AttributeDefinitions=attributes, GlobalSecondaryIndexUpdates=[{"Create": index}])
+        return False
+
+    def _try_enable_stream(self) -> bool:
+        description = self._describe_active()
+        if description is None:
+            return False
+        if _stream_of(description) is not None:
+            return True
+        self._update(StreamSpecification=self._stream)
+        return False
+
     def _try_enable_ttl(self) -> bool:
         status = self._read_ttl_status()
         if status != "DISABLED":
@@ -223,11 +228,6 @@ class _Table:
                 raise translate_error(error) from error
             return False
         return True
-
-    def _has_recovery(self) -> bool:
-        response = self._connection.call("describe_continuous_backups", TableName=self.name)
-        recovery = response["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-        return bool(recovery["PointInTimeRecoveryStatus"] == "ENABLED")
 
     def _try_enable_recovery(self) -> bool:
         specification = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": RECOVERY_DAYS}
