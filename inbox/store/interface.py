@@ -70,7 +70,7 @@ class EventStore(Protocol):
         """
 
     def peek(self, tenant_id: str, inbox: str, order: Order, size: PageSize, now_ms: int) -> Page:
-        """Returns up to `size` events that a claim could return now, or once they have settled. Changes nothing."""
+        """Returns up to `size` events that a claim could return now, or after the settle time. Changes nothing."""
 
     def claim(
         self,
@@ -85,9 +85,9 @@ class EventStore(Protocol):
         `lease_until_ms` is given.
 
         Eligible are the undelivered events of the inbox, except those released with a delay that has not passed and, on
-        an engine whose index lags, those that have not settled yet. No event is returned twice: concurrent claims, in
-        any process, share the events between them. If an older eligible event cannot be claimed because the store does
-        not respond, no event behind it is returned.
+        an engine whose index lags, those younger than the settle time. No event is returned twice: concurrent claims,
+        in any process, share the events between them. If an older eligible event cannot be claimed because the store
+        does not respond, no event behind it is returned.
 
         The exception is a claim repeated with the same `attempt` within ATTEMPT_MS, through any process. It returns
         the events of the first claim: those it still holds stay unchanged, those undelivered again are claimed again.
@@ -307,7 +307,7 @@ class ArrivalWatch(Protocol):
         that became claimable before.
 
         SQLite reports an event at the next check, and up to a second later if its lease or delay was shorter than a
-        second. DynamoDB reports it within about 2 seconds after it has settled. It takes longer if hundreds of
+        second. DynamoDB reports it within about 2 seconds after the settle time. It takes longer if hundreds of
         inboxes wait in one process.
 
         Pass the same object while no inbox is added or removed: then a check does not compare thousands of them. A

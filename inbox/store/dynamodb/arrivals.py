@@ -29,7 +29,7 @@ class DynamoDBArrivalWatch:
     def __init__(self, claimable: ClaimableEvents, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._claimable = claimable
         self._monotonic = monotonic
-        # Not at once, because the index lags behind the write.
+        # Not at once: no poll returns the event before the settle time, and the index lags behind the write.
         self._soon_seconds = max(_MIN_PAUSE_SECONDS, claimable.settle_ms / 1000)
         # Not the connection's pool: a task there would wait for queries that wait for a thread of the same pool.
         self._pool = ThreadPoolExecutor(_PARALLEL_INBOXES, "arrivals")

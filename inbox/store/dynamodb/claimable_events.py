@@ -57,9 +57,9 @@ def _hash(event: KnownEvent) -> bytes:
 
 @dataclass(eq=False)
 class ClaimableEvents:
-    """`settle_ms` is the age at which events can be claimed.
+    """`settle_ms` is the settle time: the age at which events can be claimed.
 
-    The index lists new events in no certain order. Once they have settled, none is missing between them.
+    The index lists new events in no certain order. After the settle time, none is missing between them.
     """
 
     _shards: Shards
@@ -70,7 +70,7 @@ class ClaimableEvents:
     outdated: OutdatedEntries = field(default_factory=OutdatedEntries, init=False)
 
     def find(self, tenant_id: str, inbox: str, order: Order, limit: int, now_ms: int) -> Iterator[KnownEvent]:
-        """Yields the events in order, settled or not. `limit` is how many the caller expects to use."""
+        """Yields the events in order, whatever their age. `limit` is how many the caller expects to use."""
         partitions = self._shards.get(tenant_id).index_partitions(inbox)
         ranges = [layout.expired_lease_range(now_ms), layout.status_range(Status.UNDELIVERED)]
         first_pages = [(range_, limit // len(partitions) + _SPARE_ENTRIES) for range_ in ranges]
@@ -81,7 +81,7 @@ class ClaimableEvents:
     def find_for_claim(
         self, tenant_id: str, inbox: str, limit: int, now_ms: int
     ) -> tuple[Iterator[KnownEvent], list[KnownEvent]]:
-        """Returns the settled events, oldest first, and a list of those whose last lease has expired.
+        """Returns events older than the settle time, oldest first, and a list of those whose last lease has expired.
 
         The list is complete once the iterator has ended.
         """

@@ -42,7 +42,7 @@ MAX_QUERIES = 50
 """The maximum number of pages that one call reads."""
 TOO_MANY_ITEMS = "DynamoDB has more items to read than one call reads."
 NEXT_PAGE_LIMIT = 1_000
-"""Further pages are only read if an index has many entries that are expired or were not asked for."""
+"""Further pages are only read if an index has many entries that are expired, leased or were not asked for."""
 
 _CONNECT_TIMEOUT_SECONDS = 1
 _READ_TIMEOUT_SECONDS = 3

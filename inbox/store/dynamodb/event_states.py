@@ -136,7 +136,7 @@ class KnownEvent:
 
     @property
     def _lost_leases_afterwards(self) -> int:
-        """Returns the number of lost leases once the lease or delay is over. A delay is not a lost lease."""
+        """Returns the number of lost leases once the lease or delay has ended. A delay is not a lost lease."""
         hold = self.hold
         return self.lost_leases + (hold is not None and hold.is_lease)
 

@@ -36,7 +36,7 @@ class EventsExport:
         positions = sorted(
             _SEPARATOR.join((layout.order_key_of(item), item["pk"]["S"], item["sk"]["S"]))
             for item in self._read_keys(tenant_id)
-            # An item without a status is a part of an event.
+            # Items with payloads have no status.
             if "status" in item and not is_expired(item, now_ms) and layout.inbox_of(item) in inboxes
         )
         return EventExport(len(positions), self._read_in_order(positions, inboxes))

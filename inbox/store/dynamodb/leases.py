@@ -1,4 +1,4 @@
-"""Settles leased events: acknowledge, release, extend. `claims.py` handles expired leases."""
+"""Settles leased events: acknowledge, release, extend. `claimable_events.py` finds expired leases."""
 
 import uuid
 from collections.abc import Callable, Sequence
