@@ -254,3 +254,16 @@ def test_processes_that_poll_at_the_same_time_share_the_events_in_order(
     assert failed_conditions < 0.1 * len(events)
     if claim_in is claim:
         assert sum(wire.write_units for wire in wires) < 3.3 * len(events)
+
+
+def test_poll_returns_its_events_if_no_thread_can_be_started(
+    store: DynamoDBStore, other_store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = put_events(store, tenant, 3)
+    assert claim(store, tenant, 1) + claim(other_store, tenant, 1) == events[:2]
+
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Timer", refuse)
+    assert claim(store, tenant, 1) == events[2:]

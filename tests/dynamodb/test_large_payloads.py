@@ -2,6 +2,8 @@
 
 import random
 from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,8 @@ from inbox.domain.events import DEFAULT_INBOX, NewEvent, Order, Selection, Statu
 from inbox.domain.inboxes import Inbox
 from inbox.errors import IdempotencyConflict, StoreUnavailable
 from inbox.store.dynamodb import DynamoDBStore
-from inbox.store.dynamodb.layout import EVENTS, SCHEMA_KEY, TENANTS, event_key
+from inbox.store.dynamodb.event_writer import EventWriter
+from inbox.store.dynamodb.layout import EVENTS, SCHEMA_KEY, TENANTS, Item, event_key
 from tests.contract.samples import receipts as receipts_of
 from tests.dynamodb.conftest import (
     BOTOCORE_ATTEMPTS,
@@ -175,3 +178,40 @@ def test_payload_stays_in_the_event_while_earlier_releases_may_read_it(
     assert read_items(harness, tenant) == [event.event_id]
     assert store.events.page(tenant, Selection(status=Status.UNDELIVERED), Order.OLDEST, EVERYTHING, None, NOW).events
     assert [each.payload for each in poll(store, tenant)] == [LARGE]
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_event_that_was_given_back_late_is_not_delivered_twice(
+    store: DynamoDBStore, other_store: DynamoDBStore, wire: Wire, tenant: str
+) -> None:
+    warm_up(store, tenant)
+    event, late = new_event(LARGE), list[dict[str, Any]]()
+    put(store, tenant, event)
+    # The payload cannot be read after the claim, and the update that gives the event back has no response.
+    wire.fail("BatchGetItem", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS)
+    wire.fail("BatchExecuteStatement", Fault.TIMEOUT_BEFORE, BOTOCORE_ATTEMPTS, after=1, then=late.append)
+    with pytest.raises(StoreUnavailable):
+        claim(store, tenant)
+    wire.reset()
+
+    assert claim(store, tenant) == [event.event_id]
+    statements = next(body for body in late if "Statements" in body)
+    other_store._connection.client.batch_execute_statement(Statements=statements["Statements"])
+    assert claim(other_store, tenant, now_ms=NOW + 10_000) == []
+
+
+def test_payload_is_erased_before_its_event(store: DynamoDBStore, tenant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    event = keyed_event(LARGE)
+    put(store, tenant, event)
+    deleted: list[list[str]] = []
+    delete = EventWriter.delete_returning
+
+    def record(writer: EventWriter, keys: Sequence[Item]) -> list[Item]:
+        deleted.append([key["sk"]["S"] for key in keys])
+        return delete(writer, keys)
+
+    monkeypatch.setattr(EventWriter, "delete_returning", record)
+    assert store.events.erase(tenant, event.event_id, NOW)
+    (payload,), (of_event,) = deleted
+    assert of_event == event.event_id
+    assert payload.startswith(f"{event.event_id}#:payload")

@@ -143,12 +143,16 @@ class HeldToken:
     def give_back_soon(self) -> None:
         """Gives the token back now if the turn is over, otherwise once the process stops polling the inbox."""
         last_use = self._state.last_use = time.monotonic()
-        if last_use > self._state.turn_ends_at:
-            self._give_back()
-        else:
-            timer = threading.Timer(_IDLE_SECONDS, self._give_back_if_idle, [last_use])
-            timer.daemon = True
-            timer.start()
+        try:
+            if last_use > self._state.turn_ends_at:
+                self._give_back()
+            else:
+                timer = threading.Timer(_IDLE_SECONDS, self._give_back_if_idle, [last_use])
+                timer.daemon = True
+                timer.start()
+        except Exception as error:
+            # It expires anyway, and the events that the poll has claimed must be returned.
+            _log.warning("claim token not given back", cause=str(error), error=type(error).__name__)
 
     def _give_back_if_idle(self, last_use: float) -> None:
         # If another poll has the lock, it gives the token back.
@@ -156,6 +160,8 @@ class HeldToken:
             try:
                 if self._state.last_use == last_use:
                     self._give_back()
+            except StoreUnavailable as error:
+                _log.warning("claim token not given back", cause=str(error))
             finally:
                 self._state.mutex.release()
 
@@ -163,11 +169,7 @@ class HeldToken:
         values = {":holder": text(self._holder)}
         returned = {"expires_at": number(0), "used_at": number(self._time_ms())}
         self._state.valid_until = 0.0
-        try:
-            self._connection.try_write(writes.update(self._table, self._key, returned, _OURS, values))
-        except StoreUnavailable as error:
-            # It expires anyway, and the events that the poll has claimed must be returned.
-            _log.warning("claim token not given back", cause=str(error))
+        self._connection.try_write(writes.update(self._table, self._key, returned, _OURS, values))
 
     def _try_to_take(self) -> Item | None:
         """Returns the previous token, which is empty if there was none, or None if another process has the token."""

@@ -91,7 +91,8 @@ class Claims:
         deadline = new_deadline()
         known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
         first = next(known_events, None)
-        if first is None and not dead and not self._unconfirmed.exist(claim.inbox_key):
+        is_recovering = lease_until_ms is None and self._unconfirmed.exist(claim.inbox_key)
+        if first is None and not dead and not is_recovering:
             return Page([], more=False)
         with self._tokens.hold(claim.inbox_key, now_ms, deadline) as token:
             claim = claim.extended_by(token.waited_ms)
@@ -101,15 +102,16 @@ class Claims:
                 known_events = chain([first], known_events)
             # From here on no error may discard the recovered events: they are marked delivered.
             claims: dict[str, UnconfirmedClaim] = {}
-            recovered = self._recover_unconfirmed(claim, size, claims) if lease_until_ms is None else []
+            recovered = self._recover_unconfirmed(claim, size, claims, deadline) if is_recovering else []
             claim_group = partial(self._claim_group, claim, token, deadline, claims)
             items, more = fill_page(known_events, size, MAX_STATEMENTS, claim_group, recovered, deadline)
-            self._claimable.mark_dead(dead, now_ms, deadline)
             try:
                 items = self._payloads.attach(items)
             except Exception:
                 self._give_back(claim, items, claims, deadline)
                 raise
+            if time.monotonic() < deadline:
+                self._claimable.mark_dead(dead, now_ms, deadline)
         # Recovered events may be older than events already on the page.
         items.sort(key=layout.order_key_of)
         return Page([to_event(item, now_ms, self._max_deliveries) for item in items], more)
@@ -128,7 +130,7 @@ class Claims:
         The events behind that one are given back, because its consumer must get it first. Adds to `claims`, by sort
         key, how to recover each event that was claimed.
         """
-        if page and not token.renew():
+        if not token.renew() and page:
             raise StoreUnavailable("The poll took so long that another process claims events now.")
         updates = [claim.update(event) for event in known_events]
         results = self._claimable.update(updates, claim.now_ms, deadline)
@@ -166,9 +168,12 @@ class Claims:
         results = self._claimable.update(updates, claim.now_ms, deadline)
         failed = [event for event, result in zip(events, results, strict=True) if result.error is not None]
         if claim.lease_until_ms is None:
-            self._unconfirmed.add(claim.inbox_key, [claims[event.sort_key] for event in failed])
+            given_back = [replace(claims[event.sort_key], may_be_given_back=True) for event in failed]
+            self._unconfirmed.add(claim.inbox_key, given_back)
 
-    def _recover_unconfirmed(self, claim: Claim, size: PageSize, claims: dict[str, UnconfirmedClaim]) -> list[Item]:
+    def _recover_unconfirmed(
+        self, claim: Claim, size: PageSize, claims: dict[str, UnconfirmedClaim], deadline: float
+    ) -> list[Item]:
         """Returns events that earlier claims of this process marked delivered without getting a response."""
         unconfirmed = self._unconfirmed.pop(claim.inbox_key, size)
         if not unconfirmed:
@@ -185,6 +190,13 @@ class Claims:
             if each.may_succeed_later(item, claim.now_ms):
                 self._unconfirmed.add(claim.inbox_key, [each])
             if item is not None and each.succeeded(item):
+                if each.may_be_given_back:
+                    # The update may still be on its way. Once the event is claimed again, its condition fails.
+                    (result,) = self._claimable.update([claim.update(to_known_event(item))], claim.now_ms, deadline)
+                    if result.item is None:
+                        self._unconfirmed.add(claim.inbox_key, [each] if result.error is not None else [])
+                        continue
+                    item = result.item
                 recovered.append(item)
                 claims[each.event.sort_key] = each
                 update = EventUpdate(each.event, each.event.consumed(claim.seed, each.claimed_at_ms))

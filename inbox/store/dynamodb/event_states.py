@@ -42,20 +42,21 @@ class EventState:
         """Returns True if the event is undelivered and not delayed."""
         return self.status is Status.UNDELIVERED and self.hold is None
 
-    def attributes(self, *, holds_in_place: bool = False) -> dict[str, Any]:
+    def attributes(self, *, leases_in_place: bool = False) -> dict[str, Any]:
         """Returns the attributes of the item.
 
-        Release 0.1.0 writes the end of a lease or delay to the key of `status-index`. With `holds_in_place` the key
-        stays as it is, which saves a write to the index, and `lost_leases`, which the index projects, has the end.
+        The key of `status-index` has the end of a delay, and in release 0.1.0 that of a lease. With `leases_in_place`
+        a lease leaves the key as it is, which saves a write to the index, and `lost_leases`, which the index projects,
+        has the end. A delay does not: polls would read past all delayed events, of which there may be many for long.
         """
         is_lease = self.hold is not None and self.hold.is_lease
         until_ms = 0 if self.hold is None else self.hold.until_ms
         lost_leases = number(self.lost_leases)
         if self.hold is None:
             status_key = layout.make_status_key(self.status, self.order_key)
-        elif holds_in_place:
+        elif leases_in_place and is_lease:
             status_key = layout.make_status_key(Status.UNDELIVERED, self.order_key)
-            lost_leases = text(layout.make_lease_state(self.lost_leases, until_ms, is_lease=is_lease))
+            lost_leases = text(layout.make_lease_state(self.lost_leases, until_ms))
         else:
             make_key = layout.make_leased_key if is_lease else layout.make_delayed_key
             status_key = make_key(until_ms, self.order_key)
@@ -195,8 +196,8 @@ def _hold(status_key: str, lease_state: str) -> Hold | None:
     until_ms = layout.unavailable_until_ms(status_key)
     if until_ms is not None:
         return Hold(layout.is_leased_key(status_key), until_ms)
-    parsed = layout.parse_hold(lease_state)
-    return None if parsed is None else Hold(*parsed)
+    until_ms = layout.lease_end_in(lease_state)
+    return None if until_ms is None else Hold(is_lease=True, until_ms=until_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from inbox.domain import stats
-from inbox.domain.events import Status
+from inbox.domain.events import DEFAULT_INBOX, Status
 from inbox.domain.stats import Counts
 from inbox.errors import StoreThrottled, StoreUnavailable
 from inbox.store.dynamodb import layout, writes
@@ -85,7 +85,8 @@ def raise_first_error(results: Iterable[UpdateResult]) -> None:
 class EventUpdates:
     """Updates events, each on the condition that it still has the state that was read.
 
-    Without `list_delivered`, `status-index` does not list delivered events, which saves a write to the index.
+    Without `list_delivered`, `status-index` does not list the delivered events of `default`, which saves a write to the
+    index.
     `on_update` is called with each update that was made, its item and the time.
     """
 
@@ -181,8 +182,10 @@ class EventUpdates:
     def _attributes(self, update: EventUpdate) -> dict[str, Any]:
         """Returns what the update writes. None removes an attribute."""
         event, is_current = update.event, self._schema.get() >= SCHEMA_VERSION
-        attributes = update.state.attributes(holds_in_place=is_current)
-        if update.state.status is Status.DELIVERED and is_current and not self._list_delivered:
+        attributes = update.state.attributes(leases_in_place=is_current)
+        # A named inbox is deleted by what the index lists.
+        is_unlisted = not self._list_delivered and layout.inbox_of_sort_key(event.sort_key) == DEFAULT_INBOX
+        if update.state.status is Status.DELIVERED and is_current and is_unlisted:
             return attributes | {"gsi1pk": None, UNLISTED_PARTITION: text(event.index_partition)}
         if event.is_listed:
             return attributes

@@ -90,9 +90,12 @@ class DynamoDBEvents:
                 ConsistentRead=True,
             )
         ]
-        deleted = self._writer.delete_returning([layout.key_of(item) for item in found])
-        self._counter.count_deleted(item for item in deleted if not layout.is_payload(item))
-        return any(not layout.is_payload(item) and not is_expired(item, now_ms) for item in found)
+        payloads = [item for item in found if layout.is_payload(item)]
+        events = [item for item in found if not layout.is_payload(item)]
+        # The payload first: another event may be stored under the same idempotency key once the event is gone.
+        self._writer.delete_returning([layout.key_of(item) for item in payloads])
+        self._counter.count_deleted(self._writer.delete_returning([layout.key_of(item) for item in events]))
+        return any(not is_expired(item, now_ms) for item in events)
 
     def purge(self, now_ms: int, limit: int) -> int:  # noqa: ARG002 - the interface's parameters
         """Deletes nothing: DynamoDB deletes expired items by TTL. Their partitions need not be read any more."""

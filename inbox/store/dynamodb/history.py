@@ -34,8 +34,8 @@ _MAX_REPLAY_ENTRIES = 49_000
 # Undelivered entries that a search for dead events reads.
 _MAX_UNWRITTEN_DEATHS_READ = 10_000
 _UNLISTED = (
-    "Delivered events are not listed here (INBOX_LIST_DELIVERED is off). Select the inbox `default` and an"
-    " `event_type`, or another status, or look an event up by its ID."
+    "Delivered events are not listed here (INBOX_LIST_DELIVERED is off). Select an `event_type` or another status, or"
+    " look an event up by its ID."
 )
 _REPLAYABLE = frozenset({Status.DELIVERED, Status.DEAD})
 
@@ -125,12 +125,12 @@ class History:
         if (
             selection.event_type is not None
             and selection.inbox == DEFAULT_INBOX
-            and (selection.status is None or self._is_unlisted(statuses))
+            and (selection.status is None or self._is_unlisted(selection, statuses))
         ):
             found = self._find_by_type(tenant_id, selection, selection.event_type, order)
         else:
             if selection.status is not None:
-                self._refuse_unlisted(statuses)
+                self._refuse_unlisted(selection, statuses)
             events = self._known_events(tenant_id, selection, statuses, order, now_ms)
             found = (
                 (event.order_key, event.key if self._is_selected(event, selection, statuses, now_ms) else None)
@@ -144,11 +144,11 @@ class History:
         has_type = selection.event_type in (None, event.event_type)
         return has_type and event.status_at(now_ms, self._max_deliveries) in statuses
 
-    def _is_unlisted(self, statuses: frozenset[Status]) -> bool:
-        return not self.lists_delivered and Status.DELIVERED in statuses
+    def _is_unlisted(self, selection: Selection, statuses: frozenset[Status]) -> bool:
+        return not self.lists_delivered and Status.DELIVERED in statuses and selection.inbox == DEFAULT_INBOX
 
-    def _refuse_unlisted(self, statuses: frozenset[Status]) -> None:
-        if self._is_unlisted(statuses):
+    def _refuse_unlisted(self, selection: Selection, statuses: frozenset[Status]) -> None:
+        if self._is_unlisted(selection, statuses):
             raise InvalidRequest([FieldError("/status", _UNLISTED)])
 
     def _find_by_type(
@@ -216,10 +216,10 @@ class History:
         statuses = _REPLAYABLE if selection.status is None else _REPLAYABLE & {selection.status}
         if not statuses:
             return ReplayResult(0, more=False)
-        if self._is_unlisted(statuses) and selection.event_type is not None and selection.inbox == DEFAULT_INBOX:
+        if self._is_unlisted(selection, statuses) and selection.event_type is not None:
             found = self._known_events_of_type(tenant_id, selection, selection.event_type, now_ms)
         else:
-            self._refuse_unlisted(statuses)
+            self._refuse_unlisted(selection, statuses)
             found = self._known_events(tenant_id, selection, statuses, Order.OLDEST, now_ms)
         first = islice(found, _MAX_REPLAY_ENTRIES)
         replayable = (event for event in first if self._is_selected(event, selection, statuses, now_ms))

@@ -30,10 +30,7 @@ class EventImport:
     def import_events(self, tenant_id: str, records: Sequence[ExportedEvent], now_ms: int) -> ImportResult:
         shards = self._shards.get(tenant_id)
         keys = [key for record in records for key in shards.keys(record.event.event_id, record.event.inbox)]
-        attributes = (
-            f"pk, sk, gsi1pk, {UNLISTED_PARTITION}, gsi1sk, deliveries, lost_leases, payload_bytes, {_IMPORTED_STATE}"
-        )
-        found = self._connection.get_many(EVENTS, keys, ProjectionExpression=attributes)
+        found = self._connection.get_many(EVENTS, keys, ProjectionExpression=_STATE)
         existing_items = layout.by_sort_key(found)
         new: list[Item] = []
         conditional_writes: list[Callable[[], object]] = []

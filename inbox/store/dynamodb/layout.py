@@ -110,26 +110,21 @@ def make_delayed_key(until_ms: int, order_key: str) -> str:
     return make_leased_key(until_ms, f"{_DELAYED}{_SEPARATOR}{order_key}")
 
 
-# Since schema version 2, leased and delayed events keep the key `undelivered#…`. The attribute `lost_leases`, which the
-# index projects, then also has the end of the lease or delay.
+# Since schema version 2, leased events keep the key `undelivered#…`. The attribute `lost_leases`, which the index
+# projects, then also has the end of the lease.
 
 
-def make_lease_state(lost_leases: int, until_ms: int, *, is_lease: bool) -> str:
-    kind = Status.LEASED if is_lease else _DELAYED
-    return f"{lost_leases}{_SEPARATOR}{kind}{_SEPARATOR}{until_ms}"
+def make_lease_state(lost_leases: int, until_ms: int) -> str:
+    return f"{lost_leases}{_SEPARATOR}{Status.LEASED}{_SEPARATOR}{until_ms}"
 
 
 def lost_leases_in(lease_state: str) -> int:
     return int(lease_state.partition(_SEPARATOR)[0] or 0)
 
 
-def parse_hold(lease_state: str) -> tuple[bool, int] | None:
-    """Returns whether the event is leased or delayed, and until when. None if it is neither."""
-    _, separator, hold = lease_state.partition(_SEPARATOR)
-    if not separator:
-        return None
-    kind, until_ms = hold.split(_SEPARATOR)
-    return kind == Status.LEASED, int(until_ms)
+def lease_end_in(lease_state: str) -> int | None:
+    _, separator, lease = lease_state.partition(_SEPARATOR)
+    return int(lease.partition(_SEPARATOR)[2]) if separator else None
 
 
 def lease_state_attribute(lease_state: str) -> dict[str, str]:
@@ -266,7 +261,10 @@ def is_payload(item: Item) -> bool:
 
 
 def inbox_of(item: Item) -> str:
-    sort_key: str = item["sk"]["S"]
+    return inbox_of_sort_key(item["sk"]["S"])
+
+
+def inbox_of_sort_key(sort_key: str) -> str:
     return sort_key.partition(_SEPARATOR)[2] or DEFAULT_INBOX
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from inbox.domain.events import InboxKey, PageSize
 from inbox.store.dynamodb.event_states import KnownEvent
-from inbox.store.dynamodb.layout import Item, text, text_in
+from inbox.store.dynamodb.items import to_known_event
+from inbox.store.dynamodb.layout import Item, text_in
 
 _MAX_CLAIMS = 10_000
 _RETRY_MS = 60_000
@@ -24,6 +25,8 @@ class UnconfirmedClaim:
     event: KnownEvent
     claim_ids: frozenset[str]
     claimed_at_ms: int
+    may_be_given_back: bool = False
+    """True if an update that makes the event undelivered again had no response either."""
 
     def succeeded(self, item: Item) -> bool:
         """Returns True if one of our claims took the event."""
@@ -31,8 +34,14 @@ class UnconfirmedClaim:
 
     def may_succeed_later(self, item: Item | None, now_ms: int) -> bool:
         """Returns True if the event still has the state we saw before claiming, and the write may be on its way."""
-        is_untouched = item is not None and item["gsi1sk"] == text(self.event.status_key)
-        return is_untouched and now_ms - self.claimed_at_ms < _RETRY_MS
+        if item is None or now_ms - self.claimed_at_ms >= _RETRY_MS:
+            return False
+        current, event = to_known_event(item), self.event
+        return (current.status_key, current.deliveries, current.lease_state) == (
+            event.status_key,
+            event.deliveries,
+            event.lease_state,
+        )
 
 
 class UnconfirmedClaims:
