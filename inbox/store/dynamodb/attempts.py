@@ -61,7 +61,7 @@ class Attempts:
         attempt = self._find_repeated(key, now_ms)
         if attempt is None and not self._claimable.may_exist(tenant_id, inbox, now_ms):
             return Page([], more=False)
-        with self._tokens.hold(inbox_key, now_ms, deadline) as token:
+        with self._tokens.acquire(inbox_key, now_ms, deadline) as token:
             poll = Claim(inbox_key, "", now_ms, lease_until_ms).extended_by(token.waited_ms)
             new: _Attempt | None = None
             chosen: list[KnownEvent] = []

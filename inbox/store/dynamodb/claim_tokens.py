@@ -80,8 +80,8 @@ class ClaimTokens:
         self._holder = uuid.uuid4().hex
 
     @contextmanager
-    def hold(self, inbox_key: InboxKey, now_ms: int, deadline: float) -> Iterator["HeldToken"]:
-        """Waits for the token and holds it in the `with` block. Raises StoreUnavailable if the wait is too long."""
+    def acquire(self, inbox_key: InboxKey, now_ms: int, deadline: float) -> Iterator["HeldToken"]:
+        """Waits for the token and keeps it in the `with` block. Raises StoreUnavailable if the wait is too long."""
         began = time.monotonic()
         with self._mutex:
             # Stored again, so that it does not expire while the inbox is polled.

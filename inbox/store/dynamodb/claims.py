@@ -94,7 +94,7 @@ class Claims:
         is_recovering = lease_until_ms is None and self._unconfirmed.exist(claim.inbox_key)
         if first is None and not dead and not is_recovering:
             return Page([], more=False)
-        with self._tokens.hold(claim.inbox_key, now_ms, deadline) as token:
+        with self._tokens.acquire(claim.inbox_key, now_ms, deadline) as token:
             claim = claim.extended_by(token.waited_ms)
             if token.is_stale:
                 known_events, dead = self._claimable.find_for_claim(tenant_id, inbox, size.events, now_ms)
