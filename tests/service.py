@@ -82,8 +82,12 @@ class Service:
 
     def keep_in_dynamodb(self, url: str) -> None:
         """Configures DynamoDB with a table prefix of its own. `inbox init` has to create the tables."""
-        prefix = f"e2e-{uuid.uuid4().hex[:8]}-"
-        self.variables |= aws_environment(url) | {"INBOX_STORE": "dynamodb://", "INBOX_TABLE_PREFIX": prefix}
+        self.variables |= aws_environment(url) | {
+            "INBOX_STORE": "dynamodb://",
+            "INBOX_TABLE_PREFIX": f"e2e-{uuid.uuid4().hex[:8]}-",
+            # The index of DynamoDB Local does not lag. Most tests poll an event right after sending it.
+            "INBOX_SETTLE_MS": "0",
+        }
 
     def run(self, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs a command in a process and waits for its end."""

@@ -38,6 +38,7 @@ def test_event_is_polled_from_new_tables(on_dynamodb: Service) -> None:
         made = on_dynamodb.invoke("init")
         assert (made.returncode, made.stdout) == (0, ""), made.stderr
     key = on_dynamodb.create_key("acme")
+    del on_dynamodb.variables["INBOX_SETTLE_MS"]
     on_dynamodb.start()
 
     sent = requests.post(
