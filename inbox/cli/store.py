@@ -101,7 +101,7 @@ def restore(file: Path) -> None:
 
 
 def _store_options(_context: click.Context, _option: click.Parameter, url: str) -> dict[str, str]:
-    """Returns the settings that the URL of a store stands for."""
+    """Returns the settings for the URL of a store."""
     path = Path(url.removeprefix(SQLITE))
     if url.startswith(SQLITE) and path.is_file():
         return {"store": url}

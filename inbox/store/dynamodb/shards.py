@@ -201,7 +201,7 @@ class Shards:
         return shards
 
     def change(self, tenant_id: str, shards: int, now_ms: int) -> None:
-        """Spreads new events over so many shards, and removes earlier shardings that nothing is left in."""
+        """Spreads new events over `shards` partitions, and removes earlier shardings that have no events left."""
         for attempt in range(MAX_TRIES):
             item = self._read(tenant_id)
             if item is None:
