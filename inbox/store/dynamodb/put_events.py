@@ -22,8 +22,6 @@ from inbox.store.dynamodb.payloads import PAYLOAD_KEY, Payloads
 from inbox.store.dynamodb.pending_counts import EventCounter
 from inbox.store.dynamodb.shards import Shards, TenantShards
 
-_MAX_STEP_BACK_MS = 3_600_000
-
 
 class EventOrder:
     """Creates order keys that only increase within a process.
@@ -41,11 +39,8 @@ class EventOrder:
     def next(self, now_ms: int, count: int) -> tuple[int, list[str]]:
         """Returns the timestamp of events that are put together, and an order key for each."""
         with self._mutex:
-            # If the clock stepped back, the events must not be ordered before earlier ones. But no poll would return
-            # them until that time, so a clock that was far ahead is not followed.
-            if now_ms > self._latest_ms - _MAX_STEP_BACK_MS:
-                now_ms = max(now_ms, self._latest_ms)
-            self._latest_ms = timestamp_ms = now_ms
+            # If the clock stepped back, the events must not be ordered before earlier ones.
+            self._latest_ms = timestamp_ms = max(now_ms, self._latest_ms)
             first = max(time.monotonic_ns(), self._sequence + 1)
             self._sequence = first + count
         return timestamp_ms, [
