@@ -214,7 +214,8 @@ class Shards:
         else:
             raise StoreUnavailable("Other requests kept changing the tenant's shards.")
         with suppress(StoreUnavailable):
-            self._remove_empty_of(tenant_id, now_ms, CHECK_INTERVAL_MS)
+            # The index would have to be read twice, an hour apart: see `remove_empty`.
+            self._remove_empty_of(tenant_id, now_ms, CHECK_INTERVAL_MS, reads_index=False)
 
     def remove_empty(self, now_ms: int) -> None:
         """Removes shardings that ended before the retention and that nothing is left in.
@@ -235,7 +236,7 @@ class Shards:
         is_same = (new.spread, new.keyed_partitions) == (latest.spread, latest.keyed_partitions)
         return None if is_same else new
 
-    def _remove_empty_of(self, tenant_id: str, now_ms: int, min_age_ms: int) -> None:
+    def _remove_empty_of(self, tenant_id: str, now_ms: int, min_age_ms: int, *, reads_index: bool = True) -> None:
         # Earlier releases always read and may write to the first partition.
         if self._schema.get() < _MIN_SCHEMA_VERSION:
             return
@@ -247,6 +248,9 @@ class Shards:
             if end_ms is None or end_ms + min_age_ms > now_ms:
                 continue
             others = [other for other in kept if other is not sharding]
+            needs_index = bool(sharding.places_without(others)[1])
+            if needs_index and not reads_index:
+                continue
             if self._is_empty(tenant_id, sharding, end_ms, others, now_ms):
                 kept = others
         if len(kept) < len(shards.shardings):
